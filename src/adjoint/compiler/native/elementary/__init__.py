@@ -1,8 +1,8 @@
 """Elementary functions of vectors as LLVM IR: `function("exp", np.float32, 8)` is the symbol and the text of one.
 
-The text defines `<8 x float> @symbol(<8 x float>)`; vectors of one number are `<1 x float>`. It needs no other symbol and
-no library, but a processor that adds products with one rounding (FMA: x86-64 since AVX2, every ARM of 64 bits). Results are
-within 2 units in the last place, docs/elementary.md has what was measured, and special values are NumPy's.
+The text defines `<8 x float> @symbol(<8 x float>)`; vectors of one number are `<1 x float>`. It needs no other symbol
+and no library, but a processor that adds products with one rounding (FMA: x86-64 since AVX2, every ARM of 64 bits).
+Results are within 2 units in the last place, docs/elementary.md has what was measured, and special values are NumPy's.
 
 Texts of several functions may share helpers: a `Library` has each once.
 """

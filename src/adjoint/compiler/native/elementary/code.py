@@ -1,7 +1,8 @@
 """Functions of vectors as LLVM IR, written with Python's operators.
 
-A `Value` is a vector of one kind, `double`, `float`, `i64`, `i32`, or `i1` for truths. Its operators append an instruction
-to the `Code` of the function, and Python numbers beside it are constants of its kind. So a formula reads as in NumPy.
+A `Value` is a vector of one kind, `double`, `float`, `i64`, `i32`, or `i1` for truths. Its operators append an
+instruction to the `Code` of the function, and Python numbers beside it are constants of its kind. So a formula reads as
+in NumPy.
 """
 
 from __future__ import annotations

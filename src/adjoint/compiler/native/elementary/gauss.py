@@ -24,7 +24,7 @@ def erf(c: Code, x: Value) -> Value:
 
 
 def _scaled(c: Code, size: Value) -> tuple[Value, Value]:
-    """exp(x^2) erfc(x) for x >= 3/4, as a sum: over x + 4, a polynomial of (x - 4) / (x + 4) up to 4, another from 4."""
+    """exp(x^2) erfc(x) for x >= 3/4, a sum: over x + 4, a polynomial of (x - 4) / (x + 4) up to 4, another from 4."""
     below, low = c.two_sum(4.0, size)
     inverse = 1.0 / below
     rest = inverse * (c.fma(-inverse, below, 1.0) - inverse * low)
