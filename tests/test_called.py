@@ -111,8 +111,11 @@ def test_derivatives_of_an_external_function_have_its_dtypes() -> None:
     assert ad.grad(lambda x: f(x).sum())(single).dtype == np.float32
     with pytest.raises(errors.DtypeError, match="complex"):
         ad.jvp(_external(jvp=lambda t, x: 2j * x * t), (X,), (X,))
-    real = ad.external(lambda x: x * (1 + 2j), vjp=lambda g, x: g * (1 - 2j))  # whose real part is the cotangent
+    real = ad.external(lambda x: x * (1 + 2j), vjp=lambda g, x: (g * (1 - 2j)).real)
     np.testing.assert_allclose(ad.grad(lambda x: ad.real(real(x)).sum())(X), np.ones(3))
+    whole = ad.external(lambda x: x * (1 + 2j), vjp=lambda g, x: g * (1 - 2j))
+    with pytest.raises(errors.BackwardError, match=r"complex128, the argument float64; take its \.real"):
+        ad.grad(lambda x: ad.real(whole(x)).sum())(X)
 
 
 def test_piecewise_keeps_no_real_part_silently() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from adjoint.graph.nodes import Result
+from adjoint.locks import lock
 from adjoint.torch import engine, graph, saving
 from adjoint.torch.engine import GradientEdge as GradientEdge
 from adjoint.torch.graph import GradFn, Handle, grad_fn
@@ -128,12 +128,12 @@ def register_multi_grad_hook(tensors: Any, fn: Any, *, mode: str = "all") -> Any
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     given = tuple(tensors)
     nodes = [x._array.node for x in given]
-    lock = threading.Lock()
+    own = lock()
     calls: dict[int, Any] = {}
 
     def every(i: int, g: Tensor) -> None:
         walk = engine.running()
-        with lock:
+        with own:
             if id(walk) not in calls:
                 calls[id(walk)] = [sum([walk.reaches(node) for node in nodes]), [None] * len(given)]
                 walk.callbacks.append(lambda: calls.pop(id(walk), None))
@@ -145,7 +145,7 @@ def register_multi_grad_hook(tensors: Any, fn: Any, *, mode: str = "all") -> Any
 
     def first(g: Tensor) -> None:
         walk = engine.running()
-        with lock:
+        with own:
             if id(walk) in calls:
                 return
             calls[id(walk)] = True

@@ -34,8 +34,8 @@ class CheckpointError(RuntimeError):
     """The function did something else when it ran again."""
 
 
-class _Stop(Exception):
-    pass
+class _EnoughError(Exception):
+    """All is there that backward asked for."""
 
 
 _early_stop: list[bool | None] = [None]  # what a block says, None for the default
@@ -125,7 +125,7 @@ class _Frame:
             if self.slots[i]() is not None:
                 made[i] = x.detach()
             if self.stops and count == len(self.slots):
-                raise _Stop
+                raise _EnoughError
             slot = _Slot(i)
             held[id(slot)] = x.detach()
             return slot
@@ -138,7 +138,7 @@ class _Frame:
         try:
             with saved_tensors_hooks(pack, lambda slot: held[id(slot)]), grad_mode(True), self.context:
                 self.function(*args, **self.options)
-        except _Stop:
+        except _EnoughError:
             pass
         finally:
             if self.random is not None:
