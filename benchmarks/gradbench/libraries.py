@@ -22,7 +22,8 @@ class Library(NamedTuple):
     jvp: Function  # jvp(f, primals, tangents): the value and its tangent
     vmap: Function
     scan: Function  # scan(f, init, xs, length)
-    while_loop: Function | None  # None: Python's own, on values
+    while_loop: Function | None  # while_loop(cond, body, init); None: Python's own, on values
+    bounded_loop: Function | None  # the same with a largest number of steps, which reverse mode goes through
     compiled: Function
     sigmoid: Function
     logsumexp: Function  # logsumexp(x, axis)
@@ -53,6 +54,7 @@ def adjoint(compiled: bool = False) -> Library:
         ad.vmap,
         (lambda f, init, xs, length: ad.scan(f, init, xs, length=length)) if compiled else _loop,
         ad.while_loop if compiled else None,
+        (lambda cond, body, init, n: ad.while_loop(cond, body, init, max_steps=n)) if compiled else None,
         ad.compile if compiled else lambda f: f,
         ad.nn.sigmoid,
         ad.special.logsumexp,
@@ -80,6 +82,7 @@ def jax() -> Library:
         jax.vmap,
         lambda f, init, xs, length: jax.lax.scan(f, init, xs, length=length),
         jax.lax.while_loop,
+        None,
         compiled,
         jax.nn.sigmoid,
         jax.scipy.special.logsumexp,
@@ -100,6 +103,7 @@ def torch() -> Library:
         torch.func.jvp,
         torch.func.vmap,
         _loop,
+        None,
         None,
         lambda f: f,
         torch.sigmoid,
