@@ -148,7 +148,7 @@ def _until(lib: Library, going: Function, step: Function, state: Any, mode: str)
 
 MODES = ("ff", "fr", "rf", "rr")
 # JAX has no reverse mode through a loop whose length is not known; PyTorch takes minutes
-WITHOUT = (("JAX", "rf"), ("JAX", "rr"))
+WITHOUT: tuple[tuple[str, str], ...] = (("JAX", "rf"), ("JAX", "rr"))
 WITHOUT += tuple([("PyTorch", m) for m in MODES])
 PROBLEMS = [
     Problem("particle", {m: (m,) for m in MODES}, lambda m: (m, (0.0,)), _particle, WITHOUT),
