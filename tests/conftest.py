@@ -7,7 +7,7 @@ import gc
 import importlib
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,15 +54,17 @@ def no_collector() -> Iterator[None]:
         gc.unfreeze()
 
 
-@pytest.fixture
-def users() -> Iterator[None]:
-    """What a test declares is gone after it."""
-    before = set(TABLE)
-    yield
-    for name in set(TABLE) - before:
-        del TABLE[name], RECORDS[name]
-        DECLARED.discard(name)
-        ad.backend.forget(name)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """What a test declares is gone after it: others go through the table of primitives."""
+    before = DECLARED.copy()
+    try:
+        return (yield)
+    finally:
+        for name in DECLARED - before:
+            del TABLE[name], RECORDS[name]
+            ad.backend.forget(name)
+        DECLARED.intersection_update(before)
 
 
 def peer(name: str) -> Any:

@@ -13,8 +13,6 @@ import pytest
 import adjoint as ad
 from adjoint import errors
 
-pytestmark = pytest.mark.usefixtures("users")
-
 X = np.array([1.0, 2.0, 3.0])
 _number = itertools.count()
 

@@ -16,9 +16,7 @@ from observers import CHAINS, LEAVES, WrongRule, counts
 
 import adjoint as ad
 from adjoint import errors
-from adjoint.extend import DECLARED
 from adjoint.primitives import TABLE
-from adjoint.rules import RECORDS
 
 # --- what is right passes ---
 
@@ -298,23 +296,16 @@ def test_the_line_of_a_function_with_a_rule_of_its_own() -> None:
 
 def test_a_wrong_primitive_of_a_user_is_found() -> None:
     double = ad.primitive("observed_double", lambda x: (2 * x).astype(np.float64))
-    try:
-        x = ad.ones(2, device=ad.Checked(ad.NumPy()))
-        with pytest.raises(errors.CheckError, match=r"observed_double\(float32 \(2,\)\) gave float64 on numpy"):
-            double(x)
-        p = ad.Profiled(ad.NumPy())
-        double(ad.ones(2, device=p))
-        assert counts(p)[("observed_double", "forward")] == (1, 8 + 16, 2)
-        double = ad.primitive(
-            "observed_double", lambda x: np.concatenate([x, x]), kind="contraction", shape=lambda s: (4,)
-        )
-        assert double(x).tolist() == [1.0] * 4  # declared anew, for observers as well
-        assert double(ad.ones(2, device=p)).tolist() == [1.0] * 4
-        assert counts(p)[("observed_double", "forward")] == (2, 8 + 16 + 8 + 16, 2)
-    finally:
-        del TABLE["observed_double"], RECORDS["observed_double"]
-        DECLARED.discard("observed_double")
-        ad.backend.forget("observed_double")
+    x = ad.ones(2, device=ad.Checked(ad.NumPy()))
+    with pytest.raises(errors.CheckError, match=r"observed_double\(float32 \(2,\)\) gave float64 on numpy"):
+        double(x)
+    p = ad.Profiled(ad.NumPy())
+    double(ad.ones(2, device=p))
+    assert counts(p)[("observed_double", "forward")] == (1, 8 + 16, 2)
+    double = ad.primitive("observed_double", lambda x: np.concatenate([x, x]), kind="contraction", shape=lambda s: (4,))
+    assert double(x).tolist() == [1.0] * 4  # declared anew, for observers as well
+    assert double(ad.ones(2, device=p)).tolist() == [1.0] * 4
+    assert counts(p)[("observed_double", "forward")] == (2, 8 + 16 + 8 + 16, 2)
 
 
 def failure(rule: Any, *, leaf: Any = None) -> BaseException:

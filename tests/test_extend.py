@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import peer
+from conftest import peer, pytest_runtest_call
 from options import assert_same_under_options
 
 import adjoint as ad
-from adjoint.extend import DECLARED
 from adjoint.primitives import TABLE
-from adjoint.rules import RECORDS, Custom, Linear
+from adjoint.rules import Custom, Linear
 
 scipy_special = peer("scipy.special")
-
-
-@pytest.fixture(autouse=True)
-def undeclared() -> Iterator[None]:
-    """What a test declares is gone after it."""
-    before = set(TABLE)
-    yield
-    for name in set(TABLE) - before:
-        del TABLE[name], RECORDS[name]
-        DECLARED.discard(name)
-        ad.backend.forget(name)
 
 
 def bessel() -> tuple[Any, Any]:
@@ -394,3 +381,13 @@ def test_what_implementations_give_is_looked_at() -> None:
         ad.vmap(first)(np.ones((4, 3)), np.ones((4, 3)))
     total = ad.primitive("total_of_all", lambda x: np.sum(x), kind="reduction", shape=lambda x: ())
     assert total(np.ones(3)).item() == 3
+
+
+def test_what_a_test_declares_is_gone_after_it() -> None:
+    running = pytest_runtest_call()
+    next(running)
+    assert ad.primitive("users_left", np.sin)(0.0) == 0.0
+    assert "users_left" in TABLE
+    with pytest.raises(StopIteration):
+        running.send(None)
+    assert "users_left" not in TABLE

@@ -122,7 +122,7 @@ def test_strong_zeros_follow_from_the_class() -> None:
 # --- users' primitives: every field ---
 
 
-def test_batching_of_a_users_elementwise_primitive(users: None) -> None:
+def test_batching_of_a_users_elementwise_primitive() -> None:
     asked = []
 
     def batching(B: Any, primitive: Any, values: Any, flags: Any, parameters: Any) -> Any:
@@ -136,7 +136,7 @@ def test_batching_of_a_users_elementwise_primitive(users: None) -> None:
     assert asked == [[True], [True]]
 
 
-def test_sparsity_of_a_users_primitive(users: None) -> None:
+def test_sparsity_of_a_users_primitive() -> None:
     def add_up(x: Any) -> Any:
         return x + np.concatenate([x[:1], x[:-1]])
 
@@ -162,7 +162,7 @@ def test_sparsity_of_a_users_primitive(users: None) -> None:
         assert found.nnz == entries
 
 
-def test_taylor_rule_of_a_users_primitive(users: None) -> None:
+def test_taylor_rule_of_a_users_primitive() -> None:
     """y' = x' y: the recurrence of the exponential, Griewank and Walther (2008), table 13.2."""
     orders = []
 
@@ -187,7 +187,7 @@ def test_taylor_rule_of_a_users_primitive(users: None) -> None:
         np.testing.assert_allclose([found[0], *found[1]], [wanted[0], *wanted[1]], rtol=1e-14)
 
 
-def test_operations_of_a_users_primitive(users: None) -> None:
+def test_operations_of_a_users_primitive() -> None:
     def operations(operands: Any, result: Any, parameters: Any) -> int:
         assert (operands, result) == ([(3,)], (3,))
         return 7 * operands[0][0] * parameters["times"]
@@ -198,7 +198,7 @@ def test_operations_of_a_users_primitive(users: None) -> None:
     assert {row.primitive: row.flops for row in p.profile().rows}["users_work"] == 42
 
 
-def test_strong_zero_of_a_users_primitive(users: None) -> None:
+def test_strong_zero_of_a_users_primitive() -> None:
     seen = []
 
     def slope(B: Any, g: Any, out: Any) -> Any:
@@ -215,7 +215,7 @@ def test_strong_zero_of_a_users_primitive(users: None) -> None:
     assert seen == [[0.0, 1.0], [1.0, 1.0]]  # the cotangent as it is; ones, whose slope absorbs
 
 
-def test_buffers_that_a_users_primitive_reuses(users: None) -> None:
+def test_buffers_that_a_users_primitive_reuses() -> None:
     written = []
 
     def into(x: Any, y: Any) -> Any:
@@ -248,7 +248,7 @@ def test_buffers_that_a_users_primitive_reuses(users: None) -> None:
     assert level.inner.users_times_into(buffer, 3.0) is buffer
 
 
-def test_a_buffer_that_a_users_primitive_adds_into(users: None) -> None:
+def test_a_buffer_that_a_users_primitive_adds_into() -> None:
     added = []
 
     def accumulate(B: Any, sink: Any, g: Any, factor: Any) -> Any:
@@ -266,14 +266,14 @@ def test_a_buffer_that_a_users_primitive_adds_into(users: None) -> None:
     np.testing.assert_array_equal(g(x), 2 * 18**2 * x)
 
 
-def test_a_primitive_of_forward_mode_alone(users: None) -> None:
+def test_a_primitive_of_forward_mode_alone() -> None:
     f = ad.primitive("users_forward", np.sin, pushforward=lambda B, tangents, x: B.multiply(tangents[0], B.cos(x)))
     assert ad.jvp(f, (0.5,), (1.0,))[1] == np.cos(0.5)
     with pytest.raises(ad.errors.BackwardError, match="has no derivative"):
         ad.grad(f)(0.5)
 
 
-def test_data_types_of_a_users_primitive(users: None) -> None:
+def test_data_types_of_a_users_primitive() -> None:
     bits = ad.primitive("users_bits", np.bitwise_count, accepts="iu", dtype=lambda *_: np.dtype(np.uint8))
     assert bits(ad.tensor([7, 8])).tolist() == [3, 1]
     with pytest.raises(ad.errors.DtypeError, match="^users_bits: expected integers or unsigned integers, received fl"):
@@ -289,7 +289,7 @@ def test_data_types_of_a_users_primitive(users: None) -> None:
         real(ad.tensor([1j]))
 
 
-def test_a_record_given_is_not_changed_and_operands_may_be_called_as_fields(users: None) -> None:
+def test_a_record_given_is_not_changed_and_operands_may_be_called_as_fields() -> None:
     f = ad.primitive("users_taylor", lambda taylor: 2 * taylor, derivative={"taylor": lambda B, g: B.multiply(g, 2.0)})
     assert ad.grad(f)(1.0) == 2.0
     shared = Linear(x=lambda B, g: g)
