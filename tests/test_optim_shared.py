@@ -15,7 +15,9 @@ from test_optim import CASES
 
 import adjoint as ad
 from adjoint import errors
+from adjoint.compiler.native import machine
 from adjoint.optim import fused
+from adjoint.tensor import wrap
 
 RNG = np.random.default_rng(5)
 
@@ -30,10 +32,11 @@ def large(dtype: str = "float32") -> tuple[np.ndarray[Any, Any], np.ndarray[Any,
     return RNG.normal(size=2 * fused._BLOCK + 17).astype(dtype), RNG.normal(size=(200, 180)).astype(dtype)
 
 
-def steps(optimizer: Any, model: Any, gradients: list[dict[str, Any]]) -> tuple[Any, Any]:
+def steps(optimizer: Any, model: Any, gradients: list[Any]) -> tuple[Any, Any]:
+    """None as gradients are the parameters themselves, as of a sum of squares."""
     state = optimizer.init(model)
     for grads in gradients:
-        model, state = optimizer.step(model, grads, state)
+        model, state = optimizer.step(model, {"a": model.a, "b": model.b} if grads is None else grads, state)
     return model, state
 
 
@@ -45,17 +48,29 @@ def arrays(model: Any, state: Any) -> list[np.ndarray[Any, Any]]:
 # --- rules in blocks -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("device", ["numpy", "autodiff<numpy>"])
-def test_blocks_give_what_the_rule_gives(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=["calls", pytest.param("machine code", marks=pytest.mark.slow)])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How programs run: as calls of NumPy, or as machine code, which must have run."""
+    if request.param == "machine code":
+        peer("llvmlite")
+        monkeypatch.setenv("ADJOINT_COMPILE", "")
+    return str(request.param)
+
+
+@pytest.mark.parametrize(("device", "dtype"), [("numpy", "float32"), ("autodiff<numpy>", "float64")])
+def test_blocks_give_what_the_rule_gives(device: str, dtype: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: set[str] = set()
+    watch(monkeypatch, lambda: ran.add(name))
     with Each() as each:
         for name, settings in [*CASES, ("Lion", {"weight_decay": 0.1})]:
             with each(f"{name} {settings}"):
-                a, b = large()
+                a, b = large(dtype)
                 model = Point(ad.asarray(a, device=device), ad.asarray(b, device=device))
-                gradients = [
+                gradients: list[Any] = [
                     {"a": ad.asarray(g, device=device), "b": ad.asarray(np.asfortranarray(h), device=device)}
-                    for g, h in (large() for _ in range(3))
+                    for g, h in (large(dtype) for _ in range(3))
                 ]
+                gradients.insert(1, None)
                 optimizer = getattr(ad.optim, name)(**settings)
                 found = arrays(*steps(optimizer, model, gradients))
                 over = arrays(*steps(dataclasses.replace(optimizer, donate=True), model, gradients))
@@ -65,6 +80,43 @@ def test_blocks_give_what_the_rule_gives(device: str, monkeypatch: pytest.Monkey
                 for x, y, z in zip(found, over, wanted, strict=True):
                     np.testing.assert_array_equal(x, z)
                     np.testing.assert_array_equal(y, z)
+    assert ran == (set() if way == "calls" else {name for name, _ in CASES} - {"NAdam"} | {"Lion"})
+
+
+def watch(monkeypatch: pytest.MonkeyPatch, ran: Any) -> None:
+    """Have a function called with each run of machine code that has written its results."""
+    made = fused.flat.loop
+
+    def loop(*args: Any) -> Any:
+        found = made(*args)
+        return found and (lambda arrays: found(arrays) and (ran(), True)[1])
+
+    monkeypatch.setattr(fused.flat, "loop", loop)
+
+
+def test_machine_code_runs_where_arrays_are_as_it_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it cannot read, NumPy does, with the same result; as where there is none."""
+    peer("llvmlite")
+    ran: list[int] = []
+    watch(monkeypatch, lambda: ran.append(1))
+    a, b = large()
+    model, g = Point(ad.asarray(a), ad.asarray(b)), RNG.normal(size=a.size).astype("float32")
+    unaligned = np.frombuffer(b" " + g.tobytes(), np.float32, offset=1)
+    found = {}
+    for way in ("replay", ""):
+        monkeypatch.setenv("ADJOINT_COMPILE", way)
+        for name, gradient in (("aligned", g), ("unaligned", unaligned)):
+            ran.clear()
+            found[way, name] = arrays(*steps(ad.optim.Adam(), model, [{"a": wrap(gradient, ad.NumPy())}] * 2)), len(ran)
+    loops = a.size // 32768 + a.size % 32768 // 2048
+    assert [count for _, count in found.values()] == [0, 0, 2 * loops, 0]
+    for values, _ in found.values():
+        for x, y in zip(values, found["replay", "aligned"][0], strict=True):
+            np.testing.assert_array_equal(x, y)
+    ran.clear()
+    monkeypatch.setattr(machine, "llvm", lambda: None)  # as where llvmlite is not installed: nobody is warned
+    steps(ad.optim.Adam(), model, [{"a": wrap(g, ad.NumPy())}])
+    assert not ran
 
 
 def test_programs_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +157,9 @@ class Strange(ad.optim.Optimizer):
         return x - lr * ad.clip(g, -0.5, 0.5) ** 3, {"old": abs(g), "same": ad.exp(-same)}
 
 
-def test_rules_of_all_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rules_of_all_kinds(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: dict[str, None] = {}
+    watch(monkeypatch, lambda: ran.update({kind: None}))
     for kind in ("norm", "shape", "where", "exchanged", "twice", "functions"):
         a, b = large("float64")
         model = Point(ad.asarray(a), ad.asarray(b))
@@ -118,6 +172,7 @@ def test_rules_of_all_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
         for x, y, z in zip(found, over, wanted, strict=True):
             np.testing.assert_array_equal(x, z, kind)
             np.testing.assert_array_equal(y, z, kind)
+    assert [*ran] == ([] if way == "calls" else ["where", "exchanged", "twice"])  # exp has other bits
 
 
 def test_errors_of_a_rule_are_its_own() -> None:

@@ -4,6 +4,9 @@ The formula runs once on values that only note what is done with them (`_Formula
 which runs block by block: what lies between operands and results stays in the cache, and nothing is allocated but
 results, or not even these. A formula with anything in it that is not elementwise, such as a norm, cannot be taken
 apart: it runs as it is, and so do all formulas on small arrays, on other leaves and on levels.
+
+Where machine code can be made (`adjoint[compile]`), the program is one loop without anything between, if that gives the
+same bits; what is no whole number of its blocks is done by NumPy all the same.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Array, Implementation, LeafBackend
 from adjoint.backends.numpy import NumPy
+from adjoint.compiler.native import flat
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.primitives import ELEMENTWISE, DType, Primitive, Spec, result_spec
 from adjoint.tensor import Tensor, wrap
@@ -29,6 +33,7 @@ _NUMPY = NumPy()
 _MANY = 65536  # elements: with so many in all a program is worth its making
 _LARGE = 2048  # elements of one array: with fewer calls take longer than memory
 _BLOCK = 32768  # elements: a dozen such blocks stay in a core's second-level cache
+_LOOPS = (32768, 2048)  # elements that machine code is made for: two sizes, as making it takes a tenth of a second
 
 
 class Job(NamedTuple):
@@ -98,6 +103,8 @@ class _Value:
 
 
 class _Step(NamedTuple):
+    name: str
+    parameters: dict[str, Any]
     run: Implementation
     operands: tuple[Any, ...]
     out: _Value
@@ -118,7 +125,8 @@ class _Formula(LeafBackend):
                 specs = [Spec((), x.dtype) if hasattr(x, "dtype") else x for x in operands]
                 dtype = result_spec(primitive, specs, parameters).dtype
             out = _Value(dtype, like.steps)
-            like.steps.append(_Step(functools.partial(run, **parameters) if parameters else run, operands, out))
+            known = functools.partial(run, **parameters) if parameters else run
+            like.steps.append(_Step(primitive.name, parameters, known, operands, out))
             return out
 
         return note
@@ -165,7 +173,7 @@ class _Program:
         outs = {value: self.given + k for k, value in enumerate(made) if value not in places}
         last = {x: k for k, step in enumerate(steps) for x in step.operands if x.__class__ is _Value}
         free: list[int] = []
-        for k, (run, operands, out) in enumerate(steps):
+        for k, (_, _, run, operands, out) in enumerate(steps):
             read = [self._constant(x) if x.__class__ is not _Value else places[x] for x in operands]
             fused = run.__class__ is np.ufunc and out.dtype is given[0].dtype
             if fused:
@@ -191,6 +199,7 @@ class _Program:
                 source = 0 if not name else 2 + names.index(name) if name in names else None
                 if source is not None and read_last.get(source, -1) <= written[k]:
                     self.over[k] = source
+        self.numbers, self.loops = _loops(steps, given, made)
 
     def _constant(self, value: Any) -> int:
         self.constants.append(value)
@@ -210,10 +219,16 @@ class _Program:
 
     def _compute(self, arrays: list[Array]) -> None:
         """Fill the results, which follow what is given."""
-        size = arrays[0].size
+        size, begin = arrays[0].size, 0
+        for count, loop in self.loops:
+            while begin + count <= size:
+                parts = [x[begin : begin + count] for x in arrays]
+                if not loop([*parts[: self.given], *self.numbers, *parts[self.given :]]):
+                    break
+                begin += count
         between = list(np.empty((self.temporaries, min(size, _BLOCK)), arrays[0].dtype))
         constants = self.constants[::-1]
-        for start in range(0, size, _BLOCK):
+        for start in range(begin, size, _BLOCK):
             stop = min(start + _BLOCK, size)
             env = [*[x[start:stop] for x in arrays], *[x[: stop - start] for x in between], *constants]
             for run, read, place, fused in self.steps:
@@ -227,6 +242,32 @@ class _Program:
                     run(env[read[0]], env[read[1]], out=env[place])
                 else:
                     run(*[env[k] for k in read], out=env[place])
+
+
+def _loops(
+    steps: list[_Step], given: list[_Value], made: list[_Value]
+) -> tuple[list[Array], list[tuple[int, flat.Loop]]]:
+    """The steps' numbers, and machine code of so many elements that reads them; none where there is no such code."""
+    dtype = given[0].dtype
+    found = [x for step in steps for x in step.operands if x.__class__ is not _Value]
+    if not all(x.__class__ in (bool, int, float) or (np.ndim(x) == 0 and x.dtype == dtype) for x in found):
+        return [], []
+    numbers = [np.asarray(x, dtype) for x in found]
+    order = [*given, *[None] * len(numbers), *[step.out for step in steps]]
+    places = {value: k for k, value in enumerate(order)}
+    following = iter(range(len(given), len(given) + len(numbers)))
+    lines = [
+        flat.Line(
+            step.name,
+            tuple(step.parameters.items()),
+            tuple([places[x] if x.__class__ is _Value else next(following) for x in step.operands]),
+            step.out.dtype,
+        )
+        for step in steps
+    ]
+    results = [places[value] for value in made]
+    loops = [(n, flat.loop(n, dtype, len(given), len(numbers), lines, results)) for n in _LOOPS]
+    return numbers, [(n, loop) for n, loop in loops if loop is not None]
 
 
 class _Owner(np.ndarray[Any, Any]):

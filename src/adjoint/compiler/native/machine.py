@@ -99,14 +99,16 @@ def _say_once() -> None:
         )
 
 
+def possible() -> bool:
+    """Whether machine code can be made in this process, and may be."""
+    return os.environ.get("ADJOINT_COMPILE") != "replay" and llvm() is not None
+
+
 def wanted() -> bool:
-    """Whether machine code is to be made in this process."""
-    if os.environ.get("ADJOINT_COMPILE") == "replay":
-        return False
-    if llvm() is None:
+    """Whether machine code is to be made for who asked to compile."""
+    if not possible() and os.environ.get("ADJOINT_COMPILE") != "replay":
         _say_once()
-        return False
-    return True
+    return possible()
 
 
 @functools.cache
