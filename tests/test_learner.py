@@ -119,7 +119,7 @@ def test_what_is_dropped_follows_from_seed_and_batch() -> None:
     assert loss[0][0] != loss[0][1]
 
 
-def test_optimizers_that_ask_again_and_that_average(tmp_path: Any) -> None:
+def test_optimizers_that_ask_again() -> None:
     sam = ad.optim.SAM(optimizer=ad.optim.SGD(lr=0.1), rho=0.05)
     model, state = network(), sam.init(network())
     for _ in range(2):
@@ -130,7 +130,17 @@ def test_optimizers_that_ask_again_and_that_average(tmp_path: Any) -> None:
     _, history = learner(optimizer=ad.optim.LBFGS()).fit([(X, Y)], epochs=20)
     assert history["loss"][-1] < 1e-3
 
-    free = ad.optim.ScheduleFreeSGD(lr=0.1)
+
+@pytest.mark.parametrize(
+    "free",
+    [
+        ad.optim.ScheduleFreeSGD(lr=0.1),
+        ad.optim.Averaged(optimizer=ad.optim.SGD(lr=0.1), by=ad.optim.EMA(decay=0.7)),
+        ad.optim.Averaged(optimizer=ad.optim.SGD(lr=0.1), by=ad.optim.SWA(), start=1),
+    ],
+    ids=["free", "EMA", "SWA"],
+)
+def test_averages_are_evaluated_and_given(free: Any, tmp_path: Any) -> None:
     model, state = network(), free.init(network())
     for x, y in [*pairs(), *pairs()]:
         grads = ad.grad(lambda m, x=x, y=y: ad.nn.mse_loss(m(ad.asarray(x)), y))(model)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import pickle
 from typing import Any
 
@@ -40,6 +42,41 @@ def test_averages_are_pytorchs(kind: str) -> None:
     for p, x in zip(theirs.module.parameters(), found.named_parameters().values(), strict=True):
         assert x.is_require_grad()
         np.testing.assert_allclose(x.numpy(), p.detach().numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("by", [ad.optim.EMA(decay=0.7), ad.optim.SWA()], ids=lambda by: type(by).__name__)
+def test_an_optimizer_keeps_the_average_of_the_models_it_makes(by: Any) -> None:
+    """Beside the same steps with the average in a loop of one's own: bit by bit, also where memory is written over."""
+    for inner in (ad.optim.SGD(lr=0.1, momentum=0.9), ad.optim.Adam(lr=0.1).group("*.bias", lr=0.5)):
+        for start, every in ((0, 1), (2, 1), (1, 3)):
+            model = network()
+            state, average, plain = inner.init(model), by.init(model), model
+            inners = [dataclasses.replace(inner, donate=donate) for donate in (False, True)]
+            kept = [ad.optim.Averaged(optimizer=each, by=by, start=start, every=every) for each in inners]
+            states, models = [optimizer.init(model) for optimizer in kept], [model, copy.deepcopy(model)]
+            count = ad.tensor(0)
+            compiled = states[0]._replace(step=count), model
+            for step in range(1, 9):
+                plain, state = inner.step(plain, ad.grad(loss)(plain), state)
+                taken = step - start
+                if taken < every:
+                    average = by.init(plain)
+                elif taken % every == 0:
+                    average = by.update(average, plain)
+                wanted = by.model(average, plain).record()
+                for k, optimizer in enumerate(kept):
+                    models[k], states[k] = optimizer.step(models[k], ad.grad(loss)(models[k]), states[k])
+                    states[k] = pickle.loads(pickle.dumps(states[k]))
+                    found = optimizer.averaged(models[k], states[k]).record()
+                    for path, x in wanted.items():
+                        np.testing.assert_array_equal(found[path], x)
+                        np.testing.assert_array_equal(models[k].record()[path], plain.record()[path])
+                now, of = compiled[1], compiled[0]
+                compiled = kept[0].step(now, ad.grad(loss)(now), of)[
+                    ::-1
+                ]  # counted by a tensor, as where it is compiled
+                for path, x in kept[0].averaged(*compiled[::-1]).record().items():
+                    np.testing.assert_allclose(x, wanted[path], rtol=1e-5, atol=1e-7)
 
 
 def test_averages_with_a_decay_that_changes() -> None:

@@ -51,6 +51,8 @@ OPTIMIZERS = (
     ad.optim.Adam(lr=0.05, donate=True),
     ad.optim.ScheduleFreeAdamW(lr=0.05),
     ad.optim.SAM(optimizer=ad.optim.SGD(lr=0.05)),
+    ad.optim.Averaged(optimizer=ad.optim.Adam(lr=0.05, donate=True), by=ad.optim.EMA(decay=0.8)),
+    ad.optim.SAM(optimizer=ad.optim.Averaged(optimizer=ad.optim.SGD(lr=0.05), by=ad.optim.SWA(), start=3, every=2)),
 )
 
 

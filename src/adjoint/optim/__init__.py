@@ -2,7 +2,7 @@
 
 from adjoint.optim.adaptive import LAMB, Adan, Rprop
 from adjoint.optim.averaging import EMA, SWA, Average, AverageState, batch_statistics
-from adjoint.optim.averaging_optimizers import ASGD, AveragingOptimizer, ScheduleFreeAdamW, ScheduleFreeSGD
+from adjoint.optim.averaging_optimizers import ASGD, Averaged, AveragingOptimizer, ScheduleFreeAdamW, ScheduleFreeSGD
 from adjoint.optim.base import Optimizer, State
 from adjoint.optim.closures import LBFGS, SAM, ClosureOptimizer
 from adjoint.optim.descent import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Lion, NAdam, RAdam, RMSprop
@@ -43,6 +43,7 @@ __all__ = [
     "Adan",
     "Average",
     "AverageState",
+    "Averaged",
     "AveragingOptimizer",
     "ClosureOptimizer",
     "GradScaler",

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from adjoint import errors
 from adjoint.dtypes import float32
-from adjoint.functions.arguments import is_number
+from adjoint.functions.arguments import is_integer, is_number
 from adjoint.functions.creation import zeros_like
 from adjoint.functions.elementwise import maximum, sqrt, where
 from adjoint.module.fields import leaves_of
+from adjoint.optim.averaging import EMA, Average, AverageState
 from adjoint.optim.base import Optimizer, State, check_state, parameters, with_parameters
+from adjoint.optim.closures import ClosureOptimizer
 from adjoint.optim.fused import Slots
-from adjoint.optim.settings import fraction, in_use, not_negative, rate, setting
+from adjoint.optim.settings import fraction, in_use, integer, not_negative, rate, setting
 from adjoint.tensor import Tensor
 
 M = TypeVar("M")
 Stepped = tuple[Tensor[Any], Slots]
+_AVERAGE = "averaged_weight"  # beside the slots of another optimizer
+_OF_ALL = EMA()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -53,6 +57,80 @@ class AveragingOptimizer(Optimizer):
             rule = self.rule_of(leaves[path])
             found[path] = rule.average(x, state.slots[path]) if isinstance(rule, AveragingOptimizer) else x
         return with_parameters(model, found)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Averaged(AveragingOptimizer):
+    """Steps of another optimizer, with an average of the models in the state: `EMA` of all, or `SWA` of some.
+
+    The model after step start + every comes in first, and then each after `every` more; before, the average is the
+    model itself. Rate and parameter groups are those of `optimizer`. A `Learner` validates and gives the average, and
+    checkpoints have it; a model with batch normalisation then needs `batch_statistics`. Raises ArgumentTypeError for an
+    optimizer that takes no gradients (put `SAM` around this one), or for what is no average; ArgumentError for an
+    optimizer that has an average itself, for `every` below 1 and `start` below 0.
+
+    >>> import adjoint as ad
+    >>> model = ad.nn.Linear(1, 1, bias=False).at("weight").set(ad.zeros((1, 1)))
+    >>> optimizer = ad.optim.Averaged(optimizer=ad.optim.SGD(lr=1.0), by=ad.optim.SWA(), start=1)
+    >>> state = optimizer.init(model)
+    >>> for gradient in (5.0, -6.0, -2.0):
+    ...     model, state = optimizer.step(model, {"weight": ad.full((1, 1), gradient)}, state)
+    >>> model.weight.item(), optimizer.averaged(model, state).weight.item()  # of 1 and 3, without -5
+    (3.0, 2.0)
+    """
+
+    lr: ClassVar[Any] = property(lambda self: self.optimizer.lr)  # type: ignore[misc]
+    optimizer: Optimizer
+    by: Average = _OF_ALL
+    start: int = setting(0, integer(0))
+    every: int = setting(1, integer(1))
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.optimizer, Optimizer) or isinstance(self.optimizer, ClosureOptimizer):
+            raise errors.ArgumentTypeError(
+                f"Averaged: optimizer is one that takes gradients, such as ad.optim.SGD(), received "
+                f"{errors.shown(self.optimizer)}; SAM goes around: SAM(optimizer=Averaged(...))"
+            )
+        if isinstance(self.optimizer, AveragingOptimizer):
+            raise errors.ArgumentError(
+                f"Averaged: {type(self.optimizer).__name__} has an average of its own; use it as it is"
+            )
+        if not isinstance(self.by, Average):
+            raise errors.ArgumentTypeError(
+                f"Averaged: by is an average, such as ad.optim.EMA(decay=0.999), received {errors.shown(self.by)}"
+            )
+        super().__post_init__()
+
+    def init(self, model: Any) -> State:
+        """The state of `optimizer` before the first step, and the model as its average."""
+        return self._with(self.optimizer.init(model), self.by.init(model).values)
+
+    def step(self, model: M, grads: Any, state: State, *, lr: Any = None) -> tuple[M, State]:
+        """The next model and the next state, with arguments and errors as those of every `Optimizer`."""
+        check_state(state)
+        old = {path: slots[_AVERAGE] for path, slots in state.slots.items() if _AVERAGE in slots}
+        slots = {path: {k: x for k, x in of.items() if k != _AVERAGE} for path, of in state.slots.items()}
+        model, made = self.optimizer.step(model, grads, State(state.step, slots), lr=lr)
+        passed = made.step - self.start
+        if is_integer(passed):
+            if passed < self.every:
+                return model, self._with(made, self.by.init(model).values)
+            if passed % self.every:
+                return model, self._with(made, old)
+            return model, self._with(made, self._next(passed // self.every - 1, old, model))
+        own, new = self.by.init(model).values, self._next(maximum(passed // self.every - 1, 0), old, model)
+        for path, x in new.items():  # a step that is compiled, which cannot choose
+            new[path] = where(passed < self.every, own[path], where(passed % self.every == 0, x, old[path]))
+        return model, self._with(made, new)
+
+    def _next(self, count: Any, old: dict[str, Tensor[Any]], model: Any) -> dict[str, Tensor[Any]]:
+        return self.by.update(AverageState(count, old), model).values
+
+    def _with(self, state: State, values: dict[str, Tensor[Any]]) -> State:
+        return State(state.step, {path: {**slots, _AVERAGE: values[path]} for path, slots in state.slots.items()})
+
+    def average(self, x: Tensor[Any], slots: Slots) -> Tensor[Any]:
+        return slots[_AVERAGE]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
