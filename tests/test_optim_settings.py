@@ -19,7 +19,7 @@ from adjoint.optim.settings import Settings
 
 NAN = float("nan")
 KINDS = [kind for kind in vars(ad.optim).values() if isinstance(kind, type) and issubclass(kind, Settings)]
-NEEDED = {ad.optim.SAM: {"optimizer": ad.optim.SGD()}}
+NEEDED = {kind: {"optimizer": ad.optim.SGD()} for kind in (ad.optim.SAM, ad.optim.Averaged)}
 
 
 def test_there_are_all() -> None:
@@ -171,7 +171,7 @@ def test_every_optimizer_steps_containers_as_modules(shape: str) -> None:
         for kind in KINDS:
             if not issubclass(kind, ad.optim.Optimizer) or kind.step is ad.optim.Optimizer.step is kind.update:
                 continue
-            if kind.update is ad.optim.Optimizer.update and kind not in (ad.optim.SAM, ad.optim.LBFGS):
+            if kind.update is ad.optim.Optimizer.update and kind not in (*NEEDED, ad.optim.LBFGS):
                 continue
             with each(kind.__name__):
                 optimizer = kind(**NEEDED.get(kind, {}))

@@ -21,7 +21,6 @@ from adjoint.tensor import Tensor
 M = TypeVar("M")
 Stepped = tuple[Tensor[Any], Slots]
 _AVERAGE = "averaged_weight"  # beside the slots of another optimizer
-_OF_ALL = EMA()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,6 +58,14 @@ class AveragingOptimizer(Optimizer):
         return with_parameters(model, found)
 
 
+def _as_average(value: Any, name: str, what: str) -> Average:
+    if not isinstance(value, Average):
+        raise errors.ArgumentTypeError(
+            f"{name}: {what} is an average, such as ad.optim.EMA(decay=0.999), received {errors.shown(value)}"
+        )
+    return value
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Averaged(AveragingOptimizer):
     """Steps of another optimizer, with an average of the models in the state: `EMA` of all, or `SWA` of some.
@@ -81,7 +88,7 @@ class Averaged(AveragingOptimizer):
 
     lr: ClassVar[Any] = property(lambda self: self.optimizer.lr)  # type: ignore[misc]
     optimizer: Optimizer
-    by: Average = _OF_ALL
+    by: Average = setting(EMA(), _as_average)
     start: int = setting(0, integer(0))
     every: int = setting(1, integer(1))
 
@@ -94,10 +101,6 @@ class Averaged(AveragingOptimizer):
         if isinstance(self.optimizer, AveragingOptimizer):
             raise errors.ArgumentError(
                 f"Averaged: {type(self.optimizer).__name__} has an average of its own; use it as it is"
-            )
-        if not isinstance(self.by, Average):
-            raise errors.ArgumentTypeError(
-                f"Averaged: by is an average, such as ad.optim.EMA(decay=0.999), received {errors.shown(self.by)}"
             )
         super().__post_init__()
 
