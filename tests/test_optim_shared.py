@@ -28,8 +28,8 @@ class Point(ad.nn.Module):
 
 
 def large(dtype: str = "float32") -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """A vector that is no whole number of blocks, and a matrix."""
-    return RNG.normal(size=2 * fused._BLOCK + 17).astype(dtype), RNG.normal(size=(200, 180)).astype(dtype)
+    """A vector that is no whole number of blocks, and a matrix that is one of each size and a rest."""
+    return RNG.normal(size=2 * fused._BLOCK + 17).astype(dtype), RNG.normal(size=(200, 190)).astype(dtype)
 
 
 def steps(optimizer: Any, model: Any, gradients: list[Any]) -> tuple[Any, Any]:
@@ -108,7 +108,8 @@ def test_machine_code_runs_where_arrays_are_as_it_reads_them(monkeypatch: pytest
         for name, gradient in (("aligned", g), ("unaligned", unaligned)):
             ran.clear()
             found[way, name] = arrays(*steps(ad.optim.Adam(), model, [{"a": wrap(gradient, ad.NumPy())}] * 2)), len(ran)
-    loops = a.size // 32768 + a.size % 32768 // 2048
+    large_loop, small_loop = fused._LOOPS
+    loops = a.size // large_loop + a.size % large_loop // small_loop
     assert [count for _, count in found.values()] == [0, 0, 2 * loops, 0]
     for values, _ in found.values():
         for x, y in zip(values, found["replay", "aligned"][0], strict=True):

@@ -33,7 +33,7 @@ _NUMPY = NumPy()
 _MANY = 65536  # elements: with so many in all a program is worth its making
 _LARGE = 2048  # elements of one array: with fewer calls take longer than memory
 _BLOCK = 32768  # elements: a dozen such blocks stay in a core's second-level cache
-_LOOPS = (32768, 2048)  # elements that machine code is made for: two sizes, as making it takes a tenth of a second
+_LOOPS = (32768, 4096)  # elements that machine code is made for: two sizes, as making it takes a tenth of a second
 
 
 class Job(NamedTuple):
