@@ -23,8 +23,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 KEPT = ROOT / "build" / "docs" / "gallery"
 
 GROUPS = {
-    "Statistics": "lynx_hare hmc newton logistic diabetes",
-    "Physics and differential equations": "heat neural_ode",
+    "Statistics": "lynx_hare hmc gaussian_process newton logistic diabetes",
+    "Physics, control and differential equations": "three_bodies swing_up heat neural_ode",
+    "Finance and images": "greeks deblur circles",
     "Networks": "digits airline characters autoencoder low_rank",
     "How sure is it?": "breast_cancer ensemble",
 }
