@@ -53,7 +53,8 @@ def loss(p: Any, x: Array, y: Array) -> Any:
 
 def fit(x: Array, y: Array) -> Fit:
     found = ad.scipy.minimize(loss, START, (x, y), method="L-BFGS-B")
-    return Fit(*map(float, np.exp(found.x)), likelihood=-float(found.fun))
+    height, length, noise = map(float, np.exp(found.x))
+    return Fit(height, length, noise, -float(found.fun))
 
 
 def predict(found: Fit, x: Array, y: Array, at: Array) -> tuple[Array, Array]:
