@@ -5,12 +5,9 @@ from __future__ import annotations
 import collections
 import ctypes
 import functools
-import hashlib
 import importlib
-import importlib.util
 import os
 import platform
-import sysconfig
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from adjoint import locks
-from adjoint.compiler.native import stored
 
 VERSION = 1  # of what passes make of a text
 KEPT = 256  # pieces of machine code of one process that nobody may use at the moment
@@ -74,6 +70,8 @@ def _address(function: Any) -> int:
 
 def _as_expected() -> bool:
     """Whether an array has its fields where they are read."""
+    import sysconfig  # as hashlib below: whoever compiles needs it, the import of all does not
+
     if sysconfig.get_config_var("Py_GIL_DISABLED") or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     x = np.zeros((3, 5), np.float32)
@@ -90,7 +88,9 @@ def _as_expected() -> bool:
 
 @functools.cache
 def _say_once() -> None:
-    if importlib.util.find_spec("llvmlite") is None:
+    from importlib.util import find_spec
+
+    if find_spec("llvmlite") is None:
         warnings.warn(
             "ad.compile makes no machine code without llvmlite: compiled functions call NumPy primitive by primitive; "
             'pip install "adjoint[compile]", or set ADJOINT_COMPILE=replay to have it so',
@@ -128,6 +128,8 @@ class Machine:
     """The machine code of a text, which lives as long as one of its functions."""
 
     def __init__(self, text: str) -> None:
+        from adjoint.compiler.native import stored
+
         binding, target = llvm(), _new_target()
         key = _key(text)
         code = stored.load(key)
@@ -154,6 +156,8 @@ class Machine:
 
 def _key(text: str) -> str:
     """A name for what the machine code of a text depends on: the text, the processor, the versions."""
+    import hashlib
+
     binding = llvm()
     features = binding.get_host_cpu_features().flatten()
     versions = importlib.import_module("llvmlite").__version__, binding.llvm_version_info, VERSION

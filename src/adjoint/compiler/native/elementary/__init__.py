@@ -10,12 +10,15 @@ Texts of several functions may share helpers: a `Library` has each once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from adjoint.compiler.native.elementary import exponential, gauss, trigonometric
 from adjoint.compiler.native.elementary.code import Code, Value
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _KINDS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 
