@@ -91,6 +91,13 @@ def _quotient(p: Program) -> Call:
     return tuple(p.two(*p.pick(INTEGERS, REAL), finite=True)), {}  # beside infinities there is a choice
 
 
+def _divided(p: Program) -> Call:
+    x, y = p.two(*p.pick(*KINDS))
+    if np.iscomplexobj(x) or np.iscomplexobj(y):  # over zero, which infinities come is open
+        y = np.where(y == 0, np.asarray(2, y.dtype), y)
+    return (x, y), {}
+
+
 def _shift(p: Program) -> Call:
     x, y = p.two(*INTEGERS)
     return (x, np.abs(y)), {}
@@ -337,6 +344,7 @@ CALLS: dict[str, Callable[[Program], Call]] = {
     **dict.fromkeys("logical_and logical_or logical_xor".split(), _logical),
     "logical_not": lambda p: ((p.one("bool"),), {}),
     **dict.fromkeys("floor_divide remainder".split(), _quotient),
+    "divide": _divided,
     "pow": _power,
     "clip": _clip,
     **dict.fromkeys("max min any all mean count_nonzero".split(), _reduced),
