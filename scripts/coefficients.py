@@ -11,7 +11,7 @@ below the bound that is given in bits. Constants that are used as sums, such as 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ def remez(grid: list[Any], values: list[Any], weights: list[Any], count: int) ->
     at = [round(i * (len(grid) - 1) / count) for i in range(count + 1)]
     for _ in range(30):
         coefficients, level = solved(*([column[i] for i in at] for column in (grid, values, weights)), count)
-        errors = [w * (mp.polyval(coefficients[::-1], x) - f) for x, f, w in zip(grid, values, weights, strict=True)]
+        errors = [w * (value(coefficients, x) - f) for x, f, w in zip(grid, values, weights, strict=True)]
         largest = max(abs(e) for e in errors)
         if largest <= level * mp.mpf("1.001"):
             break
@@ -62,6 +62,14 @@ def remez(grid: list[Any], values: list[Any], weights: list[Any], count: int) ->
             break
         at = runs
     return coefficients, largest
+
+
+def value(coefficients: Sequence[Any], x: Any) -> Any:
+    """A polynomial at x by Horner's scheme; its constant comes first."""
+    total = mp.mpf(0)
+    for c in reversed(coefficients):
+        total = total * x + c
+    return total
 
 
 def polynomial(f: Function, weight: Function, low: Any, high: Any, bits: int) -> list[Any]:

@@ -144,6 +144,7 @@ def test_one_graph_serves_for_all_sizes(name: str) -> None:
     compared(GENERAL[name], (2, 3, 5), dynamic=True)
 
 
+@pytest.mark.slow
 def test_sizes_that_come_again_have_machine_code_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("llvmlite")
     monkeypatch.delenv("ADJOINT_COMPILE", raising=False)

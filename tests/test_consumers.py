@@ -32,6 +32,7 @@ CORE = {
 }
 
 
+@pytest.mark.slow
 def test_what_works_is_what_the_page_says() -> None:
     code = "import consumers, json; f = consumers.outcomes(); print(json.dumps([f, consumers.table(f)]))"
     env = os.environ | {"SCIPY_ARRAY_API": "1"}

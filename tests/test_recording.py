@@ -261,7 +261,12 @@ LINEAR = N.Linear(3, 2, dtype=ad.float64)
 OPTIMIZERS = [kind for kind in map(ad.optim.__dict__.get, ad.optim.__all__) if isinstance(kind, type)]
 OPTIMIZERS = [kind for kind in OPTIMIZERS if issubclass(kind, ad.optim.Optimizer) and "Optimizer" not in kind.__name__]
 OPTIMIZERS = [kind for kind in OPTIMIZERS if not issubclass(kind, ad.optim.ClosureOptimizer)]
-SETTINGS = {"SGD": {"momentum": 0.9, "dampening": 0.3}, "Adam": {"amsgrad": True}, "RMSprop": {"centered": True}}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "SGD": {"lr": 0.1, "momentum": 0.9, "dampening": 0.3},
+    "Adam": {"lr": 0.1, "amsgrad": True},
+    "RMSprop": {"lr": 0.1, "centered": True},
+    "Averaged": {"optimizer": ad.optim.Adam(lr=0.1), "start": 2, "every": 2},
+}
 RATES = {
     "cosine": ad.optim.cosine(0.1, 10),
     "warmup": ad.optim.warmup(ad.optim.polynomial(0.1, 0.0, 6, 2.0), 2),
@@ -284,7 +289,8 @@ def trained(optimizer: Any, x: Any) -> Any:
 @pytest.mark.parametrize("kind", OPTIMIZERS, ids=lambda kind: kind.__name__)
 def test_optimizers_are_recorded(kind: Any) -> None:
     chooses = kind is ad.optim.SOAP  # by ad.cond, when to compute eigenvectors
-    compared(lambda x: trained(kind(lr=0.1, **SETTINGS.get(kind.__name__, {})), x), [ROWS], needs_values=chooses)
+    settings = SETTINGS.get(kind.__name__, {"lr": 0.1})
+    compared(lambda x: trained(kind(**settings), x), [ROWS], needs_values=chooses)
 
 
 def test_a_second_gradient_is_recorded() -> None:
@@ -376,10 +382,9 @@ def test_checks_are_left_out_where_nobody_collects_them() -> None:
     assert checks == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", [Recorder(NUMPY), OnDemand()], ids=["decorator", "leaf"])
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=pytest.mark.slow) if "ode" in page else page for page in PAGES]
-)
+@pytest.mark.parametrize("page", PAGES)
 def test_examples_on_pages_are_as_on_numpy(page: str, backend: Any, capsys: pytest.CaptureFixture[str]) -> None:
     first, *sections = [blocks_of(text) for text in (ROOT / page).read_text().split("\n## ")]
     if need_missing(first):
