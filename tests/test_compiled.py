@@ -134,7 +134,8 @@ def test_modules(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", OPTIMIZERS, ids=lambda kind: kind.__name__)
 def test_optimizers(kind: Any) -> None:
-    compared(lambda x: trained(kind(lr=0.1, **SETTINGS.get(kind.__name__, {})), x), [ROWS], asks=kind is ad.optim.SOAP)
+    settings = SETTINGS.get(kind.__name__, {"lr": 0.1})
+    compared(lambda x: trained(kind(**settings), x), [ROWS], asks=kind is ad.optim.SOAP)
 
 
 @pytest.mark.slow
