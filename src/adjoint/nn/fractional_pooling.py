@@ -98,7 +98,15 @@ def fractional_max_pool3d(
     output_ratio: Any = None,
     return_indices: bool = False,
 ) -> Any:
-    """`fractional_max_pool2d` of volumes (batch, channels, depth, height, width)."""
+    """`fractional_max_pool2d` of volumes.
+
+    x is (batch, channels, depth, height, width) or (channels, depth, height, width). Sizes and ratios are one number or
+    (depth, vertical, horizontal). Gives (batch, channels, planes, rows, columns). It raises what that raises.
+
+    >>> import adjoint as ad
+    >>> ad.nn.fractional_max_pool3d(ad.ones((2, 5, 6, 7)), 2, (2, 3, 3)).shape
+    (2, 2, 3, 3)
+    """
     return _fractional("fractional_max_pool3d", 3, x, kernel_size, output_size, output_ratio, return_indices)
 
 
