@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import threading
 import warnings
 import weakref
@@ -162,6 +163,45 @@ def test_tensors_of_a_closure_have_derivatives() -> None:
     np.testing.assert_array_equal(f(ad.tensor(X)).backward()[w].numpy(), 2 * X * w.numpy())
     slope = ad.grad(lambda v: ad.compile(lambda x: (x * v).sum())(ad.tensor(X)))
     np.testing.assert_array_equal(slope(np.ones(2)), X)
+
+
+AROUND = {
+    "grad": lambda f: ad.grad(lambda x: f(x).sum()),
+    "jacobian": ad.jacobian,
+    "push": lambda f: lambda x: ad.jvp(f, (x,), (x,))[1],
+    "vmap": ad.vmap,
+    "step": lambda f: lambda x: _backward(f, x),
+}
+
+
+def _backward(f: Any, x: Any) -> Any:
+    leaf = ad.asarray(x).require_grad()
+    return f(leaf).sum().backward()[leaf]
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer"),
+    [("step", None), *itertools.product([name for name in AROUND if name != "step"], [None, *AROUND])],
+)  # gradients of `backward` are values
+def test_transforms_around_record_once(inner: str, outer: str | None) -> None:
+    def f(x: Any) -> Any:
+        return ad.sin(x * 1.5) * x[..., :1] + x**3
+
+    def around(f: Any) -> Any:
+        g = AROUND[inner](f)
+        return g if outer is None else AROUND[outer](g)
+
+    rng = np.random.default_rng(5)
+    compiled, recordings = counted(f)
+    run, plain = around(compiled), around(f)
+    plain(rng.normal(size=(2, 3, 2)))
+    run(rng.normal(size=(2, 3, 2)))
+    compiled(rng.normal(size=(2, 3, 2)))  # what another use records is not mixed up with it
+    recordings.clear()
+    for _ in range(3):
+        x = rng.normal(size=(2, 3, 2))
+        np.testing.assert_allclose(run(x), plain(x), rtol=1e-12)
+    assert not recordings
 
 
 def test_a_leaf_of_the_module_is_refused() -> None:

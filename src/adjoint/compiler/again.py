@@ -37,7 +37,9 @@ class Again(NamedTuple):
                 specs.append((np.ndarray, *spec))
             elif x.__class__ is Tensor and getattr(x._array, "node", None) is None:
                 specs.append((Tensor, x.shape, x._dtype, x._device))
-            elif x.__class__ in (bool, int, str, type(None)):
+            elif x.__class__ in (bool, int, str, type(None)) or (
+                x.__class__ is float and x
+            ):  # not 0.0, which -0.0 equals
                 specs.append((x.__class__, x))
             else:
                 return None

@@ -79,7 +79,7 @@ class Signature:
         self.key = (
             self.structure,
             specs,
-            self.device,
+            (self.base, self.options()) if self.around else self.device,  # a transform's level is another each time
             self.guard,
             self.as_numpy,
             dtypes.default_dtype(),
@@ -126,6 +126,10 @@ class Signature:
         if not kind and not self.around and x._device.tracked(raw_array(x)):
             self.around = True  # by an inner level
         return x.shape, x._dtype, x._device if not x._device.is_fresh else None, kind
+
+    def options(self) -> Any:
+        """Of the outermost reverse mode: how derivatives of the function are recorded."""
+        return next((d.configuration()[1:] for d in self.device.chain() if isinstance(d, Autodiff)), None)
 
     def ranks(self) -> Any:
         """The key without sizes."""

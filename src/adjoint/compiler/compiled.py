@@ -27,7 +27,6 @@ from adjoint.compiler.graph import Graph
 from adjoint.compiler.programs import Program
 from adjoint.compiler.replay import makes_code
 from adjoint.compiler.rules import Family, Rules
-from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, libraries_imported
 from adjoint.functions.arguments import check_callable, integers, is_numeric, items
 from adjoint.functions.creation import zeros
@@ -384,8 +383,8 @@ class _Called:
     def __init__(self, call: Signature) -> None:
         self.structure: Any = None
         self.fixed: list[Any] = []  # results, with None where a tensor is
-        self.options = next((d.configuration()[1:] for d in call.device.chain() if isinstance(d, Autodiff)), None)
-        call.leaves = call.without_arrays()
+        self.options = call.options()
+        call.leaves, call.device = call.without_arrays(), call.base
         call.closed = call.inputs = []
         self.call = call
         self.family = Family(call.name, self._flat)

@@ -11,6 +11,7 @@ import types
 from typing import Any
 
 from adjoint import errors
+from adjoint.lines import PACKAGE
 from adjoint.tensor import Tensor, raw_array
 from adjoint.transforms.arguments import Function
 
@@ -84,7 +85,7 @@ def _gather(x: Any, tensors: dict[int, Tensor[Any]], guard: list[Any], seen: set
         for value in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()):
             _gather(value, tensors, guard, seen, own=False)
         known = x.__globals__
-        for name in _names(x.__code__):
+        for name in _names(x.__code__) if not x.__code__.co_filename.startswith(PACKAGE) else ():  # ours do not change
             if name in known and (value := known[name]).__class__ is not types.ModuleType:
                 same_module = isinstance(value, types.FunctionType) and value.__globals__ is known
                 if same_module or not callable(value):
