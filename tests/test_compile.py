@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
+import math
 import threading
 import warnings
 import weakref
@@ -74,6 +76,76 @@ def test_an_integer_that_changes_is_traced() -> None:
     assert len(runs) == 2
 
 
+@pytest.mark.parametrize("dtype", [ad.float32, ad.float64, ad.complex64, ad.int32])
+@pytest.mark.parametrize(
+    ("f", "often"),
+    [
+        (lambda x, r: x * r + r, 2),
+        (lambda x, r: (1 - r) ** 2 / 3 * x, 2),
+        (lambda x, r: (r, -r, 2.0**r, x / r, r / (x + 3)), 2),
+        (lambda x, r: ad.where(x.real > 2 * r, r, x.real), 2),
+        (lambda x, r: ad.maximum(x.real, r), 2),
+        (lambda x, r: ad.full((2,), r) + ad.asarray(r), 6),  # not yet
+        (lambda x, r: x if r > 0.25 else -x, 6),
+        (lambda x, r: x * math.sin(r), 6),
+        (lambda x, r: ad.scan(lambda c, _: (c * r - 1 / r, c), x * 1.0, None, length=3)[0], 2),
+        (lambda x, r: ad.cond(x.real.sum() > 0, lambda y: y * r, lambda y: y / r, x * 1.0), 2),
+        (lambda x, r: ad.grad(lambda y: (y.real * r).sum() ** 2)(x * 1.0), 2),
+        (lambda x, r: ad.vmap(lambda y: y * r)(x), 2),
+        (lambda x, r: ad.checkpoint(lambda y: ad.sin(y * r))(x), 2),
+    ],
+)
+def test_a_float_that_changes_is_traced(f: Any, often: int, dtype: Any) -> None:
+    g, runs = counted(f)
+    x = ad.tensor([0.5, -1.5]).astype(dtype)
+    for r in (0.1, 0.2, 0.3, -0.3, 3.0):
+        for found, expected in zip(ad.tree.leaves(g(x, r)), ad.tree.leaves(f(x, r)), strict=True):
+            assert type(found) is type(expected)
+            assert getattr(found, "dtype", None) is getattr(expected, "dtype", None)
+            np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+    assert len(runs) == often
+    with contextlib.suppress(ZeroDivisionError), np.errstate(all="ignore"):
+        expected = ad.tree.leaves(f(x, 0.0))
+        for found, wanted in zip(ad.tree.leaves(g(x, 0.0)), expected, strict=True):
+            np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
+
+
+def test_numbers_of_which_one_has_to_be_itself() -> None:
+    f, runs = counted(lambda x, n, r, s: sum([x * r] * n, x) if s < 0.5 else x)
+    for k in range(1, 8):
+        np.testing.assert_allclose(f(X, k % 2, 1.5 * k, 0.1), X + (k % 2) * X * 1.5 * k)
+    runs.clear()
+    for k in range(1, 8):
+        np.testing.assert_allclose(f(X, k % 2, 2.5 * k, 0.1), X + (k % 2) * X * 2.5 * k)
+    assert not runs
+    np.testing.assert_array_equal(f(X, 1, 3.0, 0.7), X)
+
+
+def test_zeros_and_infinities_of_a_traced_float() -> None:
+    f, runs = counted(lambda x, r: (-r, x * r, r * x))
+    for r in (1.0, 0.0, -0.0, math.inf, -math.inf):
+        for found, expected in zip(f(X, r), (-r, X * r, r * X), strict=True):
+            np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+            np.testing.assert_array_equal(found, expected)
+    assert len(runs) == 2
+    np.testing.assert_array_equal(f(X, math.nan)[1], [math.nan] * 2)
+    inverse = ad.compile(lambda x, r: x * (1 / r))
+    np.testing.assert_array_equal(inverse(X, 1.0) - inverse(X, 2.0), X / 2)
+    with pytest.raises(ZeroDivisionError):
+        inverse(X, 0.0)
+
+
+def test_a_float_is_as_it_is_where_levels_see_the_call() -> None:
+    f, runs = counted(lambda x, r: (x * r).sum())
+    w = ad.tensor(X).require_grad()
+    for r in (0.5, 2.0, 3.0):
+        f(X, r)
+    assert len(runs) == 2
+    for r in (0.5, 2.0):
+        np.testing.assert_array_equal(f(w, r).backward()[w].numpy(), [r, r])
+        np.testing.assert_array_equal(ad.grad(lambda x, r=r: f(x, r))(X), [r, r])
+
+
 @pytest.mark.parametrize(
     "f",
     [
@@ -94,9 +166,11 @@ def test_an_integer_that_has_to_be_one_is_no_tensor(f: Any) -> None:
 
 
 def test_a_warning_says_what_changes() -> None:
-    f = ad.compile(lambda x, rate: x * rate)
+    f = ad.compile(lambda x, rate: x * rate if rate < 9 else x)
     often = lambda: [f(X, rate=0.1 * i) for i in range(12)]
-    with pytest.warns(RuntimeWarning, match=r"recorded 8 times.*: argument rate changes, from 0.6\d* to 0.7") as caught:
+    with pytest.warns(
+        RuntimeWarning, match=r"recorded 8 times.*: argument rate changes, from 0.6\d* to 0.7.*asked for at .*rate < 9"
+    ) as caught:
         often()
     assert len(caught) == 1
     assert caught[0].filename == __file__

@@ -9,11 +9,13 @@ import numpy as np
 
 from adjoint import dtypes
 from adjoint.backend import Backend
-from adjoint.compiler.calls import Signature
+from adjoint.compiler.calls import Signature, can_vary
 from adjoint.compiler.environment import environment
 from adjoint.compiler.programs import Program
 from adjoint.devices import default_device
 from adjoint.tensor import Tensor
+
+VARYING = object()  # of a number that is traced
 
 
 class Again(NamedTuple):
@@ -29,11 +31,13 @@ class Again(NamedTuple):
 
     @classmethod
     def after(cls, call: Signature, program: Program) -> Again | None:
-        if call.named or call.of_module or call.closed or call.numbers or call.level is not None:
+        if call.named or call.of_module or call.closed or call.level is not None:
             return None
         specs: list[tuple[Any, ...]] = []
-        for x, spec in zip(call.leaves, call.specs, strict=True):
-            if x.__class__ is np.ndarray:
+        for i, (x, spec) in enumerate(zip(call.leaves, call.specs, strict=True)):
+            if i in call.numbers:
+                specs.append((x.__class__, VARYING))
+            elif x.__class__ is np.ndarray:
                 specs.append((np.ndarray, *spec))
             elif x.__class__ is Tensor and getattr(x._array, "node", None) is None:
                 specs.append((Tensor, x.shape, x._dtype, x._device))
@@ -61,6 +65,8 @@ class Again(NamedTuple):
                 if getattr(x._array, "node", None) is not None:
                     return None
                 found.append(x._device.leaf_array(x._array))
+            elif spec[1] is VARYING and can_vary(x):
+                found.append(self.base.from_numpy(np.asarray(x), copy=False))
             elif x != spec[1]:
                 return None
         return found if _surroundings() == self.surroundings and environment(f)[1] == self.guard else None

@@ -13,7 +13,7 @@ from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.compiler.environment import environment, plain
 from adjoint.compiler.general import Axes
-from adjoint.compiler.numbers import follow_from
+from adjoint.compiler.numbers import Floats, follow_from
 from adjoint.compiler.programs import Place, Program, Result, placed, results_of
 from adjoint.compiler.sizes import Symbols
 from adjoint.compiler.traced import Traced
@@ -21,6 +21,7 @@ from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, observed_leaf
 from adjoint.functions.arguments import as_axis, is_numeric
 from adjoint.graph.nodes import LeafNode
+from adjoint.lines import Line
 from adjoint.primitives import Shape
 from adjoint.tensor import Tensor, raw_array, refuse_ended
 from adjoint.transforms.arguments import array_of, base_of
@@ -70,10 +71,13 @@ class Signature:
         """Look at the leaves: which are traced, and as what."""
         self.inputs: list[Any] = []  # what has arrays, closed-over tensors last
         self.places: list[int] = []  # of inputs among the leaves
-        self.numbers: list[int] = []  # ... which are integers
+        self.numbers: list[int] = []  # ... which are Python's numbers
+        self.asked: Line | None = None  # where the value of one was asked for
         self.specs: list[Any] = []
         for i, x in enumerate(self.leaves):
             self.specs.append(self._spec(i, x))
+        if self.around and any([self.leaves[i].__class__ is float for i in self.numbers]):  # levels know no symbols
+            return self.as_they_are()
         self.inputs += self.closed
         specs = (*self.specs, *[self._of_tensor(x) for x in self.closed])
         self.key = (
@@ -96,12 +100,11 @@ class Signature:
             self.inputs.append(x)
             self.places.append(i)
             return self._of_tensor(x)
-        if x.__class__ is int and i in self.varying and -(2**63) <= x < 2**63:
+        if i in self.varying and can_vary(x):
             self.numbers.append(i)
-            x = np.asarray(x)
-            self.inputs.append(x)
+            self.inputs.append(np.asarray(x))
             self.places.append(i)
-            return int, None
+            return x.__class__, None
         if isinstance(x, (np.ndarray, np.generic)):
             if not is_numeric(x):
                 raise errors.ArgumentTypeError(
@@ -119,6 +122,11 @@ class Signature:
                 "an array nor hashable, so that another one could not be told from it; pass its parts, or a tuple"
             ) from None
         return found
+
+    def as_they_are(self) -> None:
+        """Read the call again, with the values of numbers as parts of what is recorded."""
+        self.varying = set()
+        self.read()
 
     def _of_tensor(self, x: Tensor[Any]) -> Any:
         node = getattr(raw_array(x), "node", None)
@@ -253,16 +261,25 @@ class Signature:
         shapes = [x.shape for x in self.inputs]
         if symbols is not None:
             shapes = symbols.shapes(shapes, axes)
+        floating = {k for k, i in enumerate(self.places) if self.leaves[i].__class__ is float and i in self.numbers}
         with placed(self.base, self.device) as place:
             place.recording.symbols = symbols
-            given = [self._argument(place, x, shape) for x, shape in zip(self.inputs, shapes, strict=True)]
-            tensors = [x for _, x in given]
-            before = [raw_array(x) for x in tensors]
+            floats = place.recording.floats = Floats(place.recording.top) if floating else None
+            given = [
+                floats.add(x.item()) if floats is not None and k in floating else self._argument(place, x, shape)
+                for k, (x, shape) in enumerate(zip(self.inputs, shapes, strict=True))
+            ]
+            tensors: list[Any] = [x for _, x in given]
+            before = [None if k in floating else raw_array(x) for k, x in enumerate(tensors)]
             guard = self.guard
             out = self.call(tensors)
             self._nothing_assigned(tensors, before, guard)
             leaves, structure = trees.flatten(out)
-            nodes = {x._array.node: k for k, x in enumerate(tensors) if getattr(x._array, "node", None) is not None}
+            nodes = {
+                x._array.node: k
+                for k, x in enumerate(tensors)
+                if k not in floating and getattr(x._array, "node", None) is not None
+            }
             results, outputs = results_of(place, leaves, nodes)
             graph = place.recording.graphs[0]
             graph.inputs, graph.outputs = [value for value, _ in given], outputs
@@ -271,8 +288,17 @@ class Signature:
                     f"{self.name} returns leaves and results that are tracked by its arguments; of a compiled "
                     "step return loss.detach() beside the new leaves"
                 )
-            if self.numbers:
-                numbers = [value for (value, _), i in zip(given, self.places, strict=False) if i in self.numbers]
+            if floats is not None:
+                floats.is_open = False
+                if floats.asked is not None:
+                    self.asked = floats.asked
+                    return None
+            if len(self.numbers) > len(floating):
+                numbers = [
+                    value
+                    for k, ((value, _), i) in enumerate(zip(given, self.places, strict=False))
+                    if i in self.numbers and k not in floating
+                ]
                 found = follow_from(graph, numbers)
                 if found is None:
                     return None
@@ -297,7 +323,7 @@ class Signature:
 
     def _nothing_assigned(self, tensors: Sequence[Tensor[Any]], before: Sequence[Any], guard: Any) -> None:
         for k, (x, array) in enumerate(zip(tensors, before, strict=True)):
-            if raw_array(x) is not array:
+            if array is not None and raw_array(x) is not array:
                 what = self.path(self.places[k]) if k < len(self.places) else "a tensor that the function closes over"
                 raise errors.TrackedError(
                     f"{self.name} assigns to {what}, of shape {x.shape}: only results come out of a compiled "
@@ -313,6 +339,11 @@ class Signature:
 def _unsized(spec: Any) -> Any:
     """What of a leaf the recording depends on, without sizes."""
     return (len(spec[0]), *spec[1:]) if spec.__class__ is tuple and spec[0].__class__ is tuple else spec
+
+
+def can_vary(x: Any) -> bool:
+    """Whether a number can be traced."""
+    return x.__class__ is float or (x.__class__ is int and -(2**63) <= x < 2**63)
 
 
 class _Equal:

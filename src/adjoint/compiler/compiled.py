@@ -19,7 +19,7 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backends.numpy import NumPy
 from adjoint.compiler.again import Again
-from adjoint.compiler.calls import Seen, Signature
+from adjoint.compiler.calls import Seen, Signature, can_vary
 from adjoint.compiler.cost import Cost, cost_of
 from adjoint.compiler.donated import exclusive, give_away
 from adjoint.compiler.general import KEPT, General
@@ -30,7 +30,7 @@ from adjoint.compiler.rules import Family, Rules
 from adjoint.devices import current_level, default_device, libraries_imported
 from adjoint.functions.arguments import check_callable, integers, is_numeric, items
 from adjoint.functions.creation import zeros
-from adjoint.lines import PACKAGE
+from adjoint.lines import PACKAGE, Line
 from adjoint.module.fields import Fields
 from adjoint.operands import lift_to
 from adjoint.tensor import Tensor, raw_array, wrap
@@ -51,8 +51,8 @@ def compile(f: Callable[..., Any], *, dynamic: Any = None, donate: Any = ()) -> 
     those of f: of tensors tensors, of NumPy arrays NumPy arrays.
 
     Tensors and arrays are traced: other shapes, dtypes or devices make another recording, other values do not. All else
-    counts as it is: Python's numbers, strings, functions, settings of modules. An integer that is another one in the
-    next call is traced from then on where it can be. A warning says what changes when there are many recordings.
+    counts as it is: Python's numbers, strings, functions, settings of modules. A number that is another one in
+    the next call is traced from then on where it can be. A warning says what changes when there are many recordings.
 
     Transforms may be in f and around it, as in `ad.grad(ad.compile(f))`. `f.lower(*args)` shows the graph.
     On NumPy what can be is machine code, if llvmlite is installed (`adjoint[compile]`), and a warning says once if it
@@ -170,8 +170,10 @@ class Compiled:
         self._recordings = 0
         self._last: Seen | None = None
         self._again: Again | None = None
-        self.varying: set[Any] = set()  # places of integers that are traced
-        self._fixed: set[Any] = set()  # ... and of those that cannot be
+        self.varying: set[Any] = set()  # places of numbers that are traced
+        self._fixed: dict[
+            int, Line | None
+        ] = {}  # ... and of those that cannot be, with where their values are asked for
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return _of_any_library(self, *args, **kwargs) if libraries_imported() else self.run(*args, **kwargs)
@@ -244,6 +246,8 @@ class Compiled:
             return self._called(call)
         program = self._program(call)
         if program.live:
+            if any([call.leaves[i].__class__ is float for i in call.numbers]):
+                call.as_they_are()
             return self._called(call)
         if self.donate:
             return self._donated(program, call)
@@ -305,31 +309,38 @@ class Compiled:
         return program
 
     def _settle(self, call: Signature) -> None:
-        """Have integers traced that are others than in the last call, where nothing else is."""
+        """Have numbers traced that are others than in the last call, where nothing else is."""
         last = self._last
         if last is None or last.structure != call.structure or len(last.specs) != len(call.specs):
             return
         differ = [i for i, (x, y) in enumerate(zip(last.specs, call.specs, strict=True)) if x != y]
-        if differ and all(
-            [call.specs[i][0] is int and last.specs[i][0] is int and i not in self._fixed for i in differ]
+        kinds = [(last.specs[i][0], call.specs[i][0]) for i in differ]
+        if (
+            differ
+            and all([kind in ((int, int), (float, float)) for kind in kinds])
+            and all([can_vary(call.leaves[i]) and i not in self._fixed for i in differ])
         ):
             self.varying.update(differ)
             call.read()
 
     def _recorded(self, call: Signature) -> Program:
         self._count(call)
-        try:
-            program = call.recorded()
-        except (errors.AdjointError, TypeError):
-            if not call.numbers:
-                raise
-            program = None
-        if program is None:  # numbers are what they are
-            self.varying.difference_update(call.numbers)
-            self._fixed.update(call.numbers)
+        while True:
+            try:
+                program = call.recorded()
+            except (errors.AdjointError, TypeError):
+                if not call.numbers:
+                    raise
+                program = None
+            if program is not None:
+                break
+            # those of one kind are what they are: floats, if a value of one was asked for
+            floats = [i for i in call.numbers if call.leaves[i].__class__ is float]
+            integers = [i for i in call.numbers if i not in floats]
+            fixed = integers if integers and call.asked is None else floats
+            self.varying.difference_update(fixed)
+            self._fixed.update(dict.fromkeys(fixed, call.asked))
             call.read()
-            program = call.recorded()
-            assert program is not None
         self._last = call.seen()
         return program
 
@@ -344,7 +355,12 @@ class Compiled:
             )
 
     def _asked(self, call: Signature) -> str:
-        """Where the function asks for a size, for the warning."""
+        """Where the function asks for a size or a number, for the warning."""
+        last = self._last
+        if last is not None and len(last.specs) == len(call.specs):
+            for i, asked in self._fixed.items():
+                if asked is not None and last.specs[i] != call.specs[i]:
+                    return f"; its value is asked for at {asked}"
         general = self._general.get(call.ranks())
         line = next(filter(None, general.pinned.values()), None) if general is not None else None
         return f"; a size is asked for at {line}" if line is not None else ""

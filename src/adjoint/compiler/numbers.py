@@ -1,10 +1,19 @@
-"""Integers of Python's that are traced, so that other values need no other recording."""
+"""Python's numbers that are traced, so that other values need no other recording.
+
+An integer becomes a tensor. A float becomes a symbol, since it takes the dtype of each tensor that it meets.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from adjoint.compiler.graph import Graph, Name, Value
+import numpy as np
+
+from adjoint.compiler.graph import Equation, Graph, Name, Value
+from adjoint.compiler.sizes import Size, Symbols, is_size
+from adjoint.lines import Line
+from adjoint.primitives import DType
 
 
 def follow_from(graph: Graph, numbers: Sequence[Name]) -> set[Name] | None:
@@ -41,3 +50,59 @@ def follow_from(graph: Graph, numbers: Sequence[Name]) -> set[Name] | None:
         ):
             found.update(e.results)
     return found
+
+
+class Float(float):
+    """The class of floats that are symbols: what is kept or quick for floats is not for them."""
+
+
+class Floats(Symbols):
+    """The floats of one recording: each an input of the graph, of which tensors are made where it meets one."""
+
+    kinds = {float: Float}
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__()
+        self.graph, self.inputs = graph, list[Value]()
+        self.asked: Line | None = None  # where anything but arithmetic was done with them
+        self._made: dict[tuple[str, DType], Value] = {}
+
+    def add(self, x: float) -> tuple[Value, Size]:
+        name, value = f"f{len(self.inputs)}", Value((), np.dtype(np.float64))
+        self.values[name] = x
+        self.inputs.append(value)
+        return value, Size(x, None, name, self)
+
+    def array(self, x: Size, dtype: DType) -> Value:
+        """What has been computed of floats by Python, as an array without axes."""
+        given = self.inputs[[*self.values].index(x.text)] if x.text in self.values else None
+        if given is not None and given.dtype is dtype:
+            return given
+        found = self._made.get((x.text, dtype))
+        if found is None:
+            found = self._made[x.text, dtype] = Value((), dtype)
+            if given is not None:
+                equation = Equation("astype", [given], {"dtype": dtype}, [found])
+            else:
+                equation = Equation("host", self.inputs, {"function": _Computed(self.function(x.text), dtype)}, [found])
+            self.graph.equations.append(equation)
+        return found
+
+    def answer(self, text: str, holds: bool) -> bool:
+        if self.asked is None:
+            self.asked = Line()
+        return holds
+
+
+class _Computed:
+    """Arithmetic with Python's floats, as a function of arrays."""
+
+    def __init__(self, run: Any, dtype: DType) -> None:
+        self.run, self.dtype = run, dtype
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        return [np.asarray(self.run(*[x.item() for x in arrays]), self.dtype)]
+
+
+def is_float(x: Any) -> bool:
+    return is_size(x) and isinstance(x.owner, Floats)

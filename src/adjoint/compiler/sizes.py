@@ -13,7 +13,7 @@ import contextvars
 import itertools
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,8 +37,10 @@ SCOPE: dict[str, Any] = {"__builtins__": {}, "ceil": math.ceil, "floor": math.fl
 class Symbols:
     """The symbols of one recording, and the answers that it took for granted."""
 
+    kinds: Mapping[type, type] = {}  # of numbers, where it is not their own
+
     def __init__(self) -> None:
-        self.values: dict[str, int] = {}
+        self.values: dict[str, Any] = {}
         self.places: dict[str, tuple[int, int]] = {}  # of a symbol, an array and its axis
         self.guards: dict[str, bool] = {}
         self.pinned: dict[str, Line] = {}  # symbols whose values were asked for, and where
@@ -127,7 +129,7 @@ class Size:
 
     @property
     def __class__(self) -> Any:
-        return type(self.value)
+        return self.owner.kinds.get(type(self.value), type(self.value))
 
     @__class__.setter
     def __class__(self, value: Any) -> None:
@@ -200,9 +202,7 @@ def _text(x: Any) -> str:
 def _compared(symbol: str, x: Any, y: Any) -> Any:
     run = _COMPARISONS[symbol]
     x, y = [v.item() if isinstance(v, np.generic) else v for v in (x, y)]
-    if not _plain(x) or not _plain(y):
-        return run(*_knowns(x, y))
-    if not _is_open(x, y):
+    if not _plain(x) or not _plain(y) or not _is_open(x, y) or _owner(y, x) is not _owner(x, y):
         return run(*_knowns(x, y))
     a, b = _terms(x), _terms(y)
     if a is not None and b is not None:
@@ -326,7 +326,7 @@ def _combined(name: str, x: Any, y: Any) -> Any:
     symbol, run = _ARITHMETIC[name]
     if isinstance(x, Tensor) or isinstance(y, Tensor):
         return NotImplemented
-    if not _plain(x) or not _plain(y) or not _is_open(x, y):
+    if not _plain(x) or not _plain(y) or not _is_open(x, y) or _owner(y, x) is not _owner(x, y):
         return run(*_knowns(x, y))
     value, owner = run(_value(x), _value(y)), _owner(x, y)
     if type(value) not in (int, float):  # complex, of a negative base
@@ -373,7 +373,7 @@ def _defined() -> Iterator[tuple[str, Any]]:
         yield f"__{name}__", lambda x, y, symbol=symbol: _compared(symbol, x, y)
     for name in ("ceil", "floor"):
         yield f"__{name}__", _rounded(name)
-    yield "__neg__", lambda x: 0 - x
+    yield "__neg__", lambda x: -1 * x  # not 0 - x, which has no -0.0
     yield "__pos__", lambda x: x
     yield "__abs__", lambda x: x if x >= 0 else 0 - x
     yield "__divmod__", lambda x, y: (x // y, x % y)

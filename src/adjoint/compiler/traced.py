@@ -18,7 +18,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Array, Backend, Implementation, LeafBackend, in_backward
 from adjoint.compiler.graph import Equation, Graph, Key, Name, Value
-from adjoint.compiler.numbers import follow_from
+from adjoint.compiler.numbers import Floats, follow_from, is_float
 from adjoint.compiler.sizes import Symbols, has_sizes
 from adjoint.concrete import Check, Staged
 from adjoint.lines import PACKAGE, Line
@@ -33,6 +33,7 @@ class Recording:
         self.graphs = [Graph()]
         self.loops = 0  # how many of them are those of loops
         self.symbols: Symbols | None = None  # where some sizes are symbols
+        self.floats: Floats | None = None  # ... and some of Python's floats
         self.checks = _Checks(self)
 
     @property
@@ -192,7 +193,12 @@ class Traced(Staged, LeafBackend):
 
         def record(*operands: Any, **parameters: Any) -> Any:
             known = not is_random or parameters["key"].__class__ is not Key
-            if known and (place := _recording.get()) is not None and place.symbols is not None:
+            place = _recording.get()
+            if place is not None and place.floats is not None:
+                if name == "full" and is_float(parameters["value"]) and not parameters["shape"]:
+                    return place.floats.array(parameters["value"], parameters["dtype"])
+                operands = _with_arrays(operands, place.floats)
+            if known and place is not None and place.symbols is not None:
                 known = not has_sizes(operands) and not has_sizes(parameters)
             specs: list[Any] = []
             for x in operands:
@@ -296,6 +302,15 @@ class Traced(Staged, LeafBackend):
     def call(self, f: Callable[..., None], arrays: Sequence[Any]) -> None:
         values = [x if x.__class__ is Value else self.constant(x) for x in arrays]
         _current("a call").add("call", values, [], function=f)
+
+
+def _with_arrays(operands: Sequence[Any], floats: Floats) -> tuple[Any, ...]:
+    """Operands, with arrays in the place of floats that are symbols."""
+    dtypes = {x.dtype for x in operands if x.__class__ is Value and x.dtype.kind in "fc"}
+    if len(dtypes) != 1:
+        return tuple([x.known() if is_float(x) else x for x in operands])
+    (dtype,) = dtypes
+    return tuple([floats.array(x, dtype) if is_float(x) else x for x in operands])
 
 
 def _opened(graphs: Sequence[Graph]) -> list[Name]:
