@@ -85,7 +85,7 @@ def test_no_setting_takes_what_it_cannot_be() -> None:
         (lambda: ad.optim.EMA().model(3, model()), "the state of an average is what init"),
         (lambda: ad.optim.EMA(decay=1.1), "EMA: decay is a number from 0 to 1, received 1.1"),
         (lambda: ad.optim.batch_statistics(3, []), "batch_statistics: the model is an ad.nn.Module"),
-        (lambda: ad.optim.ASGD().averaged(model(), 3), "averaged: the state is what init"),
+        (lambda: ad.optim.ASGD().averaged(model(), 3), "averaged: the state comes last and is what init"),
         (lambda: ad.optim.GradientsParams(3), "GradientsParams: gradients are a mapping from paths, received 3"),
         (lambda: ad.optim.GradientsParams({"a": 3}), "GradientsParams: a path has a tensor, received 'a': 3"),
         (lambda: ad.optim.GradientsParams.from_grads({}, 3), "gradients: the model is an ad.nn.Module"),
