@@ -50,12 +50,21 @@ def test_the_cost_of_equations() -> None:
     assert by_name["tanh"].bytes == 2 * 20 * 8
     assert by_name["matmul"].operations == 2 * 3 * 10 * 2
     assert by_name["scan"].operations == 10 * 6
-    assert all(step.seconds > 0 for step in cost.steps)
+    assert all(step.seconds > 0 and step.expected > 0 for step in cost.steps)
     assert cost.seconds > 0
     lines = str(cost).split("\n")
     assert len(lines) == len(cost.steps) + 3
-    assert lines[0].split() == ["equation", "operations", "kB", "µs"]
+    assert lines[0].split() == ["equation", "operations", "kB", "µs", "expected"]
     assert lines[-2].split()[:2] == ["sum", str(sum(step.operations for step in cost.steps))]
+
+
+def test_the_graph_after_each_pass() -> None:
+    lowered = ad.compile(lambda x: ad.where(x > 0, x * 1.0, -(x * 1.0)) + x * 1.0).lower(ad.ones(3))
+    assert list(lowered.passes) == ["exact_algebra", "common_subexpressions", "dead_code"]
+    sizes = [lowered.recorded.size(), *[graph.size() for graph in lowered.passes.values()]]
+    assert sizes[0] > sizes[1]
+    assert sizes == sorted(sizes, reverse=True)
+    assert str(lowered.passes["dead_code"]) == str(lowered.graph)
 
 
 def test_the_cost_at_a_size_and_of_what_has_effects() -> None:

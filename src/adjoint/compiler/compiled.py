@@ -24,6 +24,7 @@ from adjoint.compiler.cost import Cost, cost_of
 from adjoint.compiler.donated import exclusive, give_away
 from adjoint.compiler.general import KEPT, General
 from adjoint.compiler.graph import Graph
+from adjoint.compiler.passes import after_each
 from adjoint.compiler.programs import Program
 from adjoint.compiler.replay import makes_code
 from adjoint.compiler.rules import Family, Rules
@@ -142,11 +143,15 @@ def _is_disabled() -> bool:
 
 
 class Lowered:
-    """A function as a graph. `str` gives it as text, `source` the Python function that runs it."""
+    """A function as a graph. `str` gives it as text, `source` the Python function that runs it.
+
+    `recorded` is the graph as it was recorded, and `passes` has the graph after each pass, by the pass's name.
+    """
 
     def __init__(self, program: Program) -> None:
         self.graph: Graph = program.graph
         self.recorded: Graph = program.recorded
+        self.passes: dict[str, Graph] = after_each(program.recorded)
         self.source: str = program.replay.source
 
     def __str__(self) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from adjoint.backend import Backend
 from adjoint.compiler.graph import Equation, Value, evaluate
 from adjoint.compiler.programs import Program
 from adjoint.decorators.observed import flops
@@ -17,12 +21,17 @@ _EFFECTS = ("key", "seed", "call")
 
 
 class Step(NamedTuple):
-    """An equation as text; `operations` of floating-point numbers, `bytes` of what it reads and makes, and seconds."""
+    """An equation as text; `operations` of floating-point numbers, `bytes` of what it reads and makes, and seconds.
+
+    `expected` are the seconds that memory, or arithmetic if that is more, would take at this machine's speed: of an
+    equation that takes much longer, most is Python's way to it, or functions such as `exp` that count as one operation.
+    """
 
     equation: str
     operations: int
     bytes: int
     seconds: float
+    expected: float
 
 
 class Cost:
@@ -41,10 +50,11 @@ class Cost:
             sum(step.operations for step in self.steps),
             sum(step.bytes for step in self.steps),
             sum(step.seconds for step in self.steps),
+            sum(step.expected for step in self.steps),
         )
-        table = [("equation", "operations", "kB", "µs")]
+        table: list[tuple[str, ...]] = [("equation", "operations", "kB", "µs", "expected")]
         table += [_row(*step) for step in [*self.steps, whole]]
-        table.append(("as one function", "", "", f"{self.seconds * 1e6:.1f}"))
+        table.append(("as one function", "", "", f"{self.seconds * 1e6:.1f}", ""))
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         return "\n".join(
             "  ".join([name.ljust(widths[0]), *map(str.rjust, others, widths[1:])]).rstrip() for name, *others in table
@@ -53,9 +63,9 @@ class Cost:
     __repr__ = __str__
 
 
-def _row(equation: str, operations: float, size: float, seconds: float) -> tuple[str, str, str, str]:
+def _row(equation: str, operations: float, size: float, seconds: float, expected: float) -> tuple[str, ...]:
     shown = equation if len(equation) <= 72 else equation[:69] + "..."
-    return shown, f"{operations:,}", f"{size / 1e3:,.1f}", f"{seconds * 1e6:.1f}"
+    return shown, f"{operations:,}", f"{size / 1e3:,.1f}", f"{seconds * 1e6:.1f}", f"{expected * 1e6:.1f}"
 
 
 def cost_of(program: Program, arrays: Sequence[Any]) -> Cost:
@@ -75,7 +85,9 @@ def cost_of(program: Program, arrays: Sequence[Any]) -> Cost:
     whole, _ = _fastest(lambda: program.replay(arrays), 1 if program.draws else REPEATED)
     lines = [line for line in str(graph).split("\n")[1:-1] if not line.startswith(" ")]
     steps = [
-        Step(line, operations_of(e), _bytes(e), seconds)
+        Step(
+            line, operations := operations_of(e), size := _bytes(e), seconds, _expected(operations, size, program.base)
+        )
         for line, e, seconds in zip(lines, graph.equations, spent, strict=True)
     ]
     return Cost(steps, whole)
@@ -88,6 +100,23 @@ def _fastest(run: Callable[[], Any], times: int) -> tuple[float, Any]:
         out = run()
         best = min(best, time.perf_counter() - start)
     return best, out
+
+
+def _expected(operations: int, size: int, base: Backend) -> float:
+    per_operation, per_byte = _speed(base)
+    return max(operations * per_operation, size * per_byte)
+
+
+@functools.cache
+def _speed(base: Backend) -> tuple[float, float]:
+    """Seconds of a backend for an operation of a matrix product, and for a byte that is read or written."""
+    n, million = 256, 1_000_000
+    square, vector = [
+        base["full"](shape=shape, value=1.0, dtype=np.dtype(np.float64)) for shape in ((n, n), (million,))
+    ]
+    product, _ = _fastest(lambda: base.concrete_values(base["matmul"](square, square)), REPEATED)
+    sum_of_two, _ = _fastest(lambda: base.concrete_values(base["add"](vector, vector)), REPEATED)
+    return product / (2 * n**3), sum_of_two / (2 * 8 * million)
 
 
 def operations_of(e: Equation) -> int:

@@ -17,6 +17,14 @@ def optimized(graph: Graph) -> Graph:
     return graph
 
 
+def after_each(graph: Graph) -> dict[str, Graph]:
+    """The graph after each pass."""
+    found = {}
+    for change in PASSES:
+        found[change.__name__] = graph = change(graph)
+    return found
+
+
 Change = Callable[[Equation], Value | None]
 
 

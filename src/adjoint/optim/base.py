@@ -250,7 +250,8 @@ def check_state(state: Any, name: str = "step") -> None:
     """Raises ArgumentTypeError for what is no state."""
     if not isinstance(state, State):
         raise errors.ArgumentTypeError(
-            f"{name}: the state comes last and is what init(model) or the last step gave, received {errors.shown(state)}"
+            f"{name}: the state comes last and is what init(model) or the last step gave, received "
+            f"{errors.shown(state)}"
         )
 
 
