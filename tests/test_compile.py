@@ -121,6 +121,17 @@ def test_numbers_of_which_one_has_to_be_itself() -> None:
     np.testing.assert_array_equal(f(X, 1, 3.0, 0.7), X)
 
 
+@pytest.mark.parametrize(
+    "f", [lambda x, n, r: x * (n * r), lambda x, n, r: x + (r - n) ** 2, lambda x, n, r: (x, n * r)]
+)
+def test_an_integer_beside_a_float_is_as_exact_as_both(f: Any) -> None:
+    g = ad.compile(f)
+    for n, r in ((1, 0.1), (2, 0.3), (3, 0.7)):
+        for x, y in zip(ad.tree.leaves(g(X, n, r)), ad.tree.leaves(f(X, n, r)), strict=True):
+            assert type(x) is type(y)
+            np.testing.assert_array_equal(x, y)
+
+
 def test_zeros_and_infinities_of_a_traced_float() -> None:
     f, runs = counted(lambda x, r: (-r, x * r, r * x))
     for r in (1.0, 0.0, -0.0, math.inf, -math.inf):

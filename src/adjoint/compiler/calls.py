@@ -299,7 +299,7 @@ class Signature:
                     for k, ((value, _), i) in enumerate(zip(given, self.places, strict=False))
                     if i in self.numbers and k not in floating
                 ]
-                found = follow_from(graph, numbers)
+                found = follow_from(graph, numbers, floats)
                 if found is None:
                     return None
                 which = iter(outputs)

@@ -16,13 +16,14 @@ from adjoint.lines import Line
 from adjoint.primitives import DType
 
 
-def follow_from(graph: Graph, numbers: Sequence[Name]) -> set[Name] | None:
-    """What follows from these integers alone; None where a tensor is less exact than Python's numbers would be.
+def follow_from(graph: Graph, numbers: Sequence[Name], floats: Floats | None = None) -> set[Name] | None:
+    """What follows from these integers and floats alone; None where a tensor is less exact than Python's numbers are.
 
     An integer tensor divided by another is a float of the default dtype, where Python's are 64 bits wide. That counts
     if it meets wider ones. Integers of Python's do not widen narrow ones that they meet.
     """
     found: set[Name] = set(numbers)
+    beside: set[Name] = set() if floats is None else floats.arrays
     widened: set[Name] = set()
     for e in graph.equations:
         reads = e.reads()
@@ -45,7 +46,7 @@ def follow_from(graph: Graph, numbers: Sequence[Name]) -> set[Name] | None:
             return None
         if (
             touched
-            and len(touched) == len(reads)
+            and len(touched) == len([x for x in reads if x not in beside])
             and not any(isinstance(x, Value) and x.const is not None and x.shape for x in e.operands)
         ):
             found.update(e.results)
@@ -87,6 +88,11 @@ class Floats(Symbols):
                 equation = Equation("host", self.inputs, {"function": _Computed(self.function(x.text), dtype)}, [found])
             self.graph.equations.append(equation)
         return found
+
+    @property
+    def arrays(self) -> set[Name]:
+        """What was made of them."""
+        return {*self.inputs, *self._made.values()}
 
     def answer(self, text: str, holds: bool) -> bool:
         if self.asked is None:
