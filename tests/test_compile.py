@@ -228,6 +228,42 @@ def test_several_threads() -> None:
 # --- what it reads beside its arguments ---
 
 
+def test_what_differs_from_the_last_call_is_seen() -> None:
+    """Of all pairs of calls, the second gives what it gives alone."""
+    weight = ad.tensor([2.0, 3.0])
+
+    def f(x: Any, mode: Any = 1, *, scale: Any = None) -> Any:
+        out = x * weight if scale is None else x * weight * scale
+        return {"out": out + (mode if isinstance(mode, (int, float)) else 0.5), "x": x, "mode": mode}
+
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+        ((x, *mode), how)
+        for x in (X, X.astype(np.float32), np.ones((3, 2)), X[::-1], ad.tensor(X), ad.tensor([1, 2]), X[:1])
+        for mode in ((), (2,), (2.5,), (True,), ("a",), (np.float64(3.0),))
+        for how in ({}, {"scale": 2.0}, {"scale": ad.tensor(3.0)})
+    ]
+    alone = [ad.compile(f)(*args, **how) for args, how in calls]
+    rng = np.random.default_rng(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it was recorded often
+        g = ad.compile(f)
+        for i in rng.integers(0, len(calls), 300):
+            args, how = calls[i]
+            for _ in range(2):
+                found = g(*args, **how)
+                assert (found["x"] is args[0]) == (alone[i]["x"] is args[0])
+                assert found["mode"] == alone[i]["mode"]
+                assert type(found["mode"]) is type(alone[i]["mode"])
+                for x, y in zip(ad.tree.leaves(found), ad.tree.leaves(alone[i]), strict=True):
+                    x, y = (v.detach() if isinstance(v, ad.Tensor) else v for v in (x, y))
+                    assert getattr(x, "dtype", None) is getattr(y, "dtype", None)
+                    np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+    w = ad.tensor(X).require_grad()
+    square = ad.compile(lambda x: (x * x).sum())
+    assert square(w.detach()).item() == square(w.detach()).item() == 2.5
+    np.testing.assert_array_equal(square(w).backward()[w].numpy(), 2 * X)
+
+
 def test_closures_and_names_are_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     scale, shift = ad.tensor(2.0), 1.0
     f = ad.compile(lambda x: x * scale * FACTOR * TENSOR + shift)

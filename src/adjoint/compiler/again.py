@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from adjoint import dtypes
+from adjoint import tree as trees
 from adjoint.backend import Backend
 from adjoint.compiler.calls import Signature, can_vary
 from adjoint.compiler.environment import environment
@@ -15,6 +15,10 @@ from adjoint.compiler.programs import Program
 from adjoint.devices import default_device
 from adjoint.tensor import Tensor
 
+if TYPE_CHECKING:
+    from adjoint.compiler.compiled import Compiled
+
+_PLAIN = (bool, int, float, complex, str)
 VARYING = object()  # of a number that is traced
 
 
@@ -22,7 +26,7 @@ class Again(NamedTuple):
     """The last call, where the next one can be seen to be of its kind without reading all of it anew."""
 
     structure: Any
-    specs: list[tuple[Any, ...]]  # of leaves: the class, and what is looked at
+    specs: list[tuple[Any, ...]]  # of leaves and closed-over tensors: the class, and what is looked at
     base: Backend
     surroundings: tuple[Any, ...]
     guard: tuple[Any, ...]
@@ -31,45 +35,60 @@ class Again(NamedTuple):
 
     @classmethod
     def after(cls, call: Signature, program: Program) -> Again | None:
-        if call.named or call.of_module or call.closed or call.level is not None:
+        if call.level is not None:
             return None
         specs: list[tuple[Any, ...]] = []
-        for i, (x, spec) in enumerate(zip(call.leaves, call.specs, strict=True)):
+        for i, x in enumerate((*call.leaves, *call.closed)):
             if i in call.numbers:
                 specs.append((x.__class__, VARYING))
             elif x.__class__ is np.ndarray:
-                specs.append((np.ndarray, *spec))
-            elif x.__class__ is Tensor and getattr(x._array, "node", None) is None:
+                specs.append((np.ndarray, *call.specs[i]))
+            elif x.__class__ is Tensor:
+                if getattr(x._array, "node", None) is not None:
+                    return None
                 specs.append((Tensor, x.shape, x._dtype, x._device))
-            elif x.__class__ in (bool, int, str, type(None)) or (
-                x.__class__ is float and x
-            ):  # not 0.0, which -0.0 equals
-                specs.append((x.__class__, x))
+            elif isinstance(x, (Tensor, np.generic)) or (x.__class__ in (float, complex) and not x):
+                return None  # -0.0 equals 0.0
             else:
-                return None
+                specs.append((x.__class__, x))
         return cls(call.structure, specs, call.base, _surroundings(), call.guard, call.as_numpy, program)
 
-    def arrays(self, f: Any, leaves: Sequence[Any]) -> list[Any] | None:
-        """The arrays of this call, if it is of the same kind."""
-        found = []
-        for x, spec in zip(leaves, self.specs, strict=True):
-            if x.__class__ is not spec[0]:
+    def run(self, compiled: Compiled, args: Any, kwargs: Any) -> tuple[Any] | None:
+        """The result of this call, if it is of the same kind."""
+        f: Any = compiled.f
+        given = (f, args, kwargs) if compiled.of_module else (args, kwargs) if kwargs else args
+        leaves, structure = trees.flatten(given)
+        if structure != self.structure or _surroundings() != self.surroundings:
+            return None
+        if not compiled.of_module:
+            closed, guard = environment(f)
+            if guard != self.guard:
                 return None
-            if spec[0] is np.ndarray:
+            leaves = [*leaves, *closed]
+        inputs: list[Any] = []
+        arrays = []
+        for x, spec in zip(leaves, self.specs, strict=True):
+            cls = x.__class__
+            if cls is not spec[0]:
+                return None
+            if cls is np.ndarray:
                 if x.shape != spec[1] or x.dtype is not spec[2]:
                     return None
-                found.append(self.base.from_numpy(x, copy=False))
-            elif spec[0] is Tensor:
+                arrays.append(self.base.from_numpy(x, copy=False))
+            elif cls is Tensor:
                 if x._device is not spec[3] or x._dtype is not spec[2] or x.shape != spec[1]:
                     return None
                 if getattr(x._array, "node", None) is not None:
                     return None
-                found.append(x._device.leaf_array(x._array))
+                arrays.append(x._device.leaf_array(x._array))
             elif spec[1] is VARYING and can_vary(x):
-                found.append(self.base.from_numpy(np.asarray(x), copy=False))
-            elif x != spec[1]:
+                arrays.append(self.base.from_numpy(np.asarray(x), copy=False))
+            elif x is spec[1] or (cls in _PLAIN and x == spec[1]):
+                continue
+            else:
                 return None
-        return found if _surroundings() == self.surroundings and environment(f)[1] == self.guard else None
+            inputs.append(x)
+        return (self.program.arrays(arrays) if self.as_numpy else self.program.tensors(arrays, inputs),)
 
 
 def _surroundings() -> tuple[Any, ...]:

@@ -236,12 +236,8 @@ class Compiled:
         if _is_disabled():
             return _eager(self.f, args, kwargs)
         again = self._again
-        if again is not None and not kwargs and current_level() is None:
-            leaves, structure = trees.flatten(args)
-            if structure == again.structure and (arrays := again.arrays(self.f, leaves)) is not None:
-                if again.as_numpy:
-                    return again.program.arrays(arrays)
-                return again.program.tensors(arrays, [x for x in leaves if x.__class__ in (Tensor, np.ndarray)])
+        if again is not None and current_level() is None and (found := again.run(self, args, kwargs)) is not None:
+            return found[0]
         call = Signature(self, args, kwargs)
         if call.recording:
             return self.f(*args, **kwargs)
