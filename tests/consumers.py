@@ -454,7 +454,7 @@ def versions() -> str:
 
 
 def lines(found: dict[str, dict[str, str]]) -> Iterator[str]:
-    yield "| | gradients | values alone | neither |"
+    yield "| module | gradients | values alone | neither |"
     yield "| --- | --- | --- | --- |"
     for topic, rows in found.items():
         cells = [

@@ -366,7 +366,7 @@ NOT_NAMES = {"T", "index", "iteration"}
 def table() -> str:
     """What is compared with HIPS autograd, by where it is; in italics what that has no rule for."""
     theirs = differentiated()
-    lines, count = ["| | |", "|---|---|"], 0
+    lines, count = ["| module | functions |", "|---|---|"], 0
     for topic, prefix in TOPICS.items():
         others = [q for q in TOPICS.values() if q and not prefix.startswith(q)]
         names = {

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import Each
 
 import adjoint as ad
 from adjoint.methods import BODIES, METHODS, Bound, modules_of
@@ -356,6 +357,19 @@ def test_examples_on_pages_give_what_they_say(page: str, capsys: pytest.CaptureF
             exec(block, scope)
             printed = capsys.readouterr().out
         assert printed.split() == " ".join(said).split()
+
+
+def test_every_column_on_pages_has_a_name() -> None:
+    """A reader who hears a table hears the header with each cell."""
+    with Each() as each:
+        for page in PAGES:
+            lines = (ROOT / page).read_text().splitlines()
+            for head, rule in itertools.pairwise(lines):
+                if re.fullmatch(r"\|( *:?-+:? *\|)+", rule):
+                    with each(f"{page}: {head}"):
+                        names = head.strip()[1:-1].split("|")
+                        assert all(name.strip() for name in names)
+                        assert len(names) == rule.count("|") - 1
 
 
 def test_links_on_pages_lead_somewhere() -> None:

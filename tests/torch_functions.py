@@ -426,7 +426,7 @@ def table() -> str:
     for name, function in sorted(FUNCTIONS.items()):
         if name != "Size":
             groups[_place(function)].append(name)
-    lines = ["| | count | functions |", "|---|---|---|"]
+    lines = ["| kind | count | functions |", "|---|---|---|"]
     for group, text in _GROUPS.items():
         names = groups[group]
         lines.append(f"| {text} | {len(names)} | {' '.join([f'`{name}`' for name in names])} |")
@@ -491,7 +491,7 @@ if __name__ == "__main__":
 
     if "--write" in sys.argv:
         page = Path(__file__).parent.parent / "docs" / "torch.md"
-        new = re.sub(r"\| \| count \| functions \|\n(\|.*\n)+", lambda _: table() + "\n", page.read_text())
+        new = re.sub(r"\| kind \| count \| functions \|\n(\|.*\n)+", lambda _: table() + "\n", page.read_text())
         page.write_text(new)
     else:
         print(table())
