@@ -461,6 +461,17 @@ def test_code_is_made_once_for_a_text() -> None:
     assert len(set(machine._machines) - made) == 1
 
 
+def test_it_can_be_read() -> None:
+    f, x = ad.compile(lambda x: ad.sort(x * x) * 3.0 + 8.25), np.ones(13)
+    before = f.lower(x)  # the same, whether it has run or not
+    f(x)
+    assert f.lower(x).llvm == before.llvm == next(reversed(machine._machines))
+    assert all(f"{name}:" in before.assembly for name in ("n0", "n1"))
+    assert ad.compile(ad.sort).lower(x).llvm == ad.compile(ad.sort).lower(x).assembly == ""
+    g = ad.compile(lambda x: x * 2.0, dynamic=True)
+    assert g.lower(x).llvm == ""  # of a graph for all sizes
+
+
 def test_code_is_kept_for_later_processes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     where = tmp_path / "cache"
     monkeypatch.setenv("ADJOINT_CACHE", str(where))
@@ -517,7 +528,9 @@ def test_without_llvmlite_it_is_replayed(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_it_can_be_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADJOINT_COMPILE", "replay")
-    assert "empty(" not in source(lambda x: x * 2.0 + 1.0, np.ones(2))
+    lowered = ad.compile(lambda x: x * 2.0 + 1.0).lower(np.ones(2))
+    assert "empty(" not in lowered.source
+    assert lowered.llvm == lowered.assembly == ""
 
 
 @pytest.mark.slow  # 25 seconds

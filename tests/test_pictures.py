@@ -187,6 +187,10 @@ def test_a_compiled_function() -> None:
     (sin,) = [box for box in found.boxes if box.name == "sin"]
     assert (sin.shape, sin.dtype, sin.parents) == ((3,), "float64", [0])
     assert all(parent < box.number for box in found.boxes for parent in box.parents)
+    before = boxes.of_graph(lowered.recorded)
+    assert len(before.boxes) > len(found.boxes)
+    for graph, drawn in ((lowered, found), (lowered.recorded, before)):
+        assert repr(ad.draw(graph)).startswith(f"<drawing of {len(drawn.boxes)} boxes;")
 
 
 # --- folding ---

@@ -104,9 +104,10 @@ def test_the_code_of_a_chapter_runs(chapter: Path, capsys: pytest.CaptureFixture
     """Its cells, one after the other, in a process of their own without a screen."""
     cells = re.findall(r"```\{code-cell\}\n(.*?)```", chapter.read_text(), re.DOTALL)
     assert len(cells) >= 6
-    if any(importlib.util.find_spec(name) is None for name in ("matplotlib", "sklearn", "scipy")):
-        pytest.skip("needs the examples' libraries: pip install adjoint[examples]")
-    environment = {**os.environ, "MPLBACKEND": "Agg"}
+    needed = ["matplotlib", "sklearn", "scipy"] + ["llvmlite"] * any(".llvm" in cell for cell in cells)
+    if any(importlib.util.find_spec(name) is None for name in needed):
+        pytest.skip(f"needs {', '.join(needed)}: pip install adjoint[examples,compile]")
+    environment = {**os.environ, "MPLBACKEND": "Agg", "ADJOINT_COMPILE": "1"}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", "\n".join(cells)], capture_output=True, text=True, env=environment
     )

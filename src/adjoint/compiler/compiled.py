@@ -146,6 +146,18 @@ class Lowered:
     """A function as a graph. `str` gives it as text, `source` the Python function that runs it.
 
     `recorded` is the graph as it was recorded, and `passes` has the graph after each pass, by the pass's name.
+    `llvm` is the text that LLVM compiles, and `assembly` what it makes of that for this processor. Both are empty where
+    no machine code is made: on other libraries than NumPy, without llvmlite, and of graphs for all sizes.
+
+    >>> import adjoint as ad
+    >>> lowered = ad.compile(lambda x: x * x + 1).lower(ad.zeros(8))
+    >>> print(lowered)
+    inputs a: float32[8]
+    b: float32[8] = multiply(a, a)
+    c: float32[8] = add(b, 1)
+    outputs c
+    >>> print(lowered.source.splitlines()[0])
+    def run(v0):
     """
 
     def __init__(self, program: Program) -> None:
@@ -153,6 +165,17 @@ class Lowered:
         self.recorded: Graph = program.recorded
         self.passes: dict[str, Graph] = after_each(program.recorded)
         self.source: str = program.replay.source
+        self._replay = program.replay
+
+    @functools.cached_property
+    def llvm(self) -> str:
+        return self._replay.llvm()
+
+    @functools.cached_property
+    def assembly(self) -> str:
+        from adjoint.compiler.native.machine import assembly  # when it is needed: most programs never do
+
+        return assembly(self.llvm) if self.llvm else ""
 
     def __str__(self) -> str:
         return str(self.graph)

@@ -80,6 +80,13 @@ class Replay:
         self._scope.update({r.name: made.function(r.name) for r in parts})
         self._unlinked = []
 
+    def llvm(self) -> str:
+        """What LLVM makes machine code of, written again, as it is long and few want it; empty if none is made."""
+        from adjoint.compiler.native.entry import module
+
+        parts = Replay(self.graph, self.base, symbols=self.symbols)._unlinked
+        return module(parts) if parts else ""
+
     def _explain(self, error: Exception, arrays: Sequence[Any]) -> None:
         """Raise what the failing primitive raises outside of a compiled function, if it was one."""
         place, line = self._place(error.__traceback__)

@@ -11,6 +11,7 @@ from typing import Any
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.compiler.compiled import Lowered
+from adjoint.compiler.graph import Graph
 from adjoint.decorators import autodiff
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.observed import Profiled
@@ -77,8 +78,9 @@ def draw(what: Any, /, *args: Any, names: Mapping[str, Any] | None = None) -> Dr
     what
         A tensor of an Autodiff level: the graph that leads to it, which stays. Lines are known of what was computed
         under `ad.testing.source_locations()`, also where a path is cut. Or a function or a module, which is called with
-        `args` and gives a tensor: then lines and all values are known. Or what `ad.compile(f).lower(...)` gives, or
-        an `ad.Profiled` backend: its last calls as a flame graph and on a time line (which needs no Graphviz).
+        `args` and gives a tensor: then lines and all values are known. Or what `ad.compile(f).lower(...)` gives, or its
+        `recorded`, the graph before passes. Or an `ad.Profiled` backend: its last calls as a flame graph and on a time
+        line (which needs no Graphviz).
     args
         Arguments of the function: arrays, tensors, modules, or pytrees of them. Floating and complex ones are leaves.
     names
@@ -114,7 +116,9 @@ def draw(what: Any, /, *args: Any, names: Mapping[str, Any] | None = None) -> Dr
         page, svg, count = times.of_profile(what)
         return Drawing(page, svg, f"{count} calls")
     if isinstance(what, Lowered):
-        return _drawing(of_graph(what.graph), "Compiled function")
+        what = what.graph
+    if isinstance(what, Graph):
+        return _drawing(of_graph(what), "Compiled function")
     if isinstance(what, Tensor):
         as_autodiff(what, "draw")
         return _drawing(of_tensor(what, _named(names)), "Recorded graph")

@@ -134,11 +134,7 @@ class Machine:
         key = _key(text)
         code = stored.load(key)
         if code is None:
-            module = binding.parse_assembly(text)
-            module.verify()
-            if ") #1 {" in text:
-                _inline(module, target)
-            code = target.emit_object(module)
+            code = target.emit_object(_module(text, target))
             stored.store(key, code)
         self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), target)
         self._engine.add_object_file(binding.ObjectFileRef.from_data(code))
@@ -152,6 +148,21 @@ class Machine:
         make: Any = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
         return make(ctypes.addressof(method), self, None)  # type: ignore[no-any-return]  # which refers to self
+
+
+def assembly(text: str) -> str:
+    """The machine code of a text, for people to read."""
+    target = _new_target()
+    return str(target.emit_assembly(_module(text, target)))
+
+
+def _module(text: str, target: Any) -> Any:
+    """What LLVM reads in a text."""
+    module = llvm().parse_assembly(text)
+    module.verify()
+    if ") #1 {" in text:
+        _inline(module, target)
+    return module
 
 
 def _key(text: str) -> str:
