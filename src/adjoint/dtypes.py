@@ -140,7 +140,7 @@ def as_real(dtype: Any, name: str) -> DType:
 
 
 def default_dtype() -> DType:
-    """The real dtype of what is made of Python's floats, or without a dtype; complex numbers have the same precision.
+    """The dtype of tensors made from Python floats, or without a dtype; complex ones have the same precision.
 
     That of the innermost `with use_dtype(...)` of this context; else, in a function that a derivative transform runs on
     NumPy arrays or numbers, what the arguments it is differentiated by are promoted to; else what `set_default_dtype`

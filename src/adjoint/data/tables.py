@@ -56,7 +56,7 @@ def read_csv(path: Any, columns: Any = None, *, separator: str = ",") -> Any:
 
 
 def read_parquet(path: Any, columns: Any = None) -> Any:
-    """The columns of a Parquet file, or of a folder of them, as `read_csv` gives those of its kind. All is in memory.
+    """The columns of a Parquet file, or of a folder of them, as `read_csv` gives them. All is in memory.
 
     Columns of lists of one length are matrices. `Parquet` reads files that do not fit.
 
@@ -70,7 +70,7 @@ def read_parquet(path: Any, columns: Any = None) -> Any:
 
 
 class Parquet(Source):
-    """The rows of one Parquet file, of which one row group at a time is in memory, in each process that reads.
+    """The rows of a Parquet file. Each process that reads has one row group in memory at a time.
 
     Shuffled, an epoch has the row groups in a random order, and the rows of each: rows of two groups meet only where
     one ends. So write groups that fit into memory, of rows that are not sorted.
@@ -121,7 +121,7 @@ class Parquet(Source):
 
 
 def read_sqlite(path: Any, query: str, columns: Any = None, *, parameters: Sequence[Any] = ()) -> Any:
-    """The columns of what a query finds in an SQLite database, as `read_csv` gives those of its kind. All is in memory.
+    """The columns of what a query finds in an SQLite database, as `read_csv` gives them. All is in memory.
 
     `parameters` are the values of the question marks in the query. The database is opened for reading only.
 

@@ -159,7 +159,7 @@ def trapezoid(y: Operand[B], x: Any = None, /, dx: Any = 1.0, axis: int = -1) ->
 def cumulative_trapezoid(
     y: Operand[B], x: Any = None, /, *, dx: Any = 1.0, axis: int = -1, initial: float | None = None
 ) -> Tensor[B]:
-    """The integrals up to each sample but the first, or with `initial` as its value also that. As `trapezoid`."""
+    """The integrals up to each sample but the first; `initial` is the value at that one, if given. As `trapezoid`."""
     panels, place = _panels("cumulative_trapezoid", y, x, dx, axis)
     out = run("cumulative_sum", (panels,), axis=place) * 0.5
     if initial is None:

@@ -21,7 +21,7 @@ B = TypeVar("B", bound=Backend)
 
 
 def cartesian_prod(*lines: Any) -> Tensor[Any]:
-    """All ways to pick an element of each vector, one in each row, the last one running fastest; of one the vector.
+    """All ways to pick an element of each vector, one in each row, the last one running fastest; one vector stays.
 
     Raises ShapeError for what are no vectors, ArgumentError for none.
 

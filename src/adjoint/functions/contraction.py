@@ -52,7 +52,7 @@ def matmul(x: Operand[B], y: Any, /) -> Tensor[B]:
 
 
 def addmm(c: Operand[B], x: Any, y: Any, /, *, beta: complex = 1, alpha: complex = 1) -> Tensor[B]:
-    """beta c + alpha x @ y, which broadcast; x and y are whatever `matmul` takes, also vectors and stacks.
+    """beta c + alpha x @ y, with broadcasting; x and y are whatever `matmul` takes, also vectors and stacks.
 
     A c that is infinite or nan does not count where beta is 0. Raises ShapeError where sizes do not fit.
 

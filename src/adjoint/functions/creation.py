@@ -574,7 +574,7 @@ def logspace(
 def geomspace(
     start: float, stop: float, /, num: int = 50, endpoint: bool = True, dtype: Any = None, *, device: Any = None
 ) -> Tensor[Any]:
-    """Values from `start` to `stop` of which each is the same multiple of the one before.
+    """Values from `start` to `stop`, each the same multiple of the one before.
 
     They are of the default dtype unless one is given. Raises ArgumentError for bounds of which one is zero, or that
     differ in sign.

@@ -172,24 +172,24 @@ def sign(x: Operand[B], /) -> Tensor[B]:
 
 @elementwise_primitive
 def floor(x: Operand[B], /) -> Tensor[B]:
-    """Rounded down; the derivative is zero."""
+    """x rounded down; the derivative is zero."""
     ...
 
 
 @elementwise_primitive
 def ceil(x: Operand[B], /) -> Tensor[B]:
-    """Rounded up; the derivative is zero."""
+    """x rounded up; the derivative is zero."""
     ...
 
 
 @elementwise_primitive
 def trunc(x: Operand[B], /) -> Tensor[B]:
-    """Rounded towards zero; the derivative is zero."""
+    """x rounded towards zero; the derivative is zero."""
     ...
 
 
 def round(x: Operand[B], /, decimals: int = 0) -> Tensor[B]:
-    """Rounded to so many decimals, or for -1 to tens, halves to even; the derivative is zero."""
+    """x rounded to a number of decimals (-1: to tens), halves to even; the derivative is zero."""
     x = as_tensor(x, "round")
     if decimals.__class__ is int and not decimals:
         return unary("round", x)
@@ -449,12 +449,12 @@ def conj(x: Operand[B], /) -> Tensor[B]:
 
 @elementwise_primitive
 def real(x: Operand[B], /) -> Tensor[B]:
-    """The real part; of real numbers they themselves."""
+    """The real part; real numbers stay as they are."""
     ...
 
 
 def imag(x: Operand[B], /) -> Tensor[B]:
-    """The imaginary part; of real numbers zeros of the same dtype, as NumPy's, which depend on nothing.
+    """The imaginary part. For real numbers it is zeros of the same dtype, as in NumPy, without a gradient.
 
     >>> import adjoint as ad
     >>> ad.tensor([1.0, 2.0]).imag.tolist(), ad.tensor([1 + 2j]).imag.tolist()
@@ -470,7 +470,7 @@ def imag(x: Operand[B], /) -> Tensor[B]:
 
 
 def select(conditions: Sequence[Any], choices: Sequence[Any], /, default: Any = 0) -> Tensor[Any]:
-    """For each element that of the first choice whose condition holds, the default where none does.
+    """For each element the first of the choices whose condition holds, or the default if none does.
 
     Everything broadcasts, and the gradient flows to what was chosen. Raises ArgumentError unless there are as many
     conditions as choices, at least one, DtypeError for conditions that are not boolean.
@@ -567,7 +567,7 @@ def angle(z: Operand[B], /) -> Tensor[B]:
 
 
 def fmax(x: Any, y: Any, /) -> Any:
-    """The larger of two elements, of which a nan does not count; ties share the gradient.
+    """The larger of x and y, where a nan does not count; ties share the gradient.
 
     >>> import adjoint as ad
     >>> ad.fmax(ad.tensor([1.0, ad.nan]), 2.0).tolist()
@@ -577,7 +577,7 @@ def fmax(x: Any, y: Any, /) -> Any:
 
 
 def fmin(x: Any, y: Any, /) -> Any:
-    """The smaller of two elements, of which a nan does not count; ties share the gradient."""
+    """The smaller of x and y, where a nan does not count; ties share the gradient."""
     return _beside_nan("minimum", "fmin", x, y)
 
 
@@ -609,7 +609,7 @@ def heaviside(x: Operand[B], h0: Any, /) -> Tensor[B]:
 
 
 def nan_to_num(x: Operand[B], /, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
-    """Numbers in the place of nan and of the infinities: the largest of the dtype if None. No gradient goes there.
+    """x with numbers in place of nan and infinities (None: the largest of the dtype). No gradient flows to these.
 
     >>> import adjoint as ad
     >>> ad.nan_to_num(ad.tensor([1.0, ad.nan, ad.inf]), posinf=9.0).tolist()

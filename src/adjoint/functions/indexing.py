@@ -393,7 +393,7 @@ def diag_indices(n: int, /, ndim: int = 2, *, device: Any = None) -> Any:
 
 
 def unravel_index(places: Any, shape: ShapeLike, /) -> Any:
-    """The place in each axis of elements that are named by their place in the flattened tensor of a shape.
+    """The place in each axis of elements given by their place in the flattened tensor of a shape.
 
     Raises DtypeError for other than integers, OutOfRangeError for places outside.
 
@@ -411,7 +411,7 @@ def unravel_index(places: Any, shape: ShapeLike, /) -> Any:
 
 
 def ravel_multi_index(places: Sequence[Any], shape: ShapeLike, /) -> Tensor[Any]:
-    """The place in the flattened tensor of a shape of elements that are named by their place in each axis.
+    """The place in the flattened tensor of a shape of elements given by their place in each axis.
 
     Raises ArgumentError for another number of axes, DtypeError for other than integers, OutOfRangeError for places
     outside.
@@ -454,7 +454,7 @@ def indices(shape: ShapeLike, /, dtype: Any = None, *, device: Any = None) -> Te
 
 
 def delete(x: Operand[B], places: Any, /, axis: int | None = None) -> Tensor[B]:
-    """Without the elements at places along an axis, or of the flat tensor: integers, booleans or a slice.
+    """x without the elements at places along an axis, or of the flat tensor: integers, booleans or a slice.
 
     The places are values, the same for all examples of a batch. Raises OutOfRangeError for places outside.
     """
@@ -470,7 +470,7 @@ def delete(x: Operand[B], places: Any, /, axis: int | None = None) -> Tensor[B]:
 
 
 def insert(x: Operand[B], places: Any, values: Any, /, axis: int | None = None) -> Tensor[B]:
-    """With values before places along an axis, or of the flat tensor; both are differentiable.
+    """x with values put in before places along an axis, or of the flat tensor; gradients flow to both.
 
     One place takes all the values, several take one each, or all the same. The places are values, the same for all
     examples of a batch. Raises OutOfRangeError for places outside, ShapeError for values that do not fit.

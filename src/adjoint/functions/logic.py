@@ -93,19 +93,19 @@ def logical_xor(x: Operand[B], y: Numbers, /) -> Tensor[B]:
 
 @elementwise_primitive
 def logical_not(x: Operand[B], /) -> Tensor[B]:
-    """Whether it is false."""
+    """Whether each element is false."""
     ...
 
 
 @elementwise_primitive
 def isnan(x: Operand[B], /) -> Tensor[B]:
-    """Whether it is not a number."""
+    """Whether each element is nan."""
     ...
 
 
 @elementwise_primitive
 def isinf(x: Operand[B], /) -> Tensor[B]:
-    """Whether it is infinite."""
+    """Whether each element is infinite."""
     ...
 
 
@@ -117,7 +117,7 @@ def signbit(x: Operand[B], /) -> Tensor[B]:
 
 @elementwise_primitive
 def isfinite(x: Operand[B], /) -> Tensor[B]:
-    """Whether it is neither infinite nor nan."""
+    """Whether each element is neither infinite nor nan."""
     ...
 
 

@@ -28,7 +28,7 @@ def ldexp(x: Operand[B], exponent: Any, /) -> Tensor[B]:
 
 
 def frexp(x: Operand[B], /) -> tuple[Tensor[B], Tensor[B]]:
-    """A mantissa of a size from a half to less than one, and the power of two (int32) that it is to be multiplied with.
+    """The mantissa m, with 1/2 <= |m| < 1, and the exponent e (int32) of x = m 2^e.
 
     Zeros, infinities and nan are themselves, with an exponent of 0. Raises DtypeError for complex x.
 
@@ -45,7 +45,7 @@ def frexp(x: Operand[B], /) -> tuple[Tensor[B], Tensor[B]]:
 
 @elementwise_primitive
 def gcd(x: Operand[B], y: Numbers, /) -> Tensor[B]:
-    """The greatest common divisor of integers, not negative; 0 of two zeros. Raises DtypeError for other numbers.
+    """The greatest common divisor of integers, never negative; 0 for two zeros. Raises DtypeError for other numbers.
 
     >>> import adjoint as ad
     >>> ad.gcd(ad.tensor([12, -4, 0]), 18).tolist()
@@ -56,7 +56,7 @@ def gcd(x: Operand[B], y: Numbers, /) -> Tensor[B]:
 
 @elementwise_primitive
 def lcm(x: Operand[B], y: Numbers, /) -> Tensor[B]:
-    """The least common multiple of integers, not negative; 0 beside a zero. Raises DtypeError for other numbers.
+    """The least common multiple of integers, never negative; 0 if one is 0. Raises DtypeError for other numbers.
 
     >>> import adjoint as ad
     >>> ad.lcm(ad.tensor([4, -6, 0]), 6).tolist()

@@ -18,7 +18,7 @@ B = TypeVar("B", bound=Backend)
 
 
 def array_split(x: Operand[B], sections: int | Sequence[int], /, axis: int = 0) -> list[Tensor[B]]:
-    """Consecutive parts along an axis: so many, of which the first are longer by one where they must; or cut at places.
+    """Consecutive parts along an axis: a number of them, the first ones longer by one if need be, or cut at places.
 
     Raises ArgumentError for less than one part, and for more than 100 000 of fewer elements.
 
@@ -41,7 +41,7 @@ def array_split(x: Operand[B], sections: int | Sequence[int], /, axis: int = 0) 
 
 
 def split(x: Operand[B], sections: int | Sequence[int], /, axis: int = 0) -> list[Tensor[B]]:
-    """Equal parts along an axis, so many; or parts cut at places. Raises ShapeError where parts cannot be equal."""
+    """A number of equal parts along an axis, or parts cut at places. Raises ShapeError where they cannot be equal."""
     x = as_tensor(x, "split")
     if isinstance(sections, (int, np.integer)) and sections > 0:
         n = x.shape[as_axis(axis, x.ndim, "split")]
@@ -70,7 +70,7 @@ def split_with_sizes(x: Operand[B], sizes: Sequence[int], /, *, axis: int = 0) -
 
 
 def chunk(x: Operand[B], chunks: int, /, *, axis: int = 0) -> list[Tensor[B]]:
-    """At most so many parts along an axis, all but the last of one size, as PyTorch's.
+    """At most `chunks` parts along an axis, all but the last of one size, as PyTorch's.
 
     They may be fewer: 6 elements in 4 chunks are 3 of 2. `array_split` gives as many as are asked for. Raises
     ArgumentError for less than one, and for more than 100 000 of fewer elements.
@@ -88,7 +88,7 @@ def chunk(x: Operand[B], chunks: int, /, *, axis: int = 0) -> list[Tensor[B]]:
 
 
 def narrow(x: Operand[B], axis: int, start: int, length: int, /) -> Tensor[B]:
-    """So many elements along an axis from a place on, which may count from the end: a slice, by PyTorch's name.
+    """`length` elements along an axis from `start` on, which may count from the end: a slice, by PyTorch's name.
 
     Raises OutOfRangeError for what is not inside.
 
@@ -114,7 +114,7 @@ def _slice(x: Tensor[Any], axis: int, start: int, stop: int) -> Tensor[Any]:
 
 
 def trim_zeros(x: Operand[B], /, trim: str = "fb", axis: Axis = None) -> Tensor[B]:
-    """Without the zeros in front ("f" in `trim`) and behind ("b"), along each of the axes, or of all.
+    """x without the zeros in front ("f" in `trim`) and behind ("b"), along each of the axes, or of all.
 
     A slice along an axis is left out if all its elements are zero; of nothing but zeros nothing is left. The shape
     depends on the values. Raises ArgumentError for another `trim`, ShapeError inside vmap, where the examples would

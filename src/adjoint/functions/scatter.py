@@ -221,7 +221,7 @@ def _joined(name: str, mode: str, x: Any, segments: Any, num_segments: Any, axis
 
 
 def segment_sum(x: Operand[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
-    """The sums of the parts along an axis that belong to one segment; zero for a segment without any.
+    """The sums of the parts along an axis that belong to one segment; zero for an empty segment.
 
     `segments` has the number of the segment of each part, in any order. Inside `vmap` and other transforms
     `num_segments` says how many there are; elsewhere it may be left out. Raises ShapeError unless there is an integer
@@ -235,12 +235,12 @@ def segment_sum(x: Operand[B], segments: Any, /, num_segments: int | None = None
 
 
 def segment_prod(x: Operand[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
-    """The products of the parts of each segment, one for a segment without any. Arguments as `segment_sum`."""
+    """The products of the parts of each segment, one for an empty segment. Arguments as `segment_sum`."""
     return _joined("segment_prod", "multiply", x, segments, num_segments, axis)  # type: ignore[no-any-return]
 
 
 def segment_max(x: Operand[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
-    """The largest of each segment; -inf, or the least integer, for a segment without any. Ties share the gradient.
+    """The largest of each segment; -inf, or the least integer, for an empty segment. Ties share the gradient.
 
     Arguments as `segment_sum`.
     """
@@ -248,7 +248,7 @@ def segment_max(x: Operand[B], segments: Any, /, num_segments: int | None = None
 
 
 def segment_min(x: Operand[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
-    """The smallest of each segment; inf, or the largest integer, for a segment without any. Ties share the gradient.
+    """The smallest of each segment; inf, or the largest integer, for an empty segment. Ties share the gradient.
 
     Arguments as `segment_sum`.
     """
@@ -256,7 +256,7 @@ def segment_min(x: Operand[B], segments: Any, /, num_segments: int | None = None
 
 
 def segment_mean(x: Operand[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
-    """The means of the parts of each segment, zero for a segment without any. Arguments as `segment_sum`."""
+    """The means of the parts of each segment, zero for an empty segment. Arguments as `segment_sum`."""
     x = inexact(x, "segment_mean", segments)
     _, segments, count = _segments(x, segments, num_segments, axis, "segment_mean")
     total = segment_sum(x, segments, count, axis=axis)

@@ -233,7 +233,7 @@ def _sorted(value: Any, name: str) -> Tensor[Any]:
 
 
 def isin(x: Operand[B], values: Any, /, *, invert: bool = False) -> Tensor[B]:
-    """Whether each element of x is among the values, or with `invert` whether it is not. nan is among none.
+    """Whether each element of x is among the values, or with `invert` whether it is not. nan equals none.
 
     Raises DtypeError for complex numbers.
 

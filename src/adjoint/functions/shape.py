@@ -111,14 +111,14 @@ def expand_dims(x: Operand[B], /, axis: int | Sequence[int] = 0) -> Tensor[B]:
 
 
 def squeeze(x: Operand[B], /, axis: Axis = None) -> Tensor[B]:
-    """Without the given axes, or all, of size one. Raises ShapeError for an axis of another size."""
+    """x without the given axes of size one, or without all of them. Raises ShapeError for an axis of another size."""
     x = as_tensor(x, "squeeze")
     axes = [i for i, n in enumerate(x.shape) if n == 1] if axis is None else as_axes(axis, x.ndim, "squeeze")
     return run("squeeze", (x,), axis=tuple(axes))  # type: ignore[no-any-return]
 
 
 def broadcast_to(x: Operand[B], /, shape: int | Sequence[int], *rest: Never) -> Tensor[B]:
-    """Repeated along axes of size one and new leading ones, without a copy.
+    """The tensor repeated along axes of size one and new leading ones, without a copy.
 
     Raises ShapeError where the shape cannot be reached.
     """
@@ -283,7 +283,7 @@ def _counts(repeats: Any, size: int) -> np.ndarray[Any, Any]:
 
 
 def unflatten(x: Operand[B], axis: int, sizes: int | Sequence[int], /) -> Tensor[B]:
-    """An axis made several, of these sizes; one of them may be -1 and is worked out.
+    """An axis split into several, of these sizes; one of them may be -1 and is worked out.
 
     Raises AxisError for an axis that is not there, ShapeError for sizes that do not fill it.
 
@@ -302,7 +302,7 @@ def unflatten(x: Operand[B], axis: int, sizes: int | Sequence[int], /) -> Tensor
 
 
 def resize(x: Operand[B], shape: int | Sequence[int], /) -> Tensor[B]:
-    """As many elements as the shape has room for, in order, from the first again after the last; zeros of none.
+    """The elements in order in another shape, from the first again after the last; zeros if there are none.
 
     Raises ShapeError for negative sizes.
 
@@ -448,7 +448,7 @@ def _leaves(part: Any) -> list[Any]:
 
 
 def append(x: Operand[B], values: Any, /, axis: int | None = None) -> Tensor[B]:
-    """With values behind along an axis, or both flat and joined. Errors as `concat`."""
+    """x with values added at the end of an axis; without an axis both are flattened and joined. Errors as `concat`."""
     return concat([x, values], axis=axis)
 
 
@@ -463,7 +463,7 @@ def flipud(x: Operand[B], /) -> Tensor[B]:
 
 
 def rot90(x: Operand[B], /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor[B]:
-    """Turned by 90 degrees k times, from the first of two axes towards the second.
+    """x turned by 90 degrees k times, from the first of two axes towards the second.
 
     Raises AxisError unless there are two different axes.
     """
@@ -560,7 +560,7 @@ def diagflat(x: Operand[B], /, k: int = 0) -> Tensor[B]:
 
 
 def sliding_window_view(x: Operand[B], window_shape: int | Sequence[int], /, *, axis: Axis = None) -> Tensor[B]:
-    """All windows of a shape, along given axes or all: their places stay where the axes were, they come last.
+    """All windows of a shape along axes, or all: their places stay where the axes were, their elements come last.
 
     Where the leaf has views nothing is copied, and x[..., ::step, :] then takes every so many. The gradient adds up
     what comes back from the windows that an element is in, in a loop over the places of a window.

@@ -69,7 +69,7 @@ def _line(x: Any, axis: int | None, name: str) -> tuple[Tensor[Any], int]:
 
 
 def sort(x: Operand[B], /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor[B]:
-    """Sorted along an axis, or all for None; nan comes last, first if descending. Equal elements keep their order."""
+    """Elements sorted along an axis (None: all); nan comes last, first if descending. Equal ones keep their order."""
     x, place = _line(x, axis, "sort")
     return run("sort", (x,), axis=place, descending=_descending(descending, stable, "sort"))  # type: ignore[no-any-return]
 
@@ -86,7 +86,7 @@ def argsort(x: Operand[B], /, axis: int | None = -1, *, descending: bool = False
 
 
 def partition(x: Operand[B], kth: int | Sequence[int], /, axis: int | None = -1) -> Tensor[B]:
-    """The k-th smallest element along an axis, or of all for None, at place k, what is not larger before it.
+    """Elements reordered along an axis, or all for None: the k-th smallest at place k, none larger before it.
 
     NumPy leaves open how the others are ordered; here all are sorted. `kth` may name several places, also from the end.
     Raises OutOfRangeError for a place that is not there.
@@ -153,7 +153,7 @@ def kthvalue(x: Operand[B], k: int, /, *, axis: int | None = -1, keepdims: bool 
 
 
 def mode(x: Operand[B], /, *, axis: int | None = -1, keepdims: bool = False) -> tuple[Tensor[B], Tensor[B]]:
-    """The most frequent element along an axis, or of all for None, the least of them that tie, and its last place.
+    """The most frequent element along an axis (of all for None), the smallest of several, and its last place.
 
     A nan is another one each time. The gradient goes to that place. Raises ShapeError for an empty axis, DtypeError for
     complex numbers.

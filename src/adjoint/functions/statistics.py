@@ -201,7 +201,7 @@ def _as_weights(name: str, x: Tensor[Any], weights: Any, axis: Axis) -> Tensor[A
 def quantile(
     x: Operand[B], q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Tensor[B]:
-    """The elements, or what is between two, below which a share q of all elements along axes lies.
+    """The values below which a share q of the elements along axes lies: elements, or values between two.
 
     Parameters
     ----------
@@ -448,7 +448,7 @@ def cov(
     fweights: Any = None,
     aweights: Any = None,
 ) -> Tensor[B]:
-    """The covariances of variables, a matrix: of the rows of x, of its columns without `rowvar`, and of those of y.
+    """The matrix of covariances of variables: the rows of x (without `rowvar` its columns), and those of y.
 
     `fweights` says how often each observation counts, `aweights` how much; divided is by the sum of weights less the
     correction (1 gives the unbiased ones). Of one vector it is a 0-d variance. Gradients flow to all but `fweights`.
@@ -507,7 +507,7 @@ def _real_dtype(x: Tensor[Any]) -> Any:
 
 
 def corrcoef(x: Operand[B], y: Any = None, /, rowvar: bool = True) -> Tensor[B]:
-    """The correlations of variables, a matrix: covariances over the products of deviations. Arguments as `cov`."""
+    """The matrix of correlations of variables: covariances divided by both standard deviations. Arguments as `cov`."""
     c = cov(x, y, rowvar=rowvar)
     if not c.ndim:
         return c / c

@@ -178,7 +178,7 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor[B]:
-    """`triplet_margin_loss` with a distance of one's own, a function of two tensors."""
+    """`triplet_margin_loss` with your own distance, a function of two tensors."""
     return _triplet(
         "triplet_margin_with_distance_loss",
         anchor,

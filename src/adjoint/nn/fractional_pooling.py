@@ -39,7 +39,7 @@ def fractional_max_pool2d(
     output_ratio: Any = None,
     return_indices: bool = False,
 ) -> Any:
-    """The largest element under each of so many windows, whose places are drawn. B. Graham (2014).
+    """The largest element under each of a number of windows, whose places are drawn. B. Graham (2014).
 
     Along an axis of n elements window i of m begins at floor(a (i + u)) - floor(a u), the last one at n - k, with
     a = (n - k) / (m - 1) for windows of k elements. u is uniform in [0, 1), one number for each axis of each image and

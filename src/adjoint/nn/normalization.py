@@ -225,7 +225,7 @@ def instance_norm(
 
 
 def local_response_norm(x: Operand[B], size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor[B]:
-    """x / (k + alpha m)^beta with m the mean square over so many neighbouring channels, zeros beyond the last ones.
+    """x / (k + alpha m)^beta with m the mean square over `size` neighbouring channels, zeros beyond the last ones.
 
     A. Krizhevsky et al. (2012), section 3.3, with a mean in place of a sum, as PyTorch has it. x is
     (batch, channels, ...). Raises ShapeError for other shapes, ArgumentError for a size below 1.

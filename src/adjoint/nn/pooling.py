@@ -230,7 +230,7 @@ def adaptive_avg_pool1d(x: Operand[B], output_size: Any) -> Tensor[B]:
 
 
 def adaptive_avg_pool2d(x: Operand[B], output_size: Any) -> Tensor[B]:
-    """Means of so many windows: place i of m over an axis of n elements has those from i n / m to (i + 1) n / m.
+    """Means of a number of windows: place i of m over an axis of n elements has those from i n / m to (i + 1) n / m.
 
     The first is rounded down, the last up, so that windows may overlap. `output_size` is one number or
     (rows, columns), with None for an axis that stays. Raises ShapeError for x of other axes than

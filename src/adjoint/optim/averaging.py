@@ -99,7 +99,7 @@ class SWA(Average):
 
 
 def batch_statistics(model: M, batches: Iterable[Any]) -> M:
-    """The model with running statistics of batch normalisation that are the means over these batches of inputs.
+    """The model with running statistics of batch normalisation that are means over these batches of inputs.
 
     An average of models has seen no batch itself. P. Izmailov et al. (2018), section 3.2; PyTorch's `update_bn`.
     Raises ArgumentError if there are no batches.

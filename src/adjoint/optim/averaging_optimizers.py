@@ -138,7 +138,7 @@ class Averaged(AveragingOptimizer):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ASGD(AveragingOptimizer):
-    """Gradient descent whose average converges faster than it does. B. Polyak, A. Juditsky (1992).
+    """Gradient descent, whose averaged iterates converge faster. B. Polyak, A. Juditsky (1992).
 
     With rate e = lr / (1 + lambd lr (t - 1))^alpha: x = x (1 - lambd e) - e g;  the average is of all x after t0 steps,
     and the last x before. Settings and defaults are PyTorch's. Raises ArgumentError for settings out of range.

@@ -14,7 +14,7 @@ from adjoint.tensor import Tensor
 
 
 class GradientsParams(Mapping[str, Tensor[Any]]):
-    """Gradients of a model, by the paths of its parameters. A value: it pickles, and goes to any thread and device.
+    """Gradients of a model, by the paths of its parameters. You can pickle it, and send it to any thread or device.
 
     >>> import adjoint as ad
     >>> model = ad.nn.Linear(2, 1).require_grad()

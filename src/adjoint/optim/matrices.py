@@ -57,7 +57,7 @@ class MatrixOptimizer(Optimizer):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Adafactor(MatrixOptimizer):
-    """Steps divided by averages of squared gradients, kept by rows and columns alone. N. Shazeer, M. Stern (2018).
+    """Steps divided by averages of squared gradients, kept for rows and columns only. N. Shazeer, M. Stern (2018).
 
     w = t^beta2_decay;  R and C are averages of the means of g^2 over columns and over rows, (1 - w) R + w mean(g^2);
     v = R C / max(mean(R), eps[0]) for two axes or more (the last two), for fewer an average of g^2;

@@ -48,7 +48,7 @@ def exponential(start: float, factor: float) -> Schedule:
 
 
 def stairs(start: float, every: int | Sequence[int], factor: float = 0.1) -> Schedule:
-    """start, times a factor after each so many steps, or at each step of an increasing list of them.
+    """start, times a factor after every `every` steps, or at each step of an increasing list of them.
 
     PyTorch's StepLR and MultiStepLR. Raises ArgumentError for steps below 1, or in another order.
 
@@ -111,7 +111,7 @@ def one_cycle(peak: float, steps: int, *, rising: float = 0.3, first: float = 25
 
 
 class PlateauState(NamedTuple):
-    """The present rate, the best value so far, how many were no better since, and how many more are not looked at."""
+    """The present rate, the best value so far, how many since were no better, and how many more do not count."""
 
     rate: float
     best: float
@@ -121,7 +121,7 @@ class PlateauState(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Plateau(Settings):
-    """A rate that falls when a value, such as the loss on other data, stops to become better.
+    """A rate that falls when a value, such as the loss on other data, stops improving.
 
     It is multiplied by `factor`, down to `min_lr`, after more than `patience` values that are no better than the best
     by `threshold`, a part of its size (`threshold_mode="rel"`) or a number ("abs"). Then `cooldown` values are not

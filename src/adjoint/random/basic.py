@@ -32,7 +32,7 @@ ShapeLike = int | Sequence[int]
 
 
 def seed(n: int, device: Backend | str | None = None) -> None:
-    """Start the random sequence of a device's leaf anew, of no other leaf's; the default device's if None.
+    """Start the random sequence of a device's leaf anew, and no other; the default device's if None.
 
     Raises ArgumentError for what is no non-negative integer, DeviceError for a name that means no backend.
 

@@ -14,7 +14,7 @@ B = TypeVar("B", bound=Backend)
 
 
 def ellipk(m: Operand[B], /) -> Tensor[B]:
-    """The complete elliptic integral of the first kind, 19.2.8; infinite at m = 1, nan beyond.
+    """The complete elliptic integral of the first kind, DLMF 19.2.8; infinite at m = 1, nan beyond.
 
     Values of elliptic integrals are SciPy's, derivatives of any order integrals. Raises MissingLibraryError where SciPy
     is not installed.
@@ -35,7 +35,7 @@ def ellipkm1(p: Operand[B], /) -> Tensor[B]:
 
 
 def ellipe(m: Operand[B], /) -> Tensor[B]:
-    """The complete elliptic integral of the second kind, 19.2.8; nan for m > 1.
+    """The complete elliptic integral of the second kind, DLMF 19.2.8; nan for m > 1.
 
     >>> import adjoint as ad
     >>> ad.special.ellipe(ad.tensor(1.0)).item()
@@ -46,7 +46,7 @@ def ellipe(m: Operand[B], /) -> Tensor[B]:
 
 
 def ellipkinc(phi: Operand[B], m: Numbers, /) -> Tensor[B]:
-    """The incomplete elliptic integral of the first kind, 19.2.4, of the amplitude phi; nan for m > 1.
+    """The incomplete elliptic integral of the first kind, DLMF 19.2.4, of the amplitude phi; nan for m > 1.
 
     Derivatives of any order go to both.
 
@@ -58,5 +58,5 @@ def ellipkinc(phi: Operand[B], m: Numbers, /) -> Tensor[B]:
 
 
 def ellipeinc(phi: Operand[B], m: Numbers, /) -> Tensor[B]:
-    """The incomplete elliptic integral of the second kind, 19.2.5, of the amplitude phi; nan for m > 1."""
+    """The incomplete elliptic integral of the second kind, DLMF 19.2.5, of the amplitude phi; nan for m > 1."""
     return run("elliptic_incomplete", reals("ellipeinc", phi, m), kind=2, order=0)  # type: ignore[no-any-return]

@@ -33,7 +33,7 @@ def exp1(x: Operand[B], /) -> Tensor[B]:
 
 
 def expn(n: int | Numbers, x: Operand[B], /) -> Tensor[B]:
-    """The generalised exponential integral E_n(x) of whole orders n from 0, 8.19.3; nan for negative x.
+    """The generalised exponential integral E_n(x) of whole orders n from 0, DLMF 8.19.3; nan for negative x.
 
     n may be an array of known values. Derivatives of any order go to x. Raises ArgumentError for other orders,
     TrackedError where a derivative by n is asked for.

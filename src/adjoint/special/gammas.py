@@ -92,7 +92,7 @@ def loggamma(x: Operand[B], /) -> Tensor[B]:
 
 
 def digamma(x: Operand[B], /) -> Tensor[B]:
-    """The derivative of `gammaln`; at 0 infinite, against its sign, and nan at negative integers.
+    """The derivative of `gammaln`; at 0 infinite, of the opposite sign, and nan at negative integers.
 
     >>> import adjoint as ad
     >>> round(ad.special.digamma(ad.tensor(1.0)).item(), 5)

@@ -121,7 +121,7 @@ def chdtri(v: Operand[B], p: Numbers, /) -> Tensor[B]:
 
 
 def stdtr(df: Operand[B], t: Numbers, /) -> Tensor[B]:
-    """The distribution function of Student's t distribution, of which derivatives of any order go to both.
+    """The distribution function of Student's t distribution, with derivatives of any order to both arguments.
 
     nan for df that is not positive; for infinite df that of the normal distribution.
 

@@ -24,7 +24,7 @@ from adjoint.transforms.reverse import stop_gradient
 
 @of_any_library
 def apply_where(cond: Any, args: Any, f1: Function, f2: Function | None = None, *, fill_value: Any = None) -> Any:
-    """`f1(*args)` where a condition holds and `f2(*args)`, or a value, elsewhere; each sees only what is meant for it.
+    """`f1(*args)` where a condition holds, `f2(*args)` or a value elsewhere; each function sees only its own elements.
 
     `ad.where(x > 0, ad.sqrt(x), 0.0)` computes the root everywhere, and its slope: at 0 that is infinite, and zero
     times infinity makes the gradient nan. Here the elements that a function is not meant for are replaced by one that

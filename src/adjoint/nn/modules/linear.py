@@ -147,14 +147,14 @@ class Lambda(Module):
 
 
 class Identity(Module):
-    """What it is given."""
+    """The input, unchanged."""
 
     def __call__(self, x: Any, *, key: Key = None) -> Any:
         return x
 
 
 class Flatten(Module):
-    """Axes from `start` to `end` as one.
+    """Axes `start` to `end` joined into one.
 
     >>> import adjoint as ad
     >>> ad.nn.Flatten()(ad.ones((2, 3, 4))).shape

@@ -174,7 +174,7 @@ class _Ratio(_Classes):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Precision(_Ratio):
-    """The part of what was predicted as a class that is of it. `sklearn.metrics.precision_score`.
+    """The part of the predictions of a class that are right. `sklearn.metrics.precision_score`.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class Precision(_Ratio):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Recall(_Ratio):
-    """The part of a class that was predicted as it; settings as of `Precision`. `sklearn.metrics.recall_score`.
+    """The part of a class's examples that are found; settings as of `Precision`. `sklearn.metrics.recall_score`.
 
     >>> import adjoint as ad
     >>> ad.train.Recall(average=None).compute([0, 0, 2, 2], [0, 1, 2, 2])

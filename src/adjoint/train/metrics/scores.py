@@ -162,7 +162,7 @@ class _Binned(Scored):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Calibration(_Binned):
-    """What was predicted with a probability, against how often it was true. `sklearn.metrics`'s `calibration_curve`.
+    """Predicted probabilities against how often they came true. `sklearn.metrics`'s `calibration_curve`.
 
     Examples are in `bins` of equal width by their probability: of class 1 for (batch,), of the predicted class for
     (batch, classes). The value is (bins, 3): the mean probability of the bin, how often it was true, and how many
