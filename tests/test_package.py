@@ -359,6 +359,27 @@ def test_examples_on_pages_give_what_they_say(page: str, capsys: pytest.CaptureF
         assert printed.split() == " ".join(said).split()
 
 
+def test_signatures_of_classes_name_their_parameters() -> None:
+    class Net(ad.nn.Module):
+        layer: ad.nn.Linear
+        size: int = 3
+
+    shown = {
+        ad.nn.Linear: "(in_features, out_features, bias=True, *, dtype=None, device=None)",
+        ad.nn.Softmax: "(axis=-1)",
+        ad.optim.EMA: "(*, decay=0.999)",
+        ad.NumPy: "()",
+        ad.Torch: "(device='cpu')",
+        Net: "(layer, size=3)",
+    }
+    with Each() as each:
+        for kind, expected in shown.items():
+            with each(kind.__name__):
+                found = inspect.signature(kind)
+                plain = [p.replace(annotation=p.empty) for p in found.parameters.values()]
+                assert str(found.replace(parameters=plain)) == expected
+
+
 def test_every_column_on_pages_has_a_name() -> None:
     """A reader who hears a table hears the header with each cell."""
     with Each() as each:

@@ -167,6 +167,12 @@ def signature(value: Any) -> str:
     except (TypeError, ValueError):
         return "()"
     parameters = [p.replace(annotation=p.empty) for p in found.parameters.values() if p.name != "self"]
+    if value is ad.Tensor:  # is made by functions
+        return ""
+    if family := getattr(getattr(value, "__self__", None), "parameters", ()):  # of a distribution
+        default = value.__self__.defaults
+        named = [inspect.Parameter(n, parameters[0].kind, default=default.get(n, inspect._empty)) for n in family]
+        parameters = [parameters[0], *named]
     text = str(found.replace(parameters=parameters, return_annotation=found.empty))
     return re.sub(r"<(?:function|class|object) ?'?([\w.]*)[^>]*>", r"\1", text).replace("\\", "\\\\")
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 from adjoint import errors, names
 from adjoint.concrete import InnerValues, Values
 from adjoint.locks import lock
+from adjoint.methods import Signed
 from adjoint.primitives import TABLE, Primitive
 from adjoint.random_keys import InnerKeys, RandomKeys
 from adjoint.transfer import Array as Array
@@ -32,7 +33,7 @@ DEEPEST = 100  # decorators in a chain; derivatives of such orders cost more tha
 in_backward: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_in_backward", default=False)
 
 
-class _Interned(type):
+class _Interned(Signed):
     """Makes equal configurations of a backend one object, so that `is` compares backends."""
 
     _leaves: dict[tuple[Any, ...], Any] = {}

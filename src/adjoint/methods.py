@@ -1,12 +1,18 @@
-"""Methods of `Tensor` whose bodies are functions of the same names, imported when they are first asked for."""
+"""Methods of `Tensor` whose bodies are functions of the same names, imported when they are first asked for.
+
+And what `help`, editors and the reference show as the parameters of classes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from adjoint.counterparts import counterpart
+
+if TYPE_CHECKING:
+    from inspect import Signature
 
 F = TypeVar("F")
 
@@ -90,3 +96,17 @@ def bound(method: F) -> F:
     if isinstance(method, property):
         return Bound(method.fget.__name__, property)  # type: ignore[return-value, union-attr]
     return Bound(method.__name__, None)  # type: ignore[return-value, attr-defined]
+
+
+class Signed(type):
+    """A metaclass whose classes have the signature of `__init__`, where Python would show that of `__call__` here."""
+
+    @property
+    def __signature__(cls) -> Signature:
+        import inspect  # asked for by people
+
+        made = cls.__init__  # type: ignore[misc]  # of this class
+        if made is object.__init__:
+            return inspect.Signature()
+        found = inspect.signature(made)
+        return found.replace(parameters=[*found.parameters.values()][1:], return_annotation=inspect.Signature.empty)

@@ -16,6 +16,7 @@ from adjoint.counterparts import counterpart
 from adjoint.devices import leaf_of
 from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import is_array
+from adjoint.methods import Signed
 from adjoint.random_keys import seeded
 from adjoint.tensor import Tensor
 
@@ -63,7 +64,7 @@ FLATTENED = itertools.count()  # how many modules were flattened: who asks befor
 
 
 @dataclass_transform()
-class _Meta(type):
+class _Meta(Signed):
     """Makes an object a value once `__init__` has run: all fields are there, and nothing can be assigned any more."""
 
     def _make(cls, *args: Any, **kwargs: Any) -> Any:

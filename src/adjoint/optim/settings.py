@@ -23,13 +23,14 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.counterparts import counterpart
 from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_number, as_positive, is_number, items, takes
+from adjoint.methods import Signed
 from adjoint.module.fields import part, register_parts
 from adjoint.tensor import Tensor
 
 Read = Callable[[Any, str, str], Any]  # of a value, and two names for messages, as those of `functions.arguments`
 
 
-class _Meta(type):
+class _Meta(Signed):
     def _make(cls, *args: Any, **settings: Any) -> Any:
         try:
             return super().__call__(*args, **settings)
