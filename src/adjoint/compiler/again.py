@@ -47,7 +47,7 @@ class Again(NamedTuple):
                 if getattr(x._array, "node", None) is not None:
                     return None
                 specs.append((Tensor, x.shape, x._dtype, x._device))
-            elif isinstance(x, (Tensor, np.generic)) or (x.__class__ in (float, complex) and not x):
+            elif isinstance(x, (Tensor, np.ndarray, np.generic)) or (x.__class__ in (float, complex) and not x):
                 return None  # -0.0 equals 0.0
             else:
                 specs.append((x.__class__, x))
