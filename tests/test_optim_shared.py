@@ -93,7 +93,7 @@ def test_small_arrays_are_gathered_in_blocks(way: str, monkeypatch: pytest.Monke
         optimizer, found = getattr(ad.optim, name)(lr=0.01), {}
         values = [ad.asarray(RNG.normal(size=shape), device="numpy") for shape in shapes]
         gradients = [
-            [ad.asarray(np.array(RNG.normal(size=s), order="F"), device="numpy") for s in shapes] for _ in "123"
+            [ad.asarray(np.array(RNG.normal(size=s), order="F"), device="numpy") for s in shapes] for _ in range(3)
         ]
         for how, many, donate in (("alone", 10**9, False), ("gathered", fused._MANY, False), ("over", 0, True)):
             with monkeypatch.context() as patch:
