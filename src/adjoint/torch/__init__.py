@@ -13,6 +13,7 @@ from typing import Any
 from adjoint.torch import autograd as autograd
 from adjoint.torch import gradients as _gradients  # noqa: F401
 from adjoint.torch import indexing as _indexing  # noqa: F401
+from adjoint.torch import later as _later
 from adjoint.torch import linalg as linalg
 from adjoint.torch import products as _products  # noqa: F401
 from adjoint.torch import state as _state
@@ -77,6 +78,7 @@ preserve_format, contiguous_format = "torch.preserve_format", "torch.contiguous_
 
 for _name, _member in _METHODS.items():
     setattr(Tensor, _name, _member)
+_later.give_methods()
 globals().update(_FUNCTIONS)
 globals().update(_SETTINGS)
 globals().update(_DTYPES)
@@ -142,4 +144,10 @@ def __getattr__(name: str) -> Any:
         return _importlib.import_module(f"{__name__}.{name}")
     if name in _FROM:
         return getattr(_importlib.import_module(f"{__name__}.{_FROM[name]}"), name)
-    raise _missing(name)
+    found = _later.function(name)
+    if found is None and name.endswith("_"):
+        found = _METHODS.get(name)  # torch.relu_(x), for one
+    if found is None:
+        raise _missing(name)
+    globals()[name] = found
+    return found
