@@ -6,6 +6,7 @@ _OUT_OF_SCOPE = {
     "jit": "there is no compiler of PyTorch's programs",
     "sparse": "there are no sparse tensors",
     "profiler": "see ad.Profiled",
+    "SparseAdam": "there are no sparse tensors; Adam takes the gradients of tables, which are dense",
     "_C": "it is PyTorch's own inside",
 }
 
