@@ -165,6 +165,93 @@ def test_complex_views_and_shapes_in_place_are_those_of_pytorch() -> None:
     assert seen(ours) == seen(theirs)
 
 
+@pytest.mark.peers
+def test_types_and_names_beside_functions_are_those_of_pytorch() -> None:
+    theirs = pytest.importorskip("torch")
+    names = "float16 float32 float64 int8 int16 int32 int64 uint8 bool complex64 complex128".split()
+
+    def seen(t: Any) -> list[str]:
+        types = [getattr(t, name) for name in names]
+        out: list[Any] = [t.can_cast(a, b) for a in types for b in types]
+        for name, d in zip(names, types, strict=True):
+            for make in (t.iinfo, t.finfo):
+                if name != "bool":
+                    try:
+                        v = make(d)
+                        out.append((v, v.bits, v.max, v.min, getattr(v, "eps", 0), getattr(v, "tiny", 0), v.dtype))
+                    except TypeError as error:
+                        out.append(error)
+        state = t.get_rng_state()
+        drawn = t.rand(2)
+        t.set_rng_state(state)
+        x = t.tensor([-1.0, 2.0])
+        out += [
+            t.equal(drawn, t.rand(2)), t.finfo(), t.get_default_device(), t.FloatTensor([1, 2]),
+            t.FloatTensor(2, 1).shape, t.LongTensor([2**40, 1]), t.BoolTensor([1, 0]), t.IntTensor().shape,
+            t.HalfTensor(1).dtype, isinstance(x, t.FloatTensor), isinstance(x.long(), t.FloatTensor),
+            t.prelu(x, t.tensor([0.5])), t.conv1d(t.ones(1, 1, 3), t.ones(1, 1, 2)), t.relu_(x.clone()),
+            t.threshold(x, 0.5, 3.0), x[t.newaxis].shape, t.dropout(x, 0.0, True), t.channels_last,
+            x.is_conj(), x.is_pinned(), x.is_shared(), x[:1].is_nonzero(),
+        ]  # fmt: skip
+        return [str(v) for v in out]
+
+    for a, b in zip(seen(theirs), seen(ours), strict=True):
+        assert a == b
+
+
+def test_what_is_not_there_says_so_by_name() -> None:
+    for name, why in {
+        "sparse_coo_tensor": "sparse", "jit": "compiler", "quantize_per_tensor": "quantized", "bfloat16": "float32",
+        "lobpcg": "docs/torch.md",
+    }.items():  # fmt: skip
+        with pytest.raises(AttributeError, match=f"'{name}'.*{why}"):
+            getattr(ours, name)
+    with pytest.raises(RuntimeError, match="'cuda'"):
+        ours.ones(1).cuda()
+
+
+@pytest.mark.peers
+def test_safetensors_are_files_that_pytorch_reads_and_writes(tmp_path: Path) -> None:
+    theirs = pytest.importorskip("torch")
+    library = pytest.importorskip("safetensors.torch")
+    from adjoint.torch.safetensors import load_file, load_model, save_file, save_model
+
+    path = tmp_path / "tensors"
+    given = {
+        "a": ours.ones(2, 3) * 2, "b": ours.arange(3), "c": ours.ones(2, dtype=ours.float16), "d": ours.tensor(True),
+        "t": ours.arange(6.0).reshape(2, 3).T, "z": ours.tensor([1 + 2j]),
+    }  # fmt: skip
+    save_file(given, path, {"key": "value"})
+    found = library.load_file(path)
+    assert {name: (x.tolist(), str(x.dtype)) for name, x in found.items()} == {
+        name: (x.tolist(), str(x.dtype)) for name, x in given.items()
+    }
+    library.save_file({**found, "h": theirs.tensor([1.5, -2.0], dtype=theirs.bfloat16)}, path)
+    back = load_file(path)
+    assert all([ours.equal(x, back[name]) and x.dtype is back[name].dtype for name, x in given.items()])
+    assert (back["h"].tolist(), back["h"].dtype) == ([1.5, -2.0], ours.float32)
+
+    def twice(t: Any) -> Any:
+        net = t.nn.Sequential(t.nn.Linear(2, 2))
+        return net.append(net[0])
+
+    net, other = twice(ours), twice(theirs)
+    save_model(net, str(path))
+    assert set(load_file(path)) == {"0.weight", "0.bias"}
+    assert library.load_model(other, path) == (set(), [])
+    assert other[1].weight.tolist() == net[1].weight.tolist()
+    other[0].bias.data.fill_(7.0)
+    library.save_model(other, str(path))
+    assert load_model(net, path) == ([], [])
+    assert net[1].bias.tolist() == [7.0, 7.0]
+    with pytest.raises(RuntimeError, match="share memory"):
+        save_file({"a": net[0].weight, "b": net[1].weight}, path)
+    with pytest.raises(ValueError, match="Key `a`"):
+        save_file({"a": 1}, path)  # type: ignore[dict-item]
+    with pytest.raises(RuntimeError, match="Missing key"):
+        load_model(ours.nn.Linear(2, 3), path)
+
+
 def test_random_numbers_follow_the_seed() -> None:
     def drawn() -> list[Any]:
         ours.manual_seed(3)

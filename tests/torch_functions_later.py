@@ -281,3 +281,4 @@ cases(
         lambda r: real(r, (2, 20)),
     ),
 )
+cases("round", case(lambda t, x: t.round(x * 7, decimals=1), real), case(lambda t, x: x.round(decimals=-1), real))

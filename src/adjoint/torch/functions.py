@@ -73,6 +73,19 @@ _unary("frac", lambda x: x - ad.trunc(x))
 _unary("nan_to_num", "nan_to_num", floating=False)
 
 
+_round = FUNCTIONS["round"]
+
+
+@public("round", in_place=True)
+def round(input: Tensor, *, decimals: int = 0, out: Any = None) -> Any:
+    """The nearest integers, or numbers of so many decimals; of two the even one."""
+    if not decimals:
+        return _round(input) if out is None else _round(input, out=out)
+    if input._dtype.kind in "biu":
+        raise RuntimeError(f"\"round_vml_cpu\" not implemented for '{input.dtype.class_name}'")
+    return into(out, call(lambda x: ad.round(x, decimals), "RoundBackward1", input))
+
+
 @public("sgn", in_place=True, out=True)
 def sgn(input: Tensor) -> Tensor:
     return run("sign", (input,), "Sgn")
