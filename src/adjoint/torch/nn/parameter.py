@@ -81,12 +81,13 @@ class Waiting(Tensor):
 
     __slots__ = ()
     _becomes: type = Tensor
+    wanted: bool  # whether it will ask for a gradient
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
-        made = constant(np.zeros(0, numpy_dtype(dtype) or default_float()))
+        made: Any = constant(np.zeros(0, numpy_dtype(dtype) or default_float()))
         forget(made)
         made.__class__ = cls
-        vars(made)["_wanted"] = requires_grad and issubclass(cls, Parameter)
+        made.wanted = requires_grad and issubclass(cls, Parameter)
         return made
 
     def __getattr__(self, name: str) -> Any:
@@ -110,11 +111,12 @@ class Waiting(Tensor):
 
     @property
     def requires_grad(self) -> Any:
-        return vars(self)["_wanted"]
+        return self.wanted
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Make it a tensor of a shape, with values that are not set yet."""
-        wanted = vars(self).pop("_wanted")
+        wanted = self.wanted
+        del self.wanted
         self.__class__ = self._becomes
         made = constant(np.zeros(tuple(shape), numpy_dtype(dtype) or self._dtype))
         self._dtype = made._dtype

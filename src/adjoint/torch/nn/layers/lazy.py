@@ -55,12 +55,17 @@ class _Lazy(Module):
         self.__class__ = self._becomes
         return self(*args, **options)
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: Any, unexpected_keys: Any,
+        error_msgs: Any,
+    ) -> None:  # fmt: skip
         for name, x in (*self._parameters.items(), *self._buffers.items()):
             given = state_dict.get(prefix + name)
             if isinstance(x, Waiting) and given is not None and not isinstance(given, Waiting):
                 x.materialize(given.shape)
-        super()._load_from_state_dict(state_dict, prefix, *rest)
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
 
 
 class LazyLinear(_Lazy, parametric.Linear):
