@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import mmap
 import os
@@ -21,7 +22,7 @@ from test_compiled import ASKS, compared
 from test_recording import TRANSFORMS, X, derivatives
 
 import adjoint as ad
-from adjoint.compiler.native import machine, stored
+from adjoint.compiler.native import machine, plan, stored
 
 pytest.importorskip("llvmlite")
 
@@ -372,6 +373,54 @@ def test_products_of_small_matrices() -> None:
         ):
             for dtype, rtol in (("float64", 1e-12), ("float32", 1e-4)):
                 close(f, x.astype(dtype), y.astype(dtype), rtol=rtol)
+
+
+LAYOUTS: list[Callable[[Any, Any], Any]] = [  # of matrices that are made in the program
+    lambda lib, x: x,
+    lambda lib, x: lib.swapaxes(lib.swapaxes(x, -1, -2) * 2, -1, -2),
+    lambda lib, x: (x * 2)[..., ::-1, :],
+    lambda lib, x: lib.concat([x, x * 2], axis=-1)[..., x.shape[-1] :],
+    lambda lib, x: lib.concat([x, x * 2], axis=-2)[..., ::2, :],
+    lambda lib, x: lib.swapaxes(lib.swapaxes(x * 2, 0, -1)[::-1], 0, -1),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("has_blas", [True, False])
+def test_products_in_any_layout(dtype: str, has_blas: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Larger ones than are loops: of matrices, vectors and stacks, in one function."""
+    if not has_blas:
+        monkeypatch.setattr(plan, "integer_bits", lambda: 0)
+    rng = np.random.default_rng(8)
+    sizes = [(40, 30, 20), (1, 90, 70), (90, 70, 1), (70, 1, 80), (1, 6000, 1), (33, 17, 19)]
+    counts: list[Any] = [((), ()), ((3,), ()), ((), (3,)), ((3,), (3,)), ((2, 1), (3,)), ((2, 3), (2, 3)), ((1,), ())]
+    pairs = [
+        (rng.normal(size=(*left, m, k)), rng.normal(size=(*right, k, n))) for m, k, n in sizes for left, right in counts
+    ]
+    xs = [x.astype(dtype) for pair in pairs for x in pair]
+    ways = rng.integers(len(LAYOUTS), size=len(xs)).tolist()
+
+    def products(lib: Any, *xs: Any) -> list[Any]:
+        laid = [LAYOUTS[way](lib, x) for way, x in zip(ways, xs, strict=True)]
+        return [x @ y for x, y in zip(laid[::2], laid[1::2], strict=True)]
+
+    ours = functools.partial(products, ad)
+    expected = [x.numpy() for x in ours(*map(ad.asarray, xs))]
+    exact = products(np, *[x.astype(np.longdouble) for x in xs])
+    for x, y, z in zip(ad.compile(ours)(*xs), expected, exact, strict=True):
+        assert x.shape == y.shape
+        assert abs(x - z).max() <= 2 * max(abs(y - z).max(), np.finfo(dtype).eps * abs(z).max()), x.shape
+    assert bool(steps(ours, *xs)) != (has_blas and machine.integer_bits() > 0)
+
+
+def test_products_of_special_values() -> None:
+    """One summed element is a product, and the sign of a zero is that of a sum."""
+    edges = np.array(EDGES)
+    x, y = np.outer(edges, np.ones(70))[..., :1], np.resize(edges, (1, 700))
+    wide = np.resize(edges, (60, 80))
+    with np.errstate(all="ignore"):
+        for a, b in ((x, y), (wide[:, :1], y), (np.eye(80), wide.T), (wide, np.eye(80)[:, 5:])):
+            same([ad.compile(ad.matmul)(ad.asarray(a), ad.asarray(b))], [ad.asarray(a) @ ad.asarray(b)])
 
 
 def test_long_chains() -> None:

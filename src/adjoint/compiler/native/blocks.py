@@ -11,7 +11,7 @@ import numpy as np
 from adjoint.compiler.graph import Value
 from adjoint.compiler.native.loops import Nest
 from adjoint.compiler.native.plan import Host, Kernel, Loop, Plan, Product
-from adjoint.compiler.native.products import Multiplied
+from adjoint.compiler.native.products import Called, Multiplied
 from adjoint.compiler.native.text import Builder
 
 _BYTE = np.dtype(np.uint8)
@@ -32,7 +32,7 @@ class Block:
             if isinstance(step, Kernel):
                 self.nests.append(Nest(plan, step, inner))
             elif isinstance(step, Product):
-                self.nests.append(Multiplied(plan, step, inner))
+                self.nests.append((Multiplied if step.small else Called)(plan, step, inner))
             elif isinstance(step, Loop):
                 self.nests.append(Repeated(plan, step, inner))
         written = list(dict.fromkeys(x for n in self.nests for x in n.written))

@@ -216,6 +216,19 @@ def _logistic_loss(B: Any, x: Any, target: Any) -> Any:
     return B.add(B.absorbing_multiply(factor, x), rest)
 
 
+def _matmul(B: Any, x: Any, y: Any) -> Any:
+    """Of one summed element there is no sum, and a matrix times each vector of a stack is one product."""
+    if len(x.shape) < 2 or len(y.shape) < 2 or x.dtype != y.dtype or x.dtype.kind != "f":
+        return None
+    if x.shape[-1] == 1:
+        return B.add(B.multiply(x, y), 0.0)  # which a sum begins with
+    if y.shape[-1] == 1 < x.shape[0] and len(x.shape) == 2 < len(y.shape):
+        vectors = B.reshape(y, shape=(math.prod(y.shape[:-2]), y.shape[-2]))
+        found = B.matmul(vectors, B.permute_dims(x, axes=(1, 0)))
+        return B.reshape(found, shape=(*y.shape[:-2], x.shape[0], 1))
+    return None
+
+
 def _linear(B: Any, x: Any, weight: Any, bias: Any) -> Any:
     return B.add(B.matmul(x, B.permute_dims(weight, axes=(1, 0))), bias) if len(x.shape) == 2 else None
 
@@ -275,6 +288,7 @@ LOWERED: dict[str, Callable[..., Any]] = {
     "huber": _huber,
     "logistic_loss": _logistic_loss,
     "linear": _linear,
+    "matmul": _matmul,
     **{name: _reduced(name) for name in ("sum", "max", "min")},
     **{
         name: _as_defined(name)

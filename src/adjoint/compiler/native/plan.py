@@ -19,7 +19,8 @@ import numpy as np
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.elements import computable, constant, supported
 from adjoint.compiler.native.lowering import lowered
-from adjoint.compiler.native.views import Layout, contiguous, is_view, merged, view
+from adjoint.compiler.native.machine import integer_bits
+from adjoint.compiler.native.views import Layout, contiguous, is_view, merged, transposed, view
 from adjoint.primitives import index_shape, slices
 
 REDUCTIONS = frozenset({"sum", "max", "min"})
@@ -28,8 +29,8 @@ _EQUATIONS = 400  # of one kernel
 _LOOK_BACK = 24  # kernels that are tried
 _PARTS = 16  # arrays that are joined
 _COPIED = 1 << 12  # elements of an array of which a part is assigned to
-_PRODUCT = 1 << 12  # multiplications: larger products are NumPy's
-_PRODUCT_OF_STEP = 1 << 15  # ... and in the step of a loop, which would be run by Python otherwise
+_PRODUCT = 1 << 12  # multiplications: larger products are BLAS's
+_PRODUCT_OF_STEP = 1 << 15  # ... and in the step of a loop, which without BLAS would be run by Python
 
 
 def squashed(shape: Sequence[int]) -> tuple[int, ...]:
@@ -70,14 +71,14 @@ class Kernel:
 
 
 class Product:
-    """A product of two small matrices."""
+    """A product of two matrices, or of stacks of them: as loops, or a call of BLAS for each."""
 
-    def __init__(self, e: Equation, x: Layout, y: Layout) -> None:
-        self.read: dict[Value, Layout] = dict(zip(e.operands, (x, y), strict=True))
-        self.operands, self.x, self.y = e.operands, x, y
-        self.out: Any = e.results[0]
+    def __init__(self, out: Value, operands: Sequence[Value], x: Layout, y: Layout, small: bool) -> None:
+        self.read: dict[Value, Layout] = dict(zip(operands, (x, y), strict=True))
+        self.operands, self.x, self.y, self.small = operands, x, y, small
+        self.out: Any = out
         self.stored: dict[Any, None] = {self.out: None}
-        self.work = x.shape[0] * x.shape[1] * y.shape[1]
+        self.work = math.prod(self.out.shape) * x.shape[-1]
 
 
 class Loop:
@@ -133,7 +134,11 @@ class Plan:
             return False
         found = view(e, self._layout(x))
         if found is None:
-            return False
+            if not computable(x.dtype):
+                return False
+            x = self._copied(x)
+            e = Equation(e.name, [x], e.parameters, e.results)
+            found = contiguous(out.shape)  # type: ignore[union-attr]
         root = self.root.get(x, x)
         self.layout[out], self.root[out], self.source[out] = found, root, (e, x)  # type: ignore[index]
         return True
@@ -346,13 +351,25 @@ class Plan:
         x, y = e.operands
         if not (x.__class__ is y.__class__ is Value) or x.dtype != y.dtype or x.dtype.kind != "f":
             return False
-        if len(x.shape) != 2 or len(y.shape) != 2:
-            return False
-        if x.shape[0] * x.shape[1] * y.shape[1] > (_PRODUCT_OF_STEP if self.inner else _PRODUCT):
-            return False
-        self.place[e.results[0]] = len(self.steps)
-        self.steps.append(Product(e, self._layout(x), self._layout(y)))
+        out: Any = e.results[0]
+        plain = len(x.shape) == len(y.shape) == 2
+        width = integer_bits()
+        least = _PRODUCT if width or not self.inner else _PRODUCT_OF_STEP
+        small = plain and math.prod(out.shape) * x.shape[1] <= least
+        if not small:
+            if not width or min(len(x.shape), len(y.shape)) < 2 or max(*x.shape, *y.shape) >= 1 << 31:
+                return False
+            x, y = (z if transposed(self._layout(z)) is not None else self._copied(z) for z in (x, y))
+        self.place[out] = len(self.steps)
+        self.steps.append(Product(out, (x, y), self._layout(x), self._layout(y), small))
         return True
+
+    def _copied(self, x: Value) -> Value:
+        """The same elements, one after the other."""
+        copy = Value(x.shape, x.dtype)
+        if not self._take_native(Equation("real", [x], {}, [copy])):
+            raise AssertionError(x.dtype)  # a kernel of its own can be made of any
+        return copy
 
     def _take_scan(self, e: Equation) -> bool:
         if not e.parameters["length"] or not all(x.__class__ is Value for x in e.operands):
@@ -365,9 +382,7 @@ class Plan:
             if x.const is not None:
                 x = Value(x.shape, x.dtype, np.array(x.const, order="C"))
             elif self._layout(x)[1:] != contiguous(x.shape)[1:]:
-                copy = Value(x.shape, x.dtype)
-                self._take_native(Equation("real", [x], {}, [copy]))
-                x = copy
+                x = self._copied(x)
             operands.append(x)
         self.place.update(dict.fromkeys(e.results, len(self.steps)))
         self.steps.append(Loop(e, operands, step))
