@@ -12,9 +12,13 @@ from adjoint.backends.numpy import NumPy
 from adjoint.backends.numpy.reduction import no_class
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.elements import computable
+from adjoint.compiler.passes import identity
 from adjoint.primitives import TABLE, DType, result_spec
 from adjoint.rules import RECORDS
 from adjoint.rules.records import Composed
+
+_SCORES = 1 << 20  # of attention: more are made in blocks
+_SMALL = 16  # times smaller is small
 
 
 def lowered(graph: Graph) -> Graph:
@@ -28,7 +32,41 @@ def lowered(graph: Graph) -> Graph:
             equations += [e] if made is None else writer.named(made if isinstance(made, tuple) else (made,), e)
         else:
             equations.append(e)
-    return Graph(graph.inputs, [*equations, *checks], graph.outputs)
+    return _shared(Graph(graph.inputs, [*equations, *checks], graph.outputs))
+
+
+def _shared(graph: Graph) -> Graph:
+    """Without equations that compute what others do.
+
+    What a backward pass computes again is taken from before it only if it is small beside what it follows from, such as
+    the mean of each row: to keep it costs next to nothing.
+    """
+    seen: dict[Any, Equation] = {}
+    same: dict[Any, Any] = {}  # equal values, kept or not
+    known: dict[Any, Value] = {}  # what is in the place of another
+    largest: dict[Any, int] = {}
+    equations = []
+    for e in graph.equations:
+        if any(x in known for x in e.operands if x.__class__ is Value):
+            e = e.on([known.get(x, x) if x.__class__ is Value else x for x in e.operands])
+        if e.name in TABLE and len(e.results) == 1:
+            out: Any = e.results[0]
+            size = math.prod(out.shape)
+            largest[out] = max(
+                [size, *[largest.get(x, math.prod(x.shape)) for x in e.operands if x.__class__ is Value]]
+            )
+            operands = [identity(same.get(x, x) if x.__class__ is Value else x) for x in e.operands]
+            try:
+                first = seen.setdefault((e.name, *operands, identity(e.parameters)), e)
+            except TypeError:  # a parameter that has no hash
+                first = e
+            if first is not e:
+                same[out] = first.results[0]
+                if e.backward == first.backward or size * _SMALL <= largest[out]:
+                    known[out] = first.results[0]  # type: ignore[assignment]
+                    continue
+        equations.append(e)
+    return Graph(graph.inputs, equations, [known.get(x, x) for x in graph.outputs])
 
 
 def _ready(x: Any) -> bool:
@@ -45,6 +83,9 @@ class _Writer:
 
     def dtype_of(self, x: Value) -> DType:
         return x.dtype
+
+    def detach(self, x: Value) -> Value:
+        return x
 
     def arange(self, *, start: int, stop: int, step: int, dtype: DType) -> Value:
         values: np.ndarray[Any, Any] = np.arange(start, stop, step, dtype=dtype)
@@ -90,14 +131,20 @@ def _mean(B: Any, x: Any, axis: Any) -> Any:
 
 
 def _over_deviation(B: Any, x: Any, axis: Any, epsilon: float) -> tuple[Any, Any]:
-    """x minus its mean, and one over its standard deviation, also where squares overflow."""
+    """x minus its mean, and one over its standard deviation, also where squares overflow: these are made of smaller x.
+
+    A power of two makes them smaller, so nothing is rounded. What is added to their variance has not to vanish.
+    """
+    info = np.finfo(x.dtype)
+    small = 2.0**-75 if x.dtype.itemsize == 4 else 2.0**-600
+    top = B.max(B.abs(x), axis=axis, keepdims=True)
+    large = B.logical_and(B.greater(top, math.sqrt(info.max) / 2e4), B.isfinite(top))
+    either: Callable[[float, float], Any] = lambda y, z: B.where(large, B.full(shape=(), value=y, dtype=x.dtype), z)
+    scale = either(small, 1.0)
+    rest = either(max(epsilon * small * small, float(info.tiny)) if epsilon else 0.0, epsilon)
     centred = B.subtract(x, _mean(B, x, axis))
-    top = B.max(B.abs(centred), axis=axis, keepdims=True)
-    large = B.logical_and(B.greater(top, math.sqrt(np.finfo(x.dtype).max) / 1e4), B.isfinite(top))
-    scale = B.where(large, top, 1.0)
-    variance = _mean(B, B.square(B.divide(centred, scale)), axis)
-    rest = B.divide(B.divide(epsilon, scale), scale)
-    return centred, B.divide(B.divide(1.0, scale), B.sqrt(B.add(variance, rest)))
+    variance = _mean(B, B.square(B.multiply(centred, scale)), axis)
+    return centred, B.divide(scale, B.sqrt(B.add(variance, rest)))
 
 
 def _standardize(B: Any, x: Any, *, axis: Any, epsilon: float) -> Any:
@@ -261,6 +308,17 @@ def _reduced(name: str) -> Callable[..., Any]:
     return rule
 
 
+def _whole(name: str) -> Callable[..., Any]:
+    """Attention with all its scores at once, where these are few."""
+    definition = _as_defined(name)
+
+    def rule(B: Any, *operands: Any, **parameters: Any) -> Any:
+        q, k = operands[name == "attention_pullback" :][:2]
+        return definition(B, *operands, **parameters) if math.prod(q.shape[:-1]) * k.shape[-2] <= _SCORES else None
+
+    return rule
+
+
 def _as_defined(name: str) -> Callable[..., Any]:
     record = RECORDS[name]
     assert isinstance(record, Composed)
@@ -288,6 +346,8 @@ LOWERED: dict[str, Callable[..., Any]] = {
     "huber": _huber,
     "logistic_loss": _logistic_loss,
     "linear": _linear,
+    "attention": _whole("attention"),
+    "attention_pullback": _whole("attention_pullback"),
     "matmul": _matmul,
     **{name: _reduced(name) for name in ("sum", "max", "min")},
     **{

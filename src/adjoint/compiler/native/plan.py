@@ -109,6 +109,7 @@ class Plan:
         self.source: dict[Value, tuple[Equation, Value]] = {}  # of a view
         self.root: dict[Any, Any] = {}  # the array that a view is of
         self.layout: dict[Any, Layout] = {}
+        self.order: dict[Value, tuple[int, ...]] = {}  # of views: the axes as they lie in memory
         for e in graph.equations:
             self._take(e)
         self._store()
@@ -118,15 +119,81 @@ class Plan:
             return
         if all(computable(x.dtype) and math.prod(x.shape) for x in (*e.results, *e.operands) if isinstance(x, Value)):
             if e.name in REDUCTIONS:
-                if _sums(e) and self._take_native(e):
+                if _sums(e) and (self._take_ordered_sum(e) or self._take_native(e)):
                     return
             elif supported(e):
-                if self._take_native(e):
+                if self._take_ordered(e) or self._take_native(e):
                     return
             elif e.name in _TAKEN and _TAKEN[e.name](self, e):
                 return
+            elif (order := self._order_of_result(e)) is not None:
+                (out,) = e.results
+                made, base = Value(out.shape, out.dtype), Value(tuple([out.shape[i] for i in order]), out.dtype)  # type: ignore[union-attr]
+                self._take_host(Equation(e.name, e.operands, e.parameters, [made], backward=e.backward, line=e.line))
+                self._take_host(Equation("permute_dims", [made], {"axes": order}, [base]))
+                self._order_as(base, out, order)  # type: ignore[arg-type]
+                return
+        self._take_host(e)
+
+    def _take_host(self, e: Equation) -> None:
         self.place.update(dict.fromkeys(e.results, len(self.steps)))
         self.steps.append(Host(e))
+
+    # --- memory in another order than that of the axes ---
+
+    def _order_of_result(self, e: Equation) -> tuple[int, ...] | None:
+        """How functions of NumPy's leaf lay out what they give. Were it otherwise, it would be copied."""
+        if e.name in ("conv", "conv_input"):
+            return (*range(1, len(e.results[0].shape)), 0)  # type: ignore[union-attr]
+        like = {"max_pool": 0, "max_pool_pullback": 1}.get(e.name)
+        return None if like is None else self.order.get(e.operands[like])
+
+    def _order_as(self, base: Value, out: Value, order: tuple[int, ...]) -> None:
+        """Have a value be a view of an array whose axes are in another order."""
+        back = tuple([order.index(i) for i in range(len(order))])
+        if not self._take_view(Equation("permute_dims", [base], {"axes": back}, [out])):
+            raise AssertionError(base.shape)  # transposes are always views
+        self.order[out] = order
+
+    def _take_ordered(self, e: Equation) -> bool:
+        """What is computed elementwise lies as its operands do."""
+        (out,) = e.results
+        orders = {self.order[x] for x in e.operands if x in self.order}
+        if len(orders) != 1 or not isinstance(out, Value):
+            return False
+        (order,) = orders
+        operands: list[Any] = []
+        for x in e.operands:
+            if x in self.order and x.shape == out.shape:
+                x = self.source[x][1]
+            elif x.__class__ is Value and constant(x) is None:
+                if x.const is not None or math.prod(x.shape) == math.prod(out.shape):
+                    return False
+                whole = Value((*[1] * (len(order) - len(x.shape)), *x.shape), x.dtype)
+                turned = Value(tuple([whole.shape[i] for i in order]), x.dtype)
+                views = (
+                    Equation("reshape", [x], {"shape": whole.shape}, [whole]),
+                    Equation("permute_dims", [whole], {"axes": order}, [turned]),
+                )
+                if not all(map(self._take_view, views)):
+                    return False
+                x = turned
+            operands.append(x)
+        base = Value(tuple([out.shape[i] for i in order]), out.dtype)
+        if not self._take_native(Equation(e.name, operands, e.parameters, [base], backward=e.backward, line=e.line)):
+            return False
+        self._order_as(base, out, order)
+        return True
+
+    def _take_ordered_sum(self, e: Equation) -> bool:
+        """What is reduced is read as it lies."""
+        (x,), order = e.operands, self.order.get(e.operands[0])
+        if order is None or e.parameters["keepdims"]:
+            return False
+        axis = {i % len(order) for i in e.parameters["axis"]}
+        left = [i for i in order if i not in axis]
+        how = {"axis": tuple([k for k, i in enumerate(order) if i in axis]), "keepdims": False}
+        return left == sorted(left) and self._take_native(Equation(e.name, [self.source[x][1]], how, e.results))
 
     def _take_view(self, e: Equation) -> bool:
         x, out = e.operands[0], e.results[0]
