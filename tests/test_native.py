@@ -344,6 +344,10 @@ def test_what_forward_and_backward_share_is_computed_once() -> None:
     graph = lowering.lowered(passes.optimized(ad.compile(again).lower(x).recorded))
     assert [e.name for e in graph.equations].count("sin") == 2  # which is large
     close(norm, x, rtol=1e-11)
+    attention = lambda x: (ad.nn.scaled_dot_product_attention(x, x, x) ** 2).sum()
+    for f, count in ((attention, 1), (ad.checkpoint(attention), 2)):
+        graph = lowering.lowered(passes.optimized(ad.compile(ad.value_and_grad(f)).lower(x).recorded))
+        assert [e.name for e in graph.equations].count("exp") == count
 
 
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.compiler.graph import Equation, Value
+from adjoint.compiler.native.elementary import FUNCTIONS
 from adjoint.compiler.native.elements import EMITTERS, constant, extreme, operand_dtypes
 from adjoint.compiler.native.machine import vector_bytes
 from adjoint.compiler.native.plan import REDUCTIONS, Kernel, Plan, split_of
@@ -17,6 +18,8 @@ from adjoint.compiler.native.views import contiguous
 from adjoint.primitives import DType
 
 _INLINED = 200  # lines of a step's kernel that goes into its loop, where arrays of few elements become registers
+_LONG = 4  # vectors of a row, from which on
+_TWICE = 64  # equations of a kernel, up to which it takes two vectors at once where it calls functions
 _CHEAP = 6  # operations that are rather done again in a later pass than their result kept
 
 
@@ -30,6 +33,9 @@ class Nest:
         self.columns = math.prod(kernel.domain[self.split :])
         widest = max([x.dtype.itemsize for x in kernel.kind])  # also of integers, which are rare
         most = max(1, vector_bytes() // widest)
+        calls = any(e.name in FUNCTIONS for e in kernel.equations)
+        if calls and self.columns >= _LONG * most and len(kernel.equations) <= _TWICE:
+            most *= 2  # an elementary function has two vectors at once, and works on one while it waits for the other
         exact = plan.inner and self.columns < most and not kernel.reduced  # no masks, which are memory
         self.lanes = self.columns if exact else min(most, 1 << (self.columns - 1).bit_length())
         self.row, self.wide = Vector(self.b, 1), Vector(self.b, self.lanes)

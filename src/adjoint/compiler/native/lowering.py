@@ -18,6 +18,7 @@ from adjoint.rules import RECORDS
 from adjoint.rules.records import Composed
 
 _SCORES = 1 << 20  # of attention: more are made in blocks
+_KEPT = 1 << 18  # of attention: so many weights stay for the backward pass
 _SMALL = 16  # times smaller is small
 
 
@@ -25,9 +26,11 @@ def lowered(graph: Graph) -> Graph:
     """The graph with larger primitives taken apart, in its own equations. Checks of values come last."""
     equations: list[Equation] = []
     checks: list[Equation] = []
+    recorded = dict.fromkeys(graph.inputs, False)
     for e in graph.equations:
+        recorded.update(dict.fromkeys(e.results, e.backward))
         if e.name in LOWERED and all(_ready(x) for x in (*e.operands, *e.results)):
-            writer = _Writer(e, checks)
+            writer = _Writer(e, checks, recorded)
             made = LOWERED[e.name](writer, *e.operands, **e.parameters)
             equations += [e] if made is None else writer.named(made if isinstance(made, tuple) else (made,), e)
         else:
@@ -41,32 +44,39 @@ def _shared(graph: Graph) -> Graph:
     What a backward pass computes again is taken from before it only if it is small beside what it follows from, such as
     the mean of each row: to keep it costs next to nothing.
     """
-    seen: dict[Any, Equation] = {}
-    same: dict[Any, Any] = {}  # equal values, kept or not
+    written: dict[Any, Value] = {}  # by operands
+    equal: dict[Any, Value] = {}  # by what operands are equal to
+    same: dict[Any, Value] = {}  # equal values, the first of them
     known: dict[Any, Value] = {}  # what is in the place of another
-    largest: dict[Any, int] = {}
+    largest: dict[Any, int] = {}  # elements of what a value follows from
     equations = []
     for e in graph.equations:
-        if any(x in known for x in e.operands if x.__class__ is Value):
+        values = [x for x in e.operands if x.__class__ is Value]
+        if any(x in known for x in values):
             e = e.on([known.get(x, x) if x.__class__ is Value else x for x in e.operands])
         if e.name in TABLE and len(e.results) == 1:
             out: Any = e.results[0]
             size = math.prod(out.shape)
-            largest[out] = max(
-                [size, *[largest.get(x, math.prod(x.shape)) for x in e.operands if x.__class__ is Value]]
-            )
-            operands = [identity(same.get(x, x) if x.__class__ is Value else x) for x in e.operands]
+            largest[out] = max([size, *[largest.get(x, math.prod(x.shape)) for x in values]])
+            how = e.name, identity(e.parameters)
+            plain = e.backward, how, *map(identity, e.operands)
+            deep = how, *[identity(same.get(x, x) if x.__class__ is Value else x) for x in e.operands]
             try:
-                first = seen.setdefault((e.name, *operands, identity(e.parameters)), e)
+                found, first = written.get(plain), equal.setdefault(deep, out)
             except TypeError:  # a parameter that has no hash
-                first = e
-            if first is not e:
-                same[out] = first.results[0]
-                if e.backward == first.backward or size * _SMALL <= largest[out]:
-                    known[out] = first.results[0]  # type: ignore[assignment]
-                    continue
+                equations.append(e)
+                continue
+            if first is not out:
+                same[out] = first
+                if found is None and size * _SMALL <= largest[out]:
+                    found = first
+            if found is not None:
+                known[out] = found
+                continue
+            written[plain] = out
         equations.append(e)
-    return Graph(graph.inputs, equations, [known.get(x, x) for x in graph.outputs])
+    outputs: list[Any] = [known.get(x, x) for x in graph.outputs]
+    return Graph(graph.inputs, equations, outputs)
 
 
 def _ready(x: Any) -> bool:
@@ -76,10 +86,10 @@ def _ready(x: Any) -> bool:
 class _Writer:
     """A backend of formulas: each primitive is written down as an equation."""
 
-    def __init__(self, e: Equation, checks: list[Equation]) -> None:
+    def __init__(self, e: Equation, checks: list[Equation], recorded: dict[Any, bool]) -> None:
         self.equations: list[Equation] = []
-        self.checks = checks  # of the whole graph
-        self._backward, self._line = e.backward, e.line
+        self.checks, self.recorded = checks, recorded  # of the whole graph; the latter, in a backward pass or not
+        self.backward, self._line = e.backward, e.line
 
     def dtype_of(self, x: Value) -> DType:
         return x.dtype
@@ -101,7 +111,7 @@ class _Writer:
             specs: list[Any] = [x.spec() if x.__class__ is Value else x for x in operands]
             found = result_spec(TABLE[name], specs, parameters)
             out = Value(tuple(found.shape), found.dtype)
-            made = Equation(name, operands, parameters, [out], backward=self._backward, line=self._line)
+            made = Equation(name, operands, parameters, [out], backward=self.backward, line=self._line)
             self.equations.append(made)
             return out
 
@@ -314,7 +324,12 @@ def _whole(name: str) -> Callable[..., Any]:
 
     def rule(B: Any, *operands: Any, **parameters: Any) -> Any:
         q, k = operands[name == "attention_pullback" :][:2]
-        return definition(B, *operands, **parameters) if math.prod(q.shape[:-1]) * k.shape[-2] <= _SCORES else None
+        scores = math.prod(q.shape[:-1]) * k.shape[-2]
+        if scores > _SCORES:
+            return None
+        if name == "attention_pullback" and scores <= _KEPT:  # the weights of the result are there
+            B.backward = B.recorded.get(operands[4], B.backward)
+        return definition(B, *operands, **parameters)
 
     return rule
 
