@@ -173,7 +173,8 @@ def random_program(seed: int, reductions: bool) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         expected = f(*xs)
-    same(ad.compile(f)(*xs), expected)
+    donated = range(4) if seed % 3 == 1 else ()
+    same(ad.compile(f, donate=tuple(donated))(*xs), expected)
 
 
 def random_loop(seed: int) -> None:
@@ -531,6 +532,62 @@ def test_arrays_lie_in_memory_in_any_way() -> None:
     np.testing.assert_array_equal(ad.compile(lambda x, y: x - y)(whole[:-1], whole[1:]), -np.ones(9))  # overlapping
     assert type(ad.compile(lambda x: x * 2.0)(np.float64(1.5))) is np.float64
     assert ad.compile(lambda x: x * 2.0)(np.zeros((0, 3))).shape == (0, 3)
+
+
+def test_results_are_written_over_what_was_donated() -> None:
+    def step(w: Any, m: Any, g: Any, rate: Any) -> Any:
+        m = 0.9 * m + g
+        return w - rate * m, m, (m * w).sum(axis=1), w[::-1].max()
+
+    rng = np.random.default_rng(10)
+    given = [rng.normal(size=(300, 7)) for _ in range(3)]
+    expected = [x.numpy() for x in step(*map(ad.asarray, given), 0.1)]
+    f = ad.compile(step, donate=(0, 1))
+    kept = ad.compile(lambda w, m, g: (w - m, w.sum(axis=0) + m[0]), donate=(0, 1))
+    for laid in (np.copy, np.asfortranarray, lambda x: x.astype(">f8")):
+        xs = [laid(x) for x in given]
+        for x, y in zip(f(*xs, 0.1), expected, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-13)
+        np.testing.assert_array_equal(xs[2], given[2])
+    w, m, g = (x.copy() for x in given)
+    found = f(w, m, g, 0.1)
+    assert [np.shares_memory(x, m) for x in found[:2]].count(True) == 1
+    np.testing.assert_array_equal(w, given[0])  # which is read later
+    wanted = w - g, w.sum(axis=0) + g[0]
+    for x, y in zip(kept(w, g, g.copy()), wanted, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-13)
+
+
+def test_temporary_arrays_lie_in_the_place_of_others() -> None:
+    """Products cannot be written over what they read; what is computed elementwise can."""
+
+    def chain(x: Any, w: Any) -> Any:
+        for _ in range(6):
+            x = ad.tanh(x @ w) * 0.5
+        return x
+
+    x, w = np.random.default_rng(11).normal(size=(2, 64, 64))
+    run = ad.compile(chain)
+    np.testing.assert_allclose(run(x, w), chain(ad.asarray(x), ad.asarray(w)).numpy(), atol=1e-12)
+    assert run.lower(x, w).memory == 2 * x.nbytes
+
+
+def test_gradients_lie_in_the_place_of_what_follows_from_them() -> None:
+    def step(w: Any, v: Any, x: Any) -> Any:
+        loss, grads = ad.value_and_grad(lambda p: (ad.tanh(x @ p[0]) @ p[1]).sum())((w, v))
+        return loss, w - 0.1 * grads[0], v - 0.1 * grads[1]
+
+    rng = np.random.default_rng(12)
+    given = [rng.normal(size=s) for s in ((200, 60), (60, 50), (30, 200))]
+    expected = [x.numpy() for x in step(*map(ad.asarray, given))]
+    plain, donated = ad.compile(step), ad.compile(step, donate=(0, 1))
+    assert plain.lower(*given).memory < given[0].nbytes
+    w, v = given[0].copy(), given[1].copy()
+    for found in (plain(*given), donated(w, v, given[2])):
+        for x, y in zip(found, expected, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-9)
+    assert np.shares_memory(found[1], w)
+    assert np.shares_memory(found[2], v)
 
 
 def test_nothing_is_read_beyond_the_end_of_an_array() -> None:

@@ -23,6 +23,10 @@ _TWICE = 64  # equations of a kernel, up to which it takes two vectors at once w
 _CHEAP = 6  # operations that are rather done again in a later pass than their result kept
 
 
+def _is(x: Any) -> bool:
+    return x.__class__ is Value
+
+
 class Nest:
     """The text of a kernel's function, what its arguments are, and memory that it needs beside."""
 
@@ -105,6 +109,27 @@ class Nest:
         return list(
             dict.fromkeys(self.kernel.target[x][0] if x in self.kernel.target else x for x in self.kernel.stored)
         )
+
+    def over(self) -> list[tuple[Value, Value]]:
+        """Results, each with an array of its size that it may be written over: no element is read after that."""
+        found = []
+        for out in self.kernel.stored:
+            if self.kernel.kind[out] != "full" or out in self.kernel.target:
+                continue
+            made: list[Any] = self.passes[self.level[out]][0]
+            count = 1 + [e.results[0] for e in made].index(out)
+            before = {x for e in made[:count] for x in e.operands if _is(x)}
+            later = [*made[count:], *[e for equations, _ in self.passes[self.level[out] + 1 :] for e in equations]]
+            after = {x for e in later for x in e.operands if _is(x)}
+            passed = {x for e in later[len(made) - count :] for x in e.operands if _is(x)}
+            for x in self.kernel.read:
+                root, *where = self._access(x)
+                alone = [self._root(y) for y in self.kernel.read].count(root) == 1
+                late = x in passed or (x in after and x not in before)  # in a pass each element is read once
+                same = where == list(self._access(out)[1:]) and math.prod(root.shape) == math.prod(out.shape)
+                if alone and same and not late and root.const is None and self.kernel.read[x][2]:
+                    found.append((out, root))
+        return found
 
     # --- addresses ---
 

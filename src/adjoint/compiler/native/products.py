@@ -39,6 +39,9 @@ class Called(Nest):
             self.b.end(loop)
         self._close()
 
+    def over(self) -> list[tuple[Value, Value]]:
+        return []
+
     @property
     def written(self) -> list[Value]:
         return [self.written_to]
@@ -146,6 +149,9 @@ class Multiplied(Nest):
                 self._columns_from(x, y, out, str(whole), rest)
         self.b.end(outer)
         self._close()
+
+    def over(self) -> list[tuple[Value, Value]]:
+        return []
 
     @property
     def written(self) -> list[Value]:
