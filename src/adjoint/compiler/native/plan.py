@@ -30,6 +30,7 @@ _LOOK_BACK = 24  # kernels that are tried
 _PARTS = 16  # arrays that are joined
 _COPIED = 1 << 12  # elements of an array of which a part is assigned to
 _PRODUCT = 1 << 12  # multiplications: larger products are BLAS's
+_BLAS = 1 << 31  # sizes and distances that BLAS's integers may be too small for
 _PRODUCT_OF_STEP = 1 << 15  # ... and in the step of a loop, which without BLAS would be run by Python
 
 
@@ -424,9 +425,9 @@ class Plan:
         least = _PRODUCT if width or not self.inner else _PRODUCT_OF_STEP
         small = plain and math.prod(out.shape) * x.shape[1] <= least
         if not small:
-            if not width or min(len(x.shape), len(y.shape)) < 2 or max(*x.shape, *y.shape) >= 1 << 31:
+            if not width or min(len(x.shape), len(y.shape)) < 2 or max(*x.shape, *y.shape) >= _BLAS:
                 return False
-            x, y = (z if transposed(self._layout(z)) is not None else self._copied(z) for z in (x, y))
+            x, y = (z if _is_blas(self._layout(z)) else self._copied(z) for z in (x, y))
         self.place[out] = len(self.steps)
         self.steps.append(Product(out, (x, y), self._layout(x), self._layout(y), small))
         return True
@@ -497,6 +498,11 @@ _TAKEN = {
     "matmul": Plan._take_product,
     "scan": Plan._take_scan,
 }
+
+
+def _is_blas(x: Layout) -> bool:
+    """Whether BLAS reads the matrices as they lie."""
+    return transposed(x) is not None and max(x.strides[-2:]) < _BLAS
 
 
 def _sums(e: Equation) -> bool:
