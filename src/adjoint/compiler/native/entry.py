@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from adjoint.compiler.graph import Value
@@ -18,10 +18,12 @@ _ALONE = 1 << 14  # elements that are computed, from which on other threads of P
 class Region:
     """Kernels that follow each other without a step of Python's between."""
 
-    def __init__(self, plan: Plan, first: int, last: int, name: str, wanted: set[Any]) -> None:
+    def __init__(
+        self, plan: Plan, first: int, last: int, name: str, wanted: set[Any], donated: Container[Any] = ()
+    ) -> None:
         self.name = name
         steps = plan.steps[first:last]
-        self.block = Block(plan, steps, name, wanted)
+        self.block = Block(plan, steps, name, wanted, donated)
         self.inputs, self.outputs, self.memory = self.block.inputs, self.block.outputs, self.block.memory
         self.external = self.memory > _ON_STACK
         self.called = self.block.called
@@ -82,8 +84,8 @@ class Region:
                 self._check(b, b(f"icmp eq i64 {size}, {n}"))
 
 
-def regions(plan: Plan, wanted: set[Any], name: Callable[[], str]) -> dict[int, Region]:
-    """The regions of a plan, by the step that each begins with."""
+def regions(plan: Plan, wanted: set[Any], name: Callable[[], str], donated: Container[Any] = ()) -> dict[int, Region]:
+    """The regions of a plan, by the step that each begins with. Results may be written over donated inputs."""
     found = {}
     i = 0
     while i < len(plan.steps):
@@ -91,7 +93,7 @@ def regions(plan: Plan, wanted: set[Any], name: Callable[[], str]) -> dict[int, 
         while j < len(plan.steps) and not isinstance(plan.steps[j], Host):
             j += 1
         if j > i:
-            found[i] = Region(plan, i, j, name(), wanted)
+            found[i] = Region(plan, i, j, name(), wanted, donated)
         i = max(j, i + 1)
     return found
 
