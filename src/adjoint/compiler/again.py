@@ -10,7 +10,7 @@ from adjoint import dtypes
 from adjoint import tree as trees
 from adjoint.backend import Backend
 from adjoint.compiler.calls import Signature, can_vary
-from adjoint.compiler.environment import environment
+from adjoint.compiler.environment import Environment
 from adjoint.compiler.programs import Program
 from adjoint.devices import default_device
 from adjoint.tensor import Tensor
@@ -29,7 +29,7 @@ class Again(NamedTuple):
     specs: list[tuple[Any, ...]]  # of leaves and closed-over tensors: the class, and what is looked at
     base: Backend
     surroundings: tuple[Any, ...]
-    guard: tuple[Any, ...]
+    environment: Environment | None
     as_numpy: bool
     program: Program
 
@@ -51,7 +51,7 @@ class Again(NamedTuple):
                 return None  # -0.0 equals 0.0
             else:
                 specs.append((x.__class__, x))
-        return cls(call.structure, specs, call.base, _surroundings(), call.guard, call.as_numpy, program)
+        return cls(call.structure, specs, call.base, _surroundings(), call.environment, call.as_numpy, program)
 
     def run(self, compiled: Compiled, args: Any, kwargs: Any) -> tuple[Any] | None:
         """The result of this call, if it is of the same kind."""
@@ -60,11 +60,14 @@ class Again(NamedTuple):
         leaves, structure = trees.flatten(given)
         if structure != self.structure or _surroundings() != self.surroundings:
             return None
-        if not compiled.of_module:
-            closed, guard = environment(f)
-            if guard != self.guard:
-                return None
-            leaves = [*leaves, *closed]
+        if (before := self.environment) is not None:
+            if not before.is_unchanged():
+                now = Environment(f)
+                if now.guard != before.guard:
+                    return None
+                compiled._again = self._replace(environment=now)
+                before = now
+            leaves = [*leaves, *before.tensors]
         inputs: list[Any] = []
         arrays = []
         for x, spec in zip(leaves, self.specs, strict=True):

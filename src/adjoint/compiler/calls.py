@@ -11,7 +11,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
-from adjoint.compiler.environment import environment, plain
+from adjoint.compiler.environment import Environment, plain
 from adjoint.compiler.general import Axes
 from adjoint.compiler.numbers import Floats, follow_from
 from adjoint.compiler.programs import Place, Program, Result, placed, results_of
@@ -53,7 +53,9 @@ class Signature:
         f = self.f
         given: Any = (args, kwargs) if not self.of_module else (f, args, kwargs)
         self.leaves, self.structure = trees.flatten(given if kwargs or self.of_module else args)
-        self.closed, self.guard = ([], ()) if self.of_module else environment(f)
+        self.environment = None if self.of_module else Environment(f)
+        self.closed = [] if self.environment is None else self.environment.tensors
+        self.guard = () if self.environment is None else self.environment.guard
         tensors = [x for x in (*self.leaves, *self.closed) if isinstance(x, Tensor)]
         self.as_numpy = level is None and not any([isinstance(x, Tensor) for x in self.leaves])
         for x in tensors:
@@ -242,7 +244,7 @@ class Signature:
             module, args, kwargs = given
             return module(*args, **kwargs)
         args, kwargs = given if self.named else (given, {})
-        now = environment(self.f)[0]
+        now = Environment(self.f).tensors
         f = substituted(self.f, {id(x): y for x, y in zip(now, closed, strict=True)})
         return f(*args, **kwargs)
 
@@ -329,7 +331,7 @@ class Signature:
                     f"{self.name} assigns to {what}, of shape {x.shape}: only results come out of a compiled "
                     "function; assign to a copy, x.copy(), and return it"
                 )
-        if not self.of_module and environment(self.f)[1] != guard:
+        if not self.of_module and Environment(self.f).guard != guard:
             raise errors.TrackedError(
                 f"{self.name} changes what is in its closure or its module: it would do so only while it is "
                 "recorded; take the old value as an argument, and return the new one"

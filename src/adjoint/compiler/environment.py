@@ -40,22 +40,6 @@ def plain(x: Any) -> Any:
     return (x.__class__, repr(x)) if x.__class__ in (float, complex) else (x.__class__, x)
 
 
-def environment(f: Function) -> tuple[list[Tensor[Any]], tuple[Any, ...]]:
-    """The tensors in the closure of a function, each once, and the guard of what else it reads."""
-    if f.__class__ is types.FunctionType and not f.__closure__ and not _names(f.__code__):
-        return _NOTHING
-    tensors: dict[int, Tensor[Any]] = {}
-    guard: list[Any] = []
-    try:
-        _gather(f, tensors, guard, set())
-    except RecursionError:
-        raise errors.ArgumentError("compile: what f closes over contains itself, or is nested too deep") from None
-    return list(tensors.values()), tuple(guard)
-
-
-_NOTHING: tuple[list[Tensor[Any]], tuple[Any, ...]] = ([], ())
-
-
 @functools.lru_cache(1024)
 def _names(code: types.CodeType) -> tuple[str, ...]:
     """What a function and those defined in it read of their module, as far as names tell."""
@@ -63,50 +47,103 @@ def _names(code: types.CodeType) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*code.co_names, *inner]))
 
 
-def _gather(x: Any, tensors: dict[int, Tensor[Any]], guard: list[Any], seen: set[int], *, own: bool = True) -> None:
-    """`own` says that a tensor can be given to the function: not so those of its module."""
-    if isinstance(x, Tensor):
-        if own:
-            guard.append(len(tensors) if id(x) not in tensors else [*tensors].index(id(x)))
-            tensors[id(x)] = x
+class Environment:
+    """What a function reads beside its arguments: `tensors` in its closure, each once, and a `guard` of all else."""
+
+    def __init__(self, f: Function) -> None:
+        self.tensors: list[Tensor[Any]] = []
+        self.guard: tuple[Any, ...] = ()
+        self._cells: list[tuple[types.CellType, Any]] = []
+        self._globals: list[tuple[dict[str, Any], str, Any]] = []
+        self._functions: list[tuple[types.FunctionType, types.CodeType, Any]] = []
+        self._arrays: list[tuple[Tensor[Any], Any]] = []
+        self._is_known = True  # that nothing has changed can be seen from these alone
+        if f.__class__ is types.FunctionType and not f.__closure__ and not _names(f.__code__):
+            return
+        guard: list[Any] = []
+        try:
+            self._gather(f, guard, set(), own=True)
+        except RecursionError:
+            raise errors.ArgumentError("compile: what f closes over contains itself, or is nested too deep") from None
+        self.guard = tuple(guard)
+
+    def is_unchanged(self) -> bool:
+        """Whether everything is the same object still. False also where that cannot be told."""
+        if not self._is_known:
+            return False
+        for cell, value in self._cells:
+            if _content(cell) is not value:
+                return False
+        for known, name, value in self._globals:
+            if known.get(name, _Empty) is not value:
+                return False
+        for f, code, defaults in self._functions:
+            if f.__code__ is not code or f.__defaults__ is not defaults:
+                return False
+        return all([raw_array(tensor) is array for tensor, array in self._arrays])
+
+    def _gather(self, x: Any, guard: list[Any], seen: set[int], *, own: bool) -> None:
+        """`own` says that a tensor can be given to the function: not so those of its module."""
+        if isinstance(x, Tensor):
+            if own:
+                place = next((i for i, y in enumerate(self.tensors) if y is x), len(self.tensors))
+                guard.append(place)
+                if place == len(self.tensors):
+                    self.tensors.append(x)
+            else:
+                guard.append((Same(x), Same(raw_array(x))))
+                self._arrays.append((x, raw_array(x)))
+            return
+        if isinstance(x, _PLAIN):
+            guard.append(plain(x))
+            return
+        if id(x) in seen:
+            return
+        seen.add(id(x))
+        if isinstance(x, types.FunctionType):
+            self._gather_function(x, guard, seen, own=own)
+        elif isinstance(x, functools.partial):
+            self._is_known = False
+            for part in (x.func, x.args, x.keywords):
+                self._gather(part, guard, seen, own=own)
+        elif isinstance(x, (dict, list, tuple)) and len(x) > _MANY:
+            guard.append(Same(x))
+        elif isinstance(x, dict):
+            self._is_known = False
+            guard.append((dict, tuple(map(plain, x))))
+            for value in x.values():
+                self._gather(value, guard, seen, own=own)
+        elif isinstance(x, (list, tuple)):
+            self._is_known = self._is_known and x.__class__ is tuple
+            guard.append((type(x), len(x)))
+            for value in x:
+                self._gather(value, guard, seen, own=own)
         else:
-            guard.append((Same(x), Same(raw_array(x))))
-        return
-    if isinstance(x, _PLAIN):
-        guard.append(plain(x))
-        return
-    if id(x) in seen:
-        return
-    seen.add(id(x))
-    if isinstance(x, types.FunctionType):
-        guard.append(Same(x.__code__))
-        for cell in x.__closure__ or ():
-            _gather(_content(cell), tensors, guard, seen, own=own)
-        for value in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()):
-            _gather(value, tensors, guard, seen, own=False)
-        known = x.__globals__
-        for name in _names(x.__code__) if not x.__code__.co_filename.startswith(PACKAGE) else ():  # ours do not change
-            if name in known and (value := known[name]).__class__ is not types.ModuleType:
-                same_module = isinstance(value, types.FunctionType) and value.__globals__ is known
-                if same_module or not callable(value):
-                    _gather(value, tensors, guard, seen, own=False)
-                else:
-                    guard.append(Same(value))
-    elif isinstance(x, functools.partial):
-        for part in (x.func, x.args, x.keywords):
-            _gather(part, tensors, guard, seen, own=own)
-    elif isinstance(x, (dict, list, tuple)) and len(x) > _MANY:
-        guard.append(Same(x))
-    elif isinstance(x, dict):
-        guard.append((dict, tuple(map(plain, x))))
-        for value in x.values():
-            _gather(value, tensors, guard, seen, own=own)
-    elif isinstance(x, (list, tuple)):
-        guard.append((type(x), len(x)))
-        for value in x:
-            _gather(value, tensors, guard, seen, own=own)
-    else:
-        guard.append(Same(x))
+            guard.append(Same(x))
+
+    def _gather_function(self, f: types.FunctionType, guard: list[Any], seen: set[int], *, own: bool) -> None:
+        guard.append(Same(f.__code__))
+        self._functions.append((f, f.__code__, f.__defaults__))
+        self._is_known = self._is_known and not f.__kwdefaults__
+        for cell in f.__closure__ or ():
+            value = _content(cell)
+            self._cells.append((cell, value))
+            self._gather(value, guard, seen, own=own)
+        for value in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
+            self._gather(value, guard, seen, own=False)
+        if f.__code__.co_filename.startswith(PACKAGE):
+            return  # ours do not change
+        known = f.__globals__
+        for name in _names(f.__code__):
+            value = known.get(name, _Empty)
+            self._globals.append((known, name, value))
+            if value is _Empty or value.__class__ is types.ModuleType:
+                continue
+            same_module = isinstance(value, types.FunctionType) and value.__globals__ is known
+            if same_module or not callable(value):
+                self._gather(value, guard, seen, own=False)
+            else:
+                guard.append(Same(value))
 
 
 class _Empty:
