@@ -24,9 +24,9 @@ KEPT = ROOT / "build" / "docs" / "gallery"
 
 GROUPS = {
     "Statistics": "lynx_hare hmc gaussian_process newton logistic diabetes",
-    "Physics, control and differential equations": "three_bodies swing_up heat neural_ode",
-    "Finance and images": "greeks deblur circles",
-    "Networks": "digits airline characters autoencoder low_rank",
+    "Physics and control": "three_bodies swing_up heat neural_ode beam wave_inversion thin_film",
+    "Finance and images": "greeks deblur circles style",
+    "Networks": "digits airline characters autoencoder low_rank karate",
     "How sure is it?": "breast_cancer ensemble",
 }
 NOT_RUN = ("command_line", "tour", "out_of_core")  # a helper; the notebook; one that needs gigabytes and minutes
