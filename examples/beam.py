@@ -1,8 +1,8 @@
 """Topology optimisation: the stiffest beam of half of the material.
 
 A beam is held at its left end, and a force pulls down at the middle of the right one. Where should there be material,
-if it may fill half of the space? Each square of a grid gets a density. A system of linear equations, with few diagonals,
-says how the squares move; the work of the force is what is minimised, by its gradient through these equations
+if it may fill half of the space? Each square of a grid gets a density. A system of linear equations with few diagonals
+says how the squares move. The work of the force is what is minimised, by its gradient through these equations
 (Bendsoe and Sigmund, Topology Optimization, 2003). The picture shows designs along the way, and the work.
 """
 
