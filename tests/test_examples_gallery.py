@@ -9,6 +9,7 @@ from types import ModuleType
 import beam
 import circles
 import deblur
+import gallery
 import gaussian_process
 import greeks
 import karate
@@ -129,11 +130,9 @@ def test_circles_are_found() -> None:
 
 
 @pytest.mark.slow
-def test_the_figure_eight_is_the_published_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    picture = tmp_path / "eight.png"
-    three_bodies.main(["--out", str(picture)])
-    assert "-0.932407, -0.864731" in capsys.readouterr().out
-    assert picture.read_bytes().startswith(b"\x89PNG")
+def test_the_figure_eight_is_the_published_one() -> None:
+    assert "-0.932407, -0.864731" in gallery.run("three_bodies").printed
+    assert (gallery.KEPT / "three_bodies.png").read_bytes().startswith(b"\x89PNG")
     assert np.linalg.norm(np.asarray(three_bodies.gap(three_bodies.PUBLISHED))) < 1e-6
 
 
@@ -173,9 +172,7 @@ def test_the_network_knows_all_but_the_member_that_zachary_explains() -> None:
 
 
 @pytest.mark.slow
-def test_the_beam_is_that_of_a_matrix_put_together_square_by_square(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_beam_is_that_of_a_matrix_put_together_square_by_square() -> None:
     nu = beam.POISSON  # the first row of the published matrix (Andreassen and others, 2011)
     row = [1 / 2 - nu / 6, 1 / 8 + nu / 8, -1 / 4 - nu / 12, -1 / 8 + 3 * nu / 8,
            -1 / 4 + nu / 12, -1 / 8 - nu / 8, nu / 6, 1 / 8 - 3 * nu / 8]  # fmt: skip
@@ -192,8 +189,7 @@ def test_the_beam_is_that_of_a_matrix_put_together_square_by_square(
     step = np.random.default_rng(1).normal(size=density.shape)
     change = (float(made.work(density + h * step)) - float(made.work(density - h * step))) / (2 * h)
     assert_allclose((slope * step).sum(), change, rtol=1e-6)
-    beam.main(["--iterations", "20", "--out", str(tmp_path / "beam.png")])
-    assert "volume: 0.500" in capsys.readouterr().out
+    assert "volume: 0.500" in gallery.run("beam").printed
     designs, works = beam.search(20)
     assert works[-1] < 75 < 310 < works[0]
     assert works == sorted(works, reverse=True)

@@ -26,7 +26,7 @@ def of_report(report: GradsReport) -> tuple[str, str]:
     rows = table(report.HEAD, [row.cells for row in report.comparisons])
     body = (
         f'<header><h1>{html.escape(report.title)}</h1><p class="about">at {html.escape(report.arguments)}</p>{notes}'
-        f'</header><div class="rows" tabindex="0">{rows}<p>{said}</p>{drawn}</div>'
+        f'</header><main class="rows" tabindex="0">{rows}<p>{said}</p>{drawn}</main>'
     )
     return page(report.title, body), drawn
 
