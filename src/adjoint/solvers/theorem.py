@@ -42,7 +42,6 @@ class _Implicit(CustomRules):
     """The vector y with residual(y, xs) = 0, as a function of the tensors xs."""
 
     f: Residual
-    problem: Systems
     symmetric: bool
 
     def __init__(self, problem: Systems, f: Residual, symmetric: bool) -> None:
