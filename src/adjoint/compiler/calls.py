@@ -43,11 +43,20 @@ class Seen(NamedTuple):
 class Signature:
     """A call: its arrays, and the key of all that the recording depends on."""
 
+    closed: list[Tensor[Any]]
+    dynamic: Any
+    guard: tuple[()] | tuple[Any, ...]
+    leaves: list[Any]
+    name: str
+    named: bool
+    of_module: bool
+    structure: Any
+
     def __init__(self, owner: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.f, self.name, self.of_module = owner.f, owner.name, owner.of_module
         self.varying, self.named, self.dynamic = owner.varying, bool(kwargs), owner.dynamic
         self.level = level = current_level()
-        self.recording = level is not None and isinstance(level.leaf, Traced)
+        self.recording: bool = level is not None and isinstance(level.leaf, Traced)
         if self.recording:
             return
         f = self.f
@@ -57,16 +66,16 @@ class Signature:
         self.closed = [] if self.environment is None else self.environment.tensors
         self.guard = () if self.environment is None else self.environment.guard
         tensors = [x for x in (*self.leaves, *self.closed) if isinstance(x, Tensor)]
-        self.as_numpy = level is None and not any([isinstance(x, Tensor) for x in self.leaves])
+        self.as_numpy: bool = level is None and not any([isinstance(x, Tensor) for x in self.leaves])
         for x in tensors:
             refuse_ended(x, self.name)
         self.device: Backend = base_of(tensors, self.name) if tensors or level is not None else default_device()
         self.recording = isinstance(self.device.leaf, Traced)
         if self.recording:
             return
-        self.base = observed_leaf(self.device)
+        self.base: Backend = observed_leaf(self.device)
         self.around = not all([_is_users(d, self.base) for d in {x._device for x in tensors} | {self.device}])
-        self.foreign = self.around and not any([level.is_fresh for level in self.device.chain()])
+        self.foreign: bool = self.around and not any([level.is_fresh for level in self.device.chain()])
         self.read()
 
     def read(self) -> None:
