@@ -33,6 +33,22 @@ CASES: dict[str, tuple[Any, Any, int]] = {
         lambda z: ad.special.logsumexp(z, (0, 1), keepdims=True), lambda z: torch.logsumexp(z, (0, 1), True), 1
     ),
     "l1_loss": (ad.nn.l1_loss, F.l1_loss, 2),
+    "l1_loss, weighted": (
+        lambda x, y: ad.nn.l1_loss(x, y, weight=np.arange(12.0).reshape(3, 4)),
+        lambda x, y: F.l1_loss(x, y, weight=torch.arange(12.0, dtype=torch.float64).reshape(3, 4)), 2
+    ),
+    "smooth_l1_loss": (
+        lambda x, y: ad.nn.smooth_l1_loss(x, y, beta=0), lambda x, y: F.smooth_l1_loss(x, y, beta=0.0), 2
+    ),
+    "triplet_margin_loss": (ad.nn.triplet_margin_loss, F.triplet_margin_loss, 3),
+    "triplet_margin_loss, swapped": (
+        lambda *xs: ad.nn.triplet_margin_loss(*xs, p=3.0, swap=True, reduction="none"),
+        lambda *xs: F.triplet_margin_loss(*xs, p=3.0, swap=True, reduction="none"), 3
+    ),
+    "triplet_margin_with_distance_loss": (
+        lambda *xs: ad.nn.triplet_margin_with_distance_loss(*xs, distance_function=lambda x, y: abs(x - y).sum(-1)),
+        lambda *xs: F.triplet_margin_with_distance_loss(*xs, distance_function=lambda x, y: abs(x - y).sum(-1)), 3
+    ),
     "pairwise_distance": (ad.nn.pairwise_distance, F.pairwise_distance, 2),
     "normalize": (ad.nn.normalize, F.normalize, 1),
     "renorm": (lambda z: ad.renorm(z, 2, 0, 1.0), lambda z: torch.renorm(z, 2, 0, 1.0), 1),
@@ -53,6 +69,42 @@ def test_values_and_gradients(name: str) -> None:
     for z, expected in zip(leaves, torch.autograd.grad((other * torch.tensor(w)).real.sum(), theirs), strict=True):
         np.testing.assert_allclose(grads[z].numpy(), expected.resolve_conj().numpy(), rtol=1e-10, atol=1e-12)
     ad.testing.check_grads(f, tuple(args))
+
+
+ONES = np.ones((3, 4))
+# what PyTorch refuses too, or what gives complex numbers there: those are no losses
+REFUSED: dict[str, Any] = {
+    "mse_loss": (),
+    "mse_loss weighted": {"weight": ONES},
+    "huber_loss": (),
+    "smooth_l1_loss": (),
+    "binary_cross_entropy": (),
+    "binary_cross_entropy_with_logits": (),
+    "poisson_nll_loss": (),
+    "gaussian_nll_loss": {"var": ONES},
+    "kl_div": {"reduction": "sum"},
+    "soft_margin_loss": (),
+    "hinge_embedding_loss": (),
+    "cosine_similarity": (),
+    "cosine_embedding_loss": {"target": ONES[:, 0]},
+    "margin_ranking_loss": {"target": ONES},
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_losses_that_are_not_of_complex_numbers(name: str) -> None:
+    function, options = name.split()[0], dict(REFUSED[name])
+    given = {key: v if isinstance(v, str) else torch.tensor(v) for key, v in options.items()}
+    x, y = (torch.tensor(cplx(3, 4), requires_grad=True) for _ in range(2))
+    try:
+        theirs = getattr(F, function)(x, y, **given)
+    except (NotImplementedError, RuntimeError):
+        pass
+    else:
+        assert theirs.is_complex()
+    for one, other in [(cplx(3, 4), cplx(3, 4)), (cplx(3, 4), ONES), (ONES, cplx(3, 4))]:
+        with pytest.raises(ad.errors.DtypeError, match=rf"{function}: expected real values, received complex128; "):
+            getattr(ad.nn, function)(ad.tensor(one), other, **options)
 
 
 def test_large_parts_do_not_overflow() -> None:

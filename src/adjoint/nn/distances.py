@@ -156,7 +156,7 @@ def triplet_margin_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor[B]:
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d the `pairwise_distance`.
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d the `pairwise_distance`, also of complex numbers.
 
     With `swap` the negative is compared with the nearer one of anchor and positive. V. Balntas et al. (2016).
     Raises ShapeError unless all three have one shape.
@@ -201,8 +201,8 @@ def _triplet(
     swap: bool,
     reduction: str,
 ) -> Tensor[Any]:
-    anchor, positive = both(anchor, positive, name, negative)
-    anchor, negative = both(anchor, negative, name)
+    anchor, positive = both(anchor, positive, name, negative, read=inexact)
+    anchor, negative = both(anchor, negative, name, read=inexact)
     check_callable(name, distance, "distance_function")
     form = "distance_function(x, y)"
     near, far = (real(called(name, form, distance, anchor, other), name) for other in (positive, negative))

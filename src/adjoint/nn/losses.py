@@ -24,13 +24,24 @@ B = TypeVar("B", bound=Backend)
 def both(
     x: Any, target: Any, name: str, *beside: Any, read: Callable[..., Tensor[Any]] = real
 ) -> tuple[Tensor[Any], Tensor[Any]]:
-    """Predictions and targets of one shape, in one dtype, a real one. Raises ShapeError where shapes differ."""
+    """Predictions and targets of one shape, in one dtype that `read` takes. Raises ShapeError where shapes differ."""
     x = read(x, name, target, *beside)
     target = read(operand(target, x, name), name)
     if target.shape != x.shape:
         raise errors.ShapeError(f"{name}: x has shape {x.shape}, the target {target.shape}; broadcast them first")
     dtype = dtypes.promote(x.dtype, target.dtype)
     return cast(x, dtype), cast(target, dtype)
+
+
+def _difference(x: Any, target: Any, name: str, *beside: Any) -> Tensor[Any]:
+    """x - target, real: squares of complex numbers are no losses. Raises DtypeError for those."""
+    x, target = both(x, target, name, *beside, read=inexact)
+    if x.dtype.kind == "c":
+        raise errors.DtypeError(
+            f"{name}: expected real values, received {x.dtype}; of the sizes of differences it is "
+            f"{name}(ad.abs(x - target), ad.zeros({x.shape}))"
+        )
+    return x - target
 
 
 def above(x: Tensor[Any]) -> Tensor[Any]:
@@ -43,8 +54,7 @@ def mse_loss(x: Operand[B], target: Any, *, reduction: str = "mean", weight: Any
 
     `weight` multiplies the losses, whose mean then is over the weights. Raises ShapeError unless shapes are equal.
     """
-    x, target = both(x, target, "mse_loss", weight)
-    return _mean_by_weight(square(x - target), weight, reduction, "mse_loss")
+    return _mean_by_weight(square(_difference(x, target, "mse_loss", weight)), weight, reduction, "mse_loss")
 
 
 def l1_loss(x: Operand[B], target: Any, *, reduction: str = "mean", weight: Any = None) -> Tensor[B]:
@@ -79,27 +89,30 @@ def huber_loss(
     `weight` multiplies the losses; their mean is over their number, as in PyTorch.
     Raises ShapeError unless shapes are equal, ArgumentError unless delta is positive.
     """
-    x, target = both(x, target, "huber_loss", weight)
-    delta = as_positive(delta, "huber_loss", "delta")
-    losses = run("huber", (x - target,), delta=delta)
+    difference = _difference(x, target, "huber_loss", weight)
+    losses = run("huber", (difference,), delta=as_positive(delta, "huber_loss", "delta"))
     if weight is not None:
         losses = losses * _of_shape(weight, losses, "huber_loss")
     return reduced(losses, reduction, "huber_loss")
 
 
 def smooth_l1_loss(x: Operand[B], target: Any, *, reduction: str = "mean", beta: float = 1.0) -> Tensor[B]:
-    """`huber_loss` over its delta, here beta; with beta 0 the `l1_loss`. R. Girshick, Fast R-CNN (2015).
+    """`huber_loss` over its delta, here beta; with beta 0 the `l1_loss`, also of complex numbers.
+
+    R. Girshick, Fast R-CNN (2015).
 
     Raises ShapeError unless shapes are equal, ArgumentError for a negative beta.
     """
-    x, target = both(x, target, "smooth_l1_loss")
     beta = as_positive(beta, "smooth_l1_loss", "beta", zero=True)
-    difference = x - target
+    if not beta:
+        x, target = both(x, target, "smooth_l1_loss", read=inexact)
+        return reduced(size_of(x - target), reduction, "smooth_l1_loss")
+    difference = _difference(x, target, "smooth_l1_loss")
     if beta == 1:
         losses = run("huber", (difference,), delta=1.0)
     else:
         size = size_of(difference)
-        losses = where(size < beta, square(difference) * (0.5 / beta), size - 0.5 * beta) if beta else size
+        losses = where(size < beta, square(difference) * (0.5 / beta), size - 0.5 * beta)
     return reduced(losses, reduction, "smooth_l1_loss")
 
 
