@@ -77,6 +77,13 @@ _TORCH = {
     "unsqueeze": "ad.expand_dims",
     "view": "ad.reshape",
 }
+# parameters of PyTorch's, by those of ours that they may be
+PARAMETERS = {
+    **dict.fromkeys("dim dims".split(), ("axis", "axes")),
+    **{f"dim{n}": (f"axis{n}",) for n in (1, 2)},
+    **dict.fromkeys("keepdim keep_dims".split(), ("keepdims",)),
+    "ddof": ("correction",),
+}
 _CUT = "x.detach() for a constant in the graph, ad.stop_gradient(x) in a transform's function"
 _LEAF = "ad.tensor(values).require_grad(), a leaf that backward gives a gradient for"
 _OF_MEMORY = "base byteswap ctypes dump dumps flags getfield setfield setflags strides tobytes tofile".split()
@@ -289,6 +296,12 @@ COUNTERPARTS = {
         "add_module": "a field of the class of the model",
         "register_forward_hook": "model.summary(x), or ad.debug.print in __call__",
         "append": "ad.nn.Sequential(*model.layers, layer)",
+    },
+    "parameters": {
+        **dict.fromkeys("a input other self tensors x y".split(), "its place"),
+        **dict.fromkeys("initial where".split(), "NumPy's function, which takes tensors"),
+        "out": "y = ..., or y[...] = ...: tensors are values",
+        "unbiased": "correction=1, or correction=0 for unbiased=False",
     },
     "Settings": {
         **dict.fromkeys("rate learning_rate step_size eta".split(), "lr"),

@@ -79,25 +79,15 @@ def _anybody() -> bool:
     return True
 
 
-class Using(Generic[T]):
-    """A user's object for a `with` block, in which a context variable has a value; it can be entered again.
-
-    A call without `with` changes nothing: when its result is dropped, an error says so. Python prints it and goes on,
-    because it can be known no earlier.
-    """
+class Scope(Generic[T]):
+    """A user's object for a `with` block, in which a context variable has a value; it can be entered again."""
 
     _variable: ClassVar[Variable[Any]]
-    _setter: ClassVar[str]  # sets the same for the process ...
-    _what: ClassVar[str]  # ... which is this
-    _error: ClassVar[type[errors.AdjointError]]
-    _line: Line | None = None  # where it was made, until it is entered
 
-    def __init__(self, given: T, name: str, value: Any) -> None:
-        self._given, self._name, self._value = given, name, value
-        self._line = Line()
+    def __init__(self, given: T, value: Any) -> None:
+        self._given, self._value = given, value
 
     def __enter__(self) -> T:
-        self._line = None
         block = Block(self._variable, self._value)
         block.outer, block.holder = innermost(self._variable), weakref.ref(self)
         try:
@@ -120,6 +110,27 @@ class Using(Generic[T]):
             return
         self._variable.set(block.outer)
         block.holder = _anybody  # contexts that were copied in the block keep it
+
+
+class Using(Scope[T]):
+    """One whose call without `with` changes nothing: when its result is dropped, an error says so.
+
+    Python prints it and goes on, because it can be known no earlier.
+    """
+
+    _setter: ClassVar[str]  # sets the same for the process ...
+    _what: ClassVar[str]  # ... which is this
+    _error: ClassVar[type[errors.AdjointError]]
+    _line: Line | None = None  # where it was made, until it is entered
+
+    def __init__(self, given: T, name: str, value: Any) -> None:
+        super().__init__(given, value)
+        self._name = name
+        self._line = Line()
+
+    def __enter__(self) -> T:
+        self._line = None
+        return super().__enter__()
 
     def __del__(self) -> None:
         if self._line is not None:

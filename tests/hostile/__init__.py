@@ -23,7 +23,7 @@ from adjoint.primitives import ELEMENTWISE, TABLE
 from hostile import calls, values
 
 LONGEST = 1000  # characters of a message
-SECONDS = 10  # for a call
+SECONDS = 10  # for a call, of the processor: others may keep it busy
 MEMORY = 3 * 2**30  # that calls may take beside what there is
 
 # options that are functions: others in their place raise what they raise
@@ -187,7 +187,7 @@ def guarded() -> Iterator[None]:
     def stop(number: int, frame: Any) -> None:
         raise Slow
 
-    before, limits = signal.signal(signal.SIGALRM, stop), resource.getrlimit(resource.RLIMIT_AS)
+    before, limits = signal.signal(signal.SIGPROF, stop), resource.getrlimit(resource.RLIMIT_AS)
     pages = Path("/proc/self/statm")  # Linux says how much is taken
     if pages.exists():
         taken = int(pages.read_text().split()[0]) * resource.getpagesize()
@@ -197,8 +197,8 @@ def guarded() -> Iterator[None]:
             warnings.simplefilter("error")
             yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
         resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
@@ -209,11 +209,11 @@ def state() -> Any:
 
 def answered(call: Call, changed: dict[tuple[int, int | str], Any]) -> BaseException | None:
     """The error of a call, None if it gives a result."""
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         call.run(changed)
     except (Exception, Slow) as error:
         return error
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     return None

@@ -272,58 +272,60 @@ class Signature:
         shapes = [x.shape for x in self.inputs]
         if symbols is not None:
             shapes = symbols.shapes(shapes, axes)
+        return placed(self.base, self.device, lambda place: self._on(place, symbols, shapes))
+
+    def _on(self, place: Place, symbols: Symbols | None, shapes: Sequence[Shape]) -> Program | None:
         floating = {k for k, i in enumerate(self.places) if self.leaves[i].__class__ is float and i in self.numbers}
-        with placed(self.base, self.device) as place:
-            place.recording.symbols = symbols
-            floats = place.recording.floats = Floats(place.recording.top) if floating else None
-            given = [
-                floats.add(x.item()) if floats is not None and k in floating else self._argument(place, x, shape)
-                for k, (x, shape) in enumerate(zip(self.inputs, shapes, strict=True))
+        place.recording.symbols = symbols
+        floats = place.recording.floats = Floats(place.recording.top) if floating else None
+        given = [
+            floats.add(x.item()) if floats is not None and k in floating else self._argument(place, x, shape)
+            for k, (x, shape) in enumerate(zip(self.inputs, shapes, strict=True))
+        ]
+        tensors: list[Any] = [x for _, x in given]
+        before = [None if k in floating else raw_array(x) for k, x in enumerate(tensors)]
+        guard = self.guard
+        out = self.call(tensors)
+        self._nothing_assigned(tensors, before, guard)
+        leaves, structure = trees.flatten(out)
+        nodes = {
+            x._array.node: k
+            for k, x in enumerate(tensors)
+            if k not in floating and getattr(x._array, "node", None) is not None
+        }
+        results, outputs = results_of(place, leaves, nodes)
+        graph = place.recording.graphs[0]
+        graph.inputs, graph.outputs = [value for value, _ in given], outputs
+        if any([r.kind == "live" for r in results]) and any([r.kind in ("leaf", "given") for r in results]):
+            raise errors.TrackedError(
+                f"{self.name} returns leaves and results that are tracked by its arguments; of a compiled "
+                "step return loss.detach() beside the new leaves"
+            )
+        if floats is not None:
+            floats.is_open = False
+            if floats.asked is not None:
+                self.asked = floats.asked
+                return None
+        if len(self.numbers) > len(floating):
+            numbers = [
+                value
+                for k, ((value, _), i) in enumerate(zip(given, self.places, strict=False))
+                if i in self.numbers and k not in floating
             ]
-            tensors: list[Any] = [x for _, x in given]
-            before = [None if k in floating else raw_array(x) for k, x in enumerate(tensors)]
-            guard = self.guard
-            out = self.call(tensors)
-            self._nothing_assigned(tensors, before, guard)
-            leaves, structure = trees.flatten(out)
-            nodes = {
-                x._array.node: k
-                for k, x in enumerate(tensors)
-                if k not in floating and getattr(x._array, "node", None) is not None
-            }
-            results, outputs = results_of(place, leaves, nodes)
-            graph = place.recording.graphs[0]
-            graph.inputs, graph.outputs = [value for value, _ in given], outputs
-            if any([r.kind == "live" for r in results]) and any([r.kind in ("leaf", "given") for r in results]):
-                raise errors.TrackedError(
-                    f"{self.name} returns leaves and results that are tracked by its arguments; of a compiled "
-                    "step return loss.detach() beside the new leaves"
-                )
-            if floats is not None:
-                floats.is_open = False
-                if floats.asked is not None:
-                    self.asked = floats.asked
-                    return None
-            if len(self.numbers) > len(floating):
-                numbers = [
-                    value
-                    for k, ((value, _), i) in enumerate(zip(given, self.places, strict=False))
-                    if i in self.numbers and k not in floating
-                ]
-                found = follow_from(graph, numbers, floats)
-                if found is None:
-                    return None
-                which = iter(outputs)
-                for k, r in enumerate(results):
-                    if r.kind in ("value", "leaf", "live", "number") and (value := next(which)) in found:
-                        if value.shape or value.dtype.kind == "f":
-                            return None
-                        results[k] = Result("number")
-            if symbols is not None:
-                with contextlib.suppress(TypeError):
-                    hash(structure)  # asks for sizes among settings of modules
-                symbols.is_open = False
-            return Program(self.base, graph, results, structure, self.name, symbols)
+            found = follow_from(graph, numbers, floats)
+            if found is None:
+                return None
+            which = iter(outputs)
+            for k, r in enumerate(results):
+                if r.kind in ("value", "leaf", "live", "number") and (value := next(which)) in found:
+                    if value.shape or value.dtype.kind == "f":
+                        return None
+                    results[k] = Result("number")
+        if symbols is not None:
+            with contextlib.suppress(TypeError):
+                hash(structure)  # asks for sizes among settings of modules
+            symbols.is_open = False
+        return Program(self.base, graph, results, structure, self.name, symbols)
 
     def _argument(self, place: Place, x: Any, shape: Shape) -> Any:
         if not isinstance(x, Tensor) or self.foreign:

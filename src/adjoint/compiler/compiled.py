@@ -34,13 +34,14 @@ from adjoint.functions.creation import zeros
 from adjoint.lines import PACKAGE, Line
 from adjoint.module.fields import Fields
 from adjoint.operands import lift_to
+from adjoint.scopes import Scope, Variable, innermost
 from adjoint.tensor import Tensor, raw_array, wrap
 from adjoint.transforms.arguments import array_of, to_numpy
 from adjoint.transforms.libraries import of_any_library
 
 OFTEN = 8  # recordings after which a warning says what changes
 
-_disabled: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_compile_disabled", default=False)
+_disabled: Variable[bool] = contextvars.ContextVar("adjoint_compile_disabled", default=None)
 
 
 def compile(f: Callable[..., Any], *, dynamic: Any = None, donate: Any = ()) -> Compiled:
@@ -119,7 +120,7 @@ def _prototype(x: Any) -> Any:
     return zeros(x) if isinstance(x, tuple) and all([y.__class__ is int for y in x]) else x
 
 
-class disable_compile:
+class disable_compile(Scope[None]):
     """In a `with` block, functions of `ad.compile` run as they are: to look at values, or for a debugger.
 
     >>> import adjoint as ad
@@ -131,15 +132,14 @@ class disable_compile:
     3.0
     """
 
-    def __enter__(self) -> None:
-        self._token = _disabled.set(True)
+    _variable = _disabled
 
-    def __exit__(self, *_: object) -> None:
-        _disabled.reset(self._token)
+    def __init__(self) -> None:
+        super().__init__(None, True)
 
 
 def _is_disabled() -> bool:
-    return _disabled.get() or os.environ.get("ADJOINT_COMPILE") == "0"
+    return innermost(_disabled) is not None or os.environ.get("ADJOINT_COMPILE") == "0"
 
 
 class Lowered:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import traceback
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,6 +25,8 @@ from adjoint.operands import lift_to, run
 from adjoint.primitives import DType, Shape
 from adjoint.random_keys import recorded_on
 from adjoint.tensor import Tensor, same, wrap
+
+T = TypeVar("T")
 
 # --- where a function is recorded ------------------------------------------------------------------
 
@@ -66,9 +67,8 @@ class Place:
         return value, run("reshape", (x,), shape=x.shape) if tracked == "result" else x
 
 
-@contextlib.contextmanager
-def placed(base: Backend, device: Backend) -> Iterator[Place]:
-    """In this block everything that is computed on the place is recorded."""
+def placed(base: Backend, device: Backend, record: Callable[[Place], T]) -> T:
+    """What a function gives for a place, on which everything that it computes is recorded."""
     place = Place(base, device)
     with (
         recording() as place.recording,
@@ -77,7 +77,7 @@ def placed(base: Backend, device: Backend) -> Iterator[Place]:
         transform_level(place.device, place.leaf),
     ):
         try:
-            yield place
+            return record(place)
         except errors.TrackedError as error:
             line = _line_of(error)
             if line is None or line in str(error):

@@ -12,7 +12,7 @@ from typing import Any
 
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
-from adjoint.compiler.programs import Halves, Program, halves, placed, results_of
+from adjoint.compiler.programs import Halves, Place, Program, halves, placed, results_of
 from adjoint.compiler.traced import Traced
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
@@ -82,12 +82,16 @@ class Rules(CustomRules):
         identity = self.identity("plain", xs, base)
         found = self.family.programs.get(identity)
         if found is None:
-            with placed(base, self.device_over(base)) as place:
-                given = [place.argument(x.shape, x.dtype, self.device_over(base)) for x in xs]
+            device = self.device_over(base)
+
+            def record(place: Place) -> Program:
+                given = [place.argument(x.shape, x.dtype, device) for x in xs]
                 results, outputs = results_of(place, self.family.f([x for _, x in given]), {})
                 graph: Any = place.recording.graphs[0]
                 graph.inputs, graph.outputs = [value for value, _ in given], outputs
-                found = Program(base, graph, results, _row(len(results)), self.name)
+                return Program(base, graph, results, _row(len(results)), self.name)
+
+            found = placed(base, device, record)
             self.family.programs[identity] = found
         return found
 
@@ -96,8 +100,9 @@ class Rules(CustomRules):
         identity = *self.identity("halves", xs, base), tuple(active)
         found = self.family.programs.get(identity)
         if found is None:
-            with placed(base, self.device_over(base)) as place:
-                device = self.device_over(base)
+            device = self.device_over(base)
+
+            def record(place: Place) -> Halves:
                 given = [place.argument(x.shape, x.dtype, device) for x in xs]
                 tensors = [x for _, x in given]
                 ys, pull = vjp(
@@ -111,7 +116,9 @@ class Rules(CustomRules):
                 graph: Any = place.recording.graphs[0]
                 graph.inputs = [value for value, _ in (*given, *cotangents)]
                 graph.outputs = [*outputs, *results_of(place, gradients, {})[1]]
-                found = halves(graph, len(ys), [value for value, _ in cotangents], base, self.name)
+                return halves(graph, len(ys), [value for value, _ in cotangents], base, self.name)
+
+            found = placed(base, device, record)
             self.family.programs[identity] = found
         return found
 

@@ -22,15 +22,14 @@ from adjoint import errors
 from adjoint.lines import Line
 from adjoint.primitives import Shape
 from adjoint.primitives.sizes import Places
+from adjoint.scopes import Block, Variable, innermost
 from adjoint.tensor import Tensor
 
 Terms = dict[tuple[str, ...], int]  # a polynomial: coefficients by products of symbols
 
 LEAST = 2  # of a symbol: axes of one element broadcast, and empty ones have rules of their own, so these are recorded
 
-_bound: contextvars.ContextVar[tuple[Symbols, dict[str, int]] | None] = contextvars.ContextVar(
-    "adjoint_sizes", default=None
-)
+_bound: Variable[tuple[Symbols, dict[str, int]]] = contextvars.ContextVar("adjoint_sizes", default=None)
 SCOPE: dict[str, Any] = {"__builtins__": {}, "ceil": math.ceil, "floor": math.floor, "range": range, "slice": slice}
 
 
@@ -104,18 +103,15 @@ class Symbols:
         """A function that was made in the recording, for when its sizes have these values."""
 
         def run(*args: Any) -> Any:
-            token = _bound.set((self, sizes))
-            try:
+            with Block(_bound, (self, sizes)):
                 return function(*args)
-            finally:
-                _bound.reset(token)
 
         return run
 
     @property
     def is_bound(self) -> bool:
-        now = _bound.get()
-        return now is not None and now[0] is self
+        now = innermost(_bound)
+        return now is not None and now.value[0] is self
 
 
 class Size:
@@ -145,13 +141,13 @@ class Size:
         if self.owner.is_open:
             self.owner.pin(self)
             return self.value
-        now = _bound.get()
-        if now is None or now[0] is not self.owner:
+        now = innermost(_bound)
+        if now is None or now.value[0] is not self.owner:
             raise errors.EndedError(
                 "a size of a function that ad.compile recorded was used after the recording; only what the function "
                 "returns comes out"
             )
-        return eval(self.text, {**SCOPE, **now[1]})
+        return eval(self.text, {**SCOPE, **now.value[1]})
 
     def __getattr__(self, name: str) -> Any:
         if not hasattr(self.value, name):

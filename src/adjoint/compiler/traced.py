@@ -24,6 +24,7 @@ from adjoint.concrete import Check, Staged
 from adjoint.lines import PACKAGE, Line
 from adjoint.primitives import RANDOM, DType, Primitive, Spec, result_spec
 from adjoint.random_keys import RandomKey
+from adjoint.scopes import Block, Variable, innermost
 
 
 class Recording:
@@ -54,21 +55,21 @@ class _Checks(list[Check]):
         self.recording.add("check", [check.holds, check.values], [], error=check.error)
 
 
-_recording: contextvars.ContextVar[Recording | None] = contextvars.ContextVar("adjoint_recording", default=None)
+_recording: Variable[Recording] = contextvars.ContextVar("adjoint_recording", default=None)
 
 
-@contextlib.contextmanager
-def recording() -> Iterator[Recording]:
-    made = Recording()
-    token = _recording.set(made)
-    try:
-        yield made
-    finally:
-        _recording.reset(token)
+def recording() -> Block[Recording]:
+    """A block that records."""
+    return Block(_recording, Recording())
+
+
+def _recorder() -> Recording | None:
+    block = innermost(_recording)
+    return None if block is None else block.value
 
 
 def _current(what: str) -> Recording:
-    found = _recording.get()
+    found = _recorder()
     if found is None:
         raise errors.TrackedError(
             f"{what}: ad.compile records the function that it was given, in the thread that called it; compute with "
@@ -193,7 +194,7 @@ class Traced(Staged, LeafBackend):
 
         def record(*operands: Any, **parameters: Any) -> Any:
             known = not is_random or parameters["key"].__class__ is not Key
-            place = _recording.get()
+            place = _recorder()
             if place is not None and place.floats is not None:
                 if name == "full" and is_float(parameters["value"]) and not parameters["shape"]:
                     return place.floats.array(parameters["value"], parameters["dtype"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from adjoint.functions.arguments import (
     as_size,
     as_tensor,
     computed,
+    explained,
     integers,
+    keyword_error,
 )
 from adjoint.functions.shape import roll
 from adjoint.tensor import Axis, Operand, Tensor, wrap
@@ -62,18 +64,24 @@ def sampled(values: Any, dtype: Any, device: Any, name: str) -> Tensor[Any]:
     return wrap(place.from_numpy(np.asarray(values).astype(wanted), copy=True), place)
 
 
-def fftshift(x: Operand[B], /, axes: Axis = None) -> Tensor[B]:
+@explained
+def fftshift(x: Operand[B], /, axes: Axis = None, **unknown: Never) -> Tensor[B]:
     """The coefficient of frequency 0 in the middle of axes, or all, instead of at the beginning.
 
     >>> import adjoint as ad
     >>> ad.fft.fftshift(ad.fft.fftfreq(4, d=0.25)).tolist()
     [-2.0, -1.0, 0.0, 1.0]
     """
+    if unknown:
+        raise keyword_error(fftshift, unknown)
     return _shifted("fftshift", x, axes, lambda n: n // 2)
 
 
-def ifftshift(x: Operand[B], /, axes: Axis = None) -> Tensor[B]:
+@explained
+def ifftshift(x: Operand[B], /, axes: Axis = None, **unknown: Never) -> Tensor[B]:
     """The inverse of `fftshift`."""
+    if unknown:
+        raise keyword_error(ifftshift, unknown)
     return _shifted("ifftshift", x, axes, lambda n: -(n // 2))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
@@ -13,9 +13,11 @@ from adjoint.functions.arguments import (
     as_integer,
     axes_in_order,
     check_shape,
+    explained,
     inexact,
     integers,
     is_integer,
+    keyword_error,
 )
 from adjoint.operands import cast, run
 from adjoint.primitives.linalg import complex_dtype
@@ -105,7 +107,8 @@ def _over(name: str, x: Any, s: Any, axes: Any, norm: Any, inverse: bool) -> Ten
     return run("fft", (x,), axis=tuple(sorted(places)), inverse=inverse, norm=_norm(norm, name))  # type: ignore[no-any-return]
 
 
-def fft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor[B]:
+@explained
+def fft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "backward", **unknown: Never) -> Tensor[B]:
     """The discrete Fourier transform along an axis: out_k is the sum of x_j exp(-2 pi i j k / n).
 
     x is real or complex, the result complex. `n` elements are taken: x is cut, or filled with zeros at its end.
@@ -115,21 +118,32 @@ def fft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "bac
     >>> ad.fft.fft(ad.tensor([1.0, 0.0, 0.0, 0.0])).real.tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
+    if unknown:
+        raise keyword_error(fft, unknown)
     return _along("fft", x, n, axis, norm, False)
 
 
-def ifft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor[B]:
+@explained
+def ifft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "backward", **unknown: Never) -> Tensor[B]:
     """The inverse of `fft`. Arguments and errors are the same.
 
     >>> import adjoint as ad
     >>> ad.fft.ifft(ad.tensor([4.0, 0.0, 0.0, 0.0])).real.tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
+    if unknown:
+        raise keyword_error(ifft, unknown)
     return _along("ifft", x, n, axis, norm, True)
 
 
+@explained
 def fftn(
-    x: Operand[B], /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Operand[B],
+    /,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str = "backward",
+    **unknown: Never,
 ) -> Tensor[B]:
     """The transform along several axes, or all: the last len(s) where sizes `s` are given without axes.
 
@@ -141,31 +155,58 @@ def fftn(
     >>> ad.fft.fftn(ad.ones((2, 2))).real.tolist()
     [[4.0, 0.0], [0.0, 0.0]]
     """
+    if unknown:
+        raise keyword_error(fftn, unknown)
     return _over("fftn", x, s, axes, norm, False)
 
 
+@explained
 def ifftn(
-    x: Operand[B], /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Operand[B],
+    /,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str = "backward",
+    **unknown: Never,
 ) -> Tensor[B]:
     """The inverse of `fftn`. Arguments and errors are the same."""
+    if unknown:
+        raise keyword_error(ifftn, unknown)
     return _over("ifftn", x, s, axes, norm, True)
 
 
+@explained
 def fft2(
-    x: Operand[B], /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward"
+    x: Operand[B],
+    /,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str = "backward",
+    **unknown: Never,
 ) -> Tensor[B]:
     """`fftn` along two axes, the last ones."""
+    if unknown:
+        raise keyword_error(fft2, unknown)
     return _over("fft2", x, s, axes, norm, False)
 
 
+@explained
 def ifft2(
-    x: Operand[B], /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward"
+    x: Operand[B],
+    /,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str = "backward",
+    **unknown: Never,
 ) -> Tensor[B]:
     """`ifftn` along two axes, the last ones."""
+    if unknown:
+        raise keyword_error(ifft2, unknown)
     return _over("ifft2", x, s, axes, norm, True)
 
 
-def rfft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor[B]:
+@explained
+def rfft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "backward", **unknown: Never) -> Tensor[B]:
     """The first n // 2 + 1 coefficients of the `fft` of real numbers; the others are their conjugates.
 
     Raises DtypeError for complex x, else as `fft`.
@@ -174,11 +215,18 @@ def rfft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "ba
     >>> ad.fft.rfft(ad.tensor([1.0, 2.0, 3.0, 4.0])).tolist()
     [(10+0j), (-2+2j), (-2+0j)]
     """
+    if unknown:
+        raise keyword_error(rfft, unknown)
     return _half("rfft", x, n, axis, norm, False)
 
 
-def ihfft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor[B]:
+@explained
+def ihfft(
+    x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "backward", **unknown: Never
+) -> Tensor[B]:
     """The inverse of `hfft`: the first n // 2 + 1 coefficients of the `ifft` of real numbers. Errors as `rfft`."""
+    if unknown:
+        raise keyword_error(ihfft, unknown)
     return _half("ihfft", x, n, axis, norm, True)
 
 
@@ -188,7 +236,10 @@ def _half(name: str, x: Any, n: Any, axis: Any, norm: Any, inverse: bool) -> Ten
     return run("rfft", (sized(x, place, n, name),), axis=place, inverse=inverse, norm=_norm(norm, name))  # type: ignore[no-any-return]
 
 
-def irfft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor[B]:
+@explained
+def irfft(
+    x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "backward", **unknown: Never
+) -> Tensor[B]:
     """The inverse of `rfft`: `n` real numbers, 2 (m - 1) for m coefficients if None.
 
     Of the first coefficient, and of the middle one of an even n, the real part counts. Errors as `fft`.
@@ -197,10 +248,13 @@ def irfft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "b
     >>> ad.fft.irfft(ad.fft.rfft(ad.tensor([1.0, 2.0, 3.0])), n=3).tolist()
     [1.0, 2.0, 3.0]
     """
+    if unknown:
+        raise keyword_error(irfft, unknown)
     return _whole("irfft", x, n, axis, norm, True)
 
 
-def hfft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor[B]:
+@explained
+def hfft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "backward", **unknown: Never) -> Tensor[B]:
     """The `fft` of numbers whose second half are the conjugates of the first, which are given: `n` real numbers.
 
     That is 2 (m - 1) for m given numbers if None. Errors as `fft`.
@@ -209,6 +263,8 @@ def hfft(x: Operand[B], /, n: int | None = None, axis: int = -1, norm: str = "ba
     >>> ad.fft.hfft(ad.tensor([1.0, 1.0])).tolist()
     [2.0, 0.0]
     """
+    if unknown:
+        raise keyword_error(hfft, unknown)
     return _whole("hfft", x, n, axis, norm, False)
 
 
@@ -222,8 +278,14 @@ def _whole(name: str, x: Any, n: Any, axis: Any, norm: Any, inverse: bool) -> Te
     return run("hfft", (x,), axis=place, size=size, inverse=inverse, norm=_norm(norm, name))  # type: ignore[no-any-return]
 
 
+@explained
 def rfftn(
-    x: Operand[B], /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Operand[B],
+    /,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str = "backward",
+    **unknown: Never,
 ) -> Tensor[B]:
     """`rfft` along the last of the axes, then `fftn` along the others. Errors as these.
 
@@ -231,27 +293,55 @@ def rfftn(
     >>> ad.fft.rfftn(ad.ones((2, 2))).real.tolist()
     [[4.0, 0.0], [0.0, 0.0]]
     """
+    if unknown:
+        raise keyword_error(rfftn, unknown)
     return _half_over("rfftn", x, s, axes, norm, False)
 
 
+@explained
 def rfft2(
-    x: Operand[B], /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward"
+    x: Operand[B],
+    /,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str = "backward",
+    **unknown: Never,
 ) -> Tensor[B]:
     """`rfftn` along two axes, the last ones."""
+    if unknown:
+        raise keyword_error(rfft2, unknown)
     return _half_over("rfft2", x, s, axes, norm, False)
 
 
+@explained
 def ihfftn(
-    x: Operand[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Operand[B],
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str = "backward",
+    **unknown: Never,
 ) -> Tensor[B]:
     """The inverse of `hfftn`: `ihfft` along the last of the axes, then `ifftn` along the others. Errors as `rfftn`."""
+    if unknown:
+        raise keyword_error(ihfftn, unknown)
     return _half_over("ihfftn", x, s, axes, norm, True)
 
 
+@explained
 def ihfft2(
-    x: Operand[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward"
+    x: Operand[B],
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str = "backward",
+    **unknown: Never,
 ) -> Tensor[B]:
     """`ihfftn` along two axes, the last ones."""
+    if unknown:
+        raise keyword_error(ihfft2, unknown)
     return _half_over("ihfft2", x, s, axes, norm, True)
 
 
@@ -266,22 +356,45 @@ def _known(sizes: list[int | None], x: Tensor[Any], places: list[int]) -> list[i
     return [x.shape[i] if n is None else n for n, i in zip(sizes[:-1], places[:-1], strict=True)]
 
 
+@explained
 def irfftn(
-    x: Operand[B], /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Operand[B],
+    /,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str = "backward",
+    **unknown: Never,
 ) -> Tensor[B]:
     """The inverse of `rfftn`; the last of the sizes `s` is 2 (m - 1) for m coefficients if None. Errors as `irfft`."""
+    if unknown:
+        raise keyword_error(irfftn, unknown)
     return _whole_over("irfftn", x, s, axes, norm, True)
 
 
+@explained
 def irfft2(
-    x: Operand[B], /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward"
+    x: Operand[B],
+    /,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str = "backward",
+    **unknown: Never,
 ) -> Tensor[B]:
     """`irfftn` along two axes, the last ones."""
+    if unknown:
+        raise keyword_error(irfft2, unknown)
     return _whole_over("irfft2", x, s, axes, norm, True)
 
 
+@explained
 def hfftn(
-    x: Operand[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    x: Operand[B],
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str = "backward",
+    **unknown: Never,
 ) -> Tensor[B]:
     """`fftn` along all of the axes but the last, then `hfft` along that one. Arguments and errors as `irfftn`.
 
@@ -289,13 +402,24 @@ def hfftn(
     >>> ad.fft.hfftn(ad.ones((2, 2))).tolist()
     [[4.0, 0.0], [0.0, 0.0]]
     """
+    if unknown:
+        raise keyword_error(hfftn, unknown)
     return _whole_over("hfftn", x, s, axes, norm, False)
 
 
+@explained
 def hfft2(
-    x: Operand[B], /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward"
+    x: Operand[B],
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str = "backward",
+    **unknown: Never,
 ) -> Tensor[B]:
     """`hfftn` along two axes, the last ones."""
+    if unknown:
+        raise keyword_error(hfft2, unknown)
     return _whole_over("hfft2", x, s, axes, norm, False)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
@@ -15,7 +15,9 @@ from adjoint.functions.arguments import (
     as_tensor,
     as_tensors,
     axes_in_order,
+    explained,
     inexact,
+    keyword_error,
 )
 from adjoint.functions.creation import made
 from adjoint.functions.elementwise import where
@@ -35,7 +37,8 @@ def _along(line: Tensor[Any], axis: int, ndim: int) -> Tensor[Any]:
     return reshape(line, tuple(-1 if i == axis else 1 for i in range(ndim)))
 
 
-def gradient(f: Operand[B], /, *spacings: Any, axis: Axis = None, edge_order: int = 1) -> Any:
+@explained
+def gradient(f: Operand[B], /, *spacings: Any, axis: Axis = None, edge_order: int = 1, **unknown: Never) -> Any:
     """The derivatives of sampled values along axes, by central differences inside and one-sided ones at the ends.
 
     Parameters
@@ -65,6 +68,8 @@ def gradient(f: Operand[B], /, *spacings: Any, axis: Axis = None, edge_order: in
     >>> ad.gradient(ad.tensor([1.0, 2.0, 4.0, 7.0])).tolist()
     [1.0, 1.5, 2.5, 3.0]
     """
+    if unknown:
+        raise keyword_error(gradient, unknown)
     f = inexact(f, "gradient", *spacings)
     axes = axes_in_order(axis, f.ndim, "gradient")
     if as_integer(edge_order, "gradient", "edge_order") not in (1, 2):
@@ -142,7 +147,8 @@ def _panels(name: str, y: Any, x: Any, dx: Any, axis: Any) -> tuple[Tensor[Any],
     return (_cut(y, place, 1, None) + _cut(y, place, None, -1)) * widths, place
 
 
-def trapezoid(y: Operand[B], x: Any = None, /, dx: Any = 1.0, axis: int = -1) -> Tensor[B]:
+@explained
+def trapezoid(y: Operand[B], x: Any = None, /, dx: Any = 1.0, axis: int = -1, **unknown: Never) -> Tensor[B]:
     """The integral of samples along an axis by the trapezoidal rule.
 
     `x` has the samples' coordinates, as a vector or for all of them; without it they are `dx` apart. Gradients flow to
@@ -152,14 +158,19 @@ def trapezoid(y: Operand[B], x: Any = None, /, dx: Any = 1.0, axis: int = -1) ->
     >>> ad.trapezoid(ad.tensor([1.0, 2.0, 3.0]), [4.0, 6.0, 8.0]).item()
     8.0
     """
+    if unknown:
+        raise keyword_error(trapezoid, unknown)
     panels, place = _panels("trapezoid", y, x, dx, axis)
     return sum(panels, place) * 0.5
 
 
+@explained
 def cumulative_trapezoid(
-    y: Operand[B], x: Any = None, /, *, dx: Any = 1.0, axis: int = -1, initial: float | None = None
+    y: Operand[B], x: Any = None, /, *, dx: Any = 1.0, axis: int = -1, initial: float | None = None, **unknown: Never
 ) -> Tensor[B]:
     """The integrals up to each sample but the first; `initial` is the value at that one, if given. As `trapezoid`."""
+    if unknown:
+        raise keyword_error(cumulative_trapezoid, unknown)
     panels, place = _panels("cumulative_trapezoid", y, x, dx, axis)
     out = run("cumulative_sum", (panels,), axis=place) * 0.5
     if initial is None:

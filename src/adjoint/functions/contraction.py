@@ -6,13 +6,13 @@ import functools
 import math
 import string
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axis, as_integer, as_tensors, integers
+from adjoint.functions.arguments import as_axis, as_integer, as_tensors, explained, integers, keyword_error
 from adjoint.functions.creation import arange
 from adjoint.functions.reduction import sum as total
 from adjoint.functions.shape import broadcast_to, expand_dims, permute_dims, reshape, squeeze
@@ -100,7 +100,8 @@ def __imatmul__(x: Tensor[Any], y: Any, /) -> Any:
     return out
 
 
-def vecdot(x: Operand[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
+@explained
+def vecdot(x: Operand[B], y: Any, /, *, axis: int = -1, **unknown: Never) -> Tensor[B]:
     """The sum of conj(x) * y along an axis, which has one size in both; the other axes broadcast.
 
     Raises ShapeError for sizes that do not fit, AxisError for an axis that is not in both.
@@ -109,6 +110,8 @@ def vecdot(x: Operand[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
     >>> ad.vecdot(ad.tensor([[1.0, 2.0], [3.0, 4.0]]), ad.tensor([1.0, 10.0])).tolist()
     [21.0, 43.0]
     """
+    if unknown:
+        raise keyword_error(vecdot, unknown)
     x, y = as_tensors([x, y], "vecdot")
     try:
         broadcast_shapes(x.shape, y.shape)
@@ -158,12 +161,17 @@ def vdot(x: Any, y: Any, /) -> Any:
     return vecdot(reshape(x, -1), reshape(y, -1))
 
 
-def tensordot(x: Operand[B], y: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor[B]:
+@explained
+def tensordot(
+    x: Operand[B], y: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2, **unknown: Never
+) -> Tensor[B]:
     """The sum of products over pairs of axes.
 
     An int takes the last axes of x with the first of y; else two sequences of axes that go together.
     Raises ShapeError where paired sizes differ, AxisError for axes that are not there.
     """
+    if unknown:
+        raise keyword_error(tensordot, unknown)
     x, y = as_tensors([x, y], "tensordot")
     if isinstance(axes, (int, np.integer)):
         if not 0 <= as_integer(axes, "tensordot", "axes") <= min(x.ndim, y.ndim):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 import numpy as np
 
@@ -25,7 +25,9 @@ from adjoint.functions.arguments import (
     as_tensors,
     check_shape,
     computed,
+    explained,
     is_integer,
+    keyword_error,
     own_values,
 )
 from adjoint.functions.creation import ShapeLike, asarray
@@ -303,7 +305,8 @@ def _without_leading_ones(value: Array, target: Shape, device: Backend) -> Array
     return value if shape == tuple(value.shape) else device.reshape(value, shape=shape)
 
 
-def take(x: Operand[B], indices: Any, /, axis: int | None = None) -> Tensor[B]:
+@explained
+def take(x: Operand[B], indices: Any, /, axis: int | None = None, **unknown: Never) -> Tensor[B]:
     """Slices at integer places along an axis; negative places count from the end.
 
     The axis may be left out for one axis. Raises OutOfRangeError for places outside.
@@ -312,6 +315,8 @@ def take(x: Operand[B], indices: Any, /, axis: int | None = None) -> Tensor[B]:
     >>> ad.take(ad.tensor([1.0, 2.0, 3.0]), ad.tensor([2, 0])).tolist()
     [3.0, 1.0]
     """
+    if unknown:
+        raise keyword_error(take, unknown)
     x = as_tensor(x, "take", indices)
     if axis is None:
         if x.ndim != 1:
@@ -323,11 +328,14 @@ def take(x: Operand[B], indices: Any, /, axis: int | None = None) -> Tensor[B]:
     return x[(*[_WHOLE] * as_axis(axis, x.ndim, "take"), indices)]
 
 
-def take_along_axis(x: Operand[B], indices: Any, /, axis: int = -1) -> Tensor[B]:
+@explained
+def take_along_axis(x: Operand[B], indices: Any, /, axis: int = -1, **unknown: Never) -> Tensor[B]:
     """Elements picked along an axis by an integer tensor that broadcasts with x elsewhere.
 
     Raises ShapeError where other axes do not broadcast, OutOfRangeError for places outside.
     """
+    if unknown:
+        raise keyword_error(take_along_axis, unknown)
     x = as_tensor(x, "take_along_axis", indices)
     place = as_axis(axis, x.ndim, "take_along_axis")
     indices = operand(indices, x, "take_along_axis")

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axes, as_axis, as_integer, as_shape, as_tensor, integers, own_values
+from adjoint.functions.arguments import (
+    as_axes,
+    as_axis,
+    as_integer,
+    as_shape,
+    as_tensor,
+    explained,
+    integers,
+    keyword_error,
+    own_values,
+)
 from adjoint.functions.shape import refuse_many
 from adjoint.operands import run
 from adjoint.tensor import Axis, Operand, Tensor
@@ -17,7 +27,8 @@ from adjoint.tensor import Axis, Operand, Tensor
 B = TypeVar("B", bound=Backend)
 
 
-def array_split(x: Operand[B], sections: int | Sequence[int], /, axis: int = 0) -> list[Tensor[B]]:
+@explained
+def array_split(x: Operand[B], sections: int | Sequence[int], /, axis: int = 0, **unknown: Never) -> list[Tensor[B]]:
     """Consecutive parts along an axis: a number of them, the first ones longer by one if need be, or cut at places.
 
     Raises ArgumentError for less than one part, and for more than 100 000 of fewer elements.
@@ -26,6 +37,8 @@ def array_split(x: Operand[B], sections: int | Sequence[int], /, axis: int = 0) 
     >>> [part.tolist() for part in ad.array_split(ad.arange(5), 2)]
     [[0, 1, 2], [3, 4]]
     """
+    if unknown:
+        raise keyword_error(array_split, unknown)
     x = as_tensor(x, "array_split")
     place = as_axis(axis, x.ndim, "array_split")
     n = x.shape[place]
@@ -40,8 +53,11 @@ def array_split(x: Operand[B], sections: int | Sequence[int], /, axis: int = 0) 
     return [x[(*before, slice(start, stop))] for start, stop in zip(cuts, cuts[1:], strict=False)]
 
 
-def split(x: Operand[B], sections: int | Sequence[int], /, axis: int = 0) -> list[Tensor[B]]:
+@explained
+def split(x: Operand[B], sections: int | Sequence[int], /, axis: int = 0, **unknown: Never) -> list[Tensor[B]]:
     """A number of equal parts along an axis, or parts cut at places. Raises ShapeError where they cannot be equal."""
+    if unknown:
+        raise keyword_error(split, unknown)
     x = as_tensor(x, "split")
     if isinstance(sections, (int, np.integer)) and sections > 0:
         n = x.shape[as_axis(axis, x.ndim, "split")]
@@ -52,7 +68,8 @@ def split(x: Operand[B], sections: int | Sequence[int], /, axis: int = 0) -> lis
     return array_split(x, sections, axis=axis)
 
 
-def split_with_sizes(x: Operand[B], sizes: Sequence[int], /, *, axis: int = 0) -> list[Tensor[B]]:
+@explained
+def split_with_sizes(x: Operand[B], sizes: Sequence[int], /, *, axis: int = 0, **unknown: Never) -> list[Tensor[B]]:
     """Consecutive parts along an axis, of these sizes, as PyTorch's; NumPy's `split` takes the places of cuts.
 
     Raises ShapeError for sizes that are negative or do not sum up to that of the axis.
@@ -61,6 +78,8 @@ def split_with_sizes(x: Operand[B], sizes: Sequence[int], /, *, axis: int = 0) -
     >>> [part.tolist() for part in ad.split_with_sizes(ad.arange(5), (2, 3))]
     [[0, 1], [2, 3, 4]]
     """
+    if unknown:
+        raise keyword_error(split_with_sizes, unknown)
     x = as_tensor(x, "split_with_sizes")
     wanted, n = as_shape(sizes, "split_with_sizes"), x.shape[as_axis(axis, x.ndim, "split_with_sizes")]
     if sum(wanted) != n:
@@ -69,7 +88,8 @@ def split_with_sizes(x: Operand[B], sizes: Sequence[int], /, *, axis: int = 0) -
     return [_slice(x, axis, start, stop) for start, stop in zip(cuts, cuts[1:], strict=False)]
 
 
-def chunk(x: Operand[B], chunks: int, /, *, axis: int = 0) -> list[Tensor[B]]:
+@explained
+def chunk(x: Operand[B], chunks: int, /, *, axis: int = 0, **unknown: Never) -> list[Tensor[B]]:
     """At most `chunks` parts along an axis, all but the last of one size, as PyTorch's.
 
     They may be fewer: 6 elements in 4 chunks are 3 of 2. `array_split` gives as many as are asked for. Raises
@@ -79,6 +99,8 @@ def chunk(x: Operand[B], chunks: int, /, *, axis: int = 0) -> list[Tensor[B]]:
     >>> [part.tolist() for part in ad.chunk(ad.arange(5), 3)]
     [[0, 1], [2, 3], [4]]
     """
+    if unknown:
+        raise keyword_error(chunk, unknown)
     x = as_tensor(x, "chunk")
     count, n = as_integer(chunks, "chunk", "the number of chunks", 1), x.shape[as_axis(axis, x.ndim, "chunk")]
     refuse_many(count, x, "chunk")

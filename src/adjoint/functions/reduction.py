@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, Never, TypeVar, overload
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
@@ -18,7 +18,9 @@ from adjoint.functions.arguments import (
     as_ordered,
     as_tensor,
     as_tensors,
+    explained,
     inexact,
+    keyword_error,
 )
 from adjoint.operands import cast, run
 from adjoint.tensor import Axis, Operand, Tensor
@@ -45,7 +47,10 @@ def _summable(x: Tensor[Any], dtype: Any) -> Tensor[Any]:
     return cast(x, dtypes.uint64) if x.dtype.kind == "u" else x
 
 
-def sum(x: Operand[B], /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor[B]:
+@explained
+def sum(
+    x: Operand[B], /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, **unknown: Never
+) -> Tensor[B]:
     """The sum of elements along one, several or (None) all axes.
 
     Integers and booleans are summed as 64-bit integers unless `dtype` says otherwise. Raises
@@ -55,6 +60,8 @@ def sum(x: Operand[B], /, axis: Axis = None, dtype: Any = None, *, keepdims: boo
     >>> ad.sum(ad.tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
     [4.0, 6.0]
     """
+    if unknown:
+        raise keyword_error(sum, unknown)
     if not isinstance(x, Tensor):
         x = as_tensor(x, "sum")
     if dtype is not None or x._dtype.kind not in dtypes.INEXACT:
@@ -62,16 +69,24 @@ def sum(x: Operand[B], /, axis: Axis = None, dtype: Any = None, *, keepdims: boo
     return _reduce("sum", x, axis, keepdims)  # type: ignore[no-any-return]
 
 
-def prod(x: Operand[B], /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor[B]:
+@explained
+def prod(
+    x: Operand[B], /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, **unknown: Never
+) -> Tensor[B]:
     """The product of elements along axes; its gradient is right with zeros among them."""
+    if unknown:
+        raise keyword_error(prod, unknown)
     return _reduce("prod", _summable(as_tensor(x, "prod"), dtype), axis, keepdims)  # type: ignore[no-any-return]
 
 
-def mean(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+@explained
+def mean(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False, **unknown: Never) -> Tensor[B]:
     """The arithmetic mean along axes; of nothing nan. Integers give the default dtype.
 
     float16 and bfloat16 are summed in float32.
     """
+    if unknown:
+        raise keyword_error(mean, unknown)
     x = inexact(x, "mean")
     shape = x.shape
     axes, keepdims = as_axes(axis, len(shape), "mean"), as_flag(keepdims, "mean")
@@ -80,12 +95,17 @@ def mean(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tens
     return cast(total / count if count else total * math.nan, x.dtype)
 
 
-def var(x: Operand[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
+@explained
+def var(
+    x: Operand[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False, **unknown: Never
+) -> Tensor[B]:
     """The variance along axes, divided by the count less `correction` (1 gives the unbiased one).
 
     Real also for complex x. nan where the count does not exceed the correction. float16 and bfloat16 are summed in
     float32. Raises ArgumentTypeError for a correction that is no number.
     """
+    if unknown:
+        raise keyword_error(var, unknown)
     centred, axes, freedom, dtype = _centred("var", x, axis, correction)
     if dtype.kind == "c":
         squares = run("square", (centred.real,)) + run("square", (centred.imag,))
@@ -95,8 +115,13 @@ def var(x: Operand[B], /, axis: Axis = None, *, correction: float = 0, keepdims:
     return _narrowed(total / freedom if freedom > 0 else total * math.nan, dtype)
 
 
-def std(x: Operand[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor[B]:
+@explained
+def std(
+    x: Operand[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False, **unknown: Never
+) -> Tensor[B]:
     """The standard deviation along axes: the square root of `var`. Its derivative at 0 is 0."""
+    if unknown:
+        raise keyword_error(std, unknown)
     centred, axes, freedom, dtype = _centred("std", x, axis, correction)
     length = run("vector_norm", (centred,), axis=axes, keepdims=as_flag(keepdims, "std"))
     return _narrowed(length / math.sqrt(freedom) if freedom > 0 else length * math.nan, dtype)
@@ -114,8 +139,9 @@ def _narrowed(x: Tensor[Any], dtype: DType) -> Tensor[Any]:
     return cast(x, dtype) if x.dtype is dtypes.summing(dtype) else x
 
 
+@explained
 def var_mean(
-    x: Operand[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False
+    x: Operand[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False, **unknown: Never
 ) -> tuple[Tensor[B], Tensor[B]]:
     """`var` and `mean`. The correction is 0 unless given, as there; PyTorch has 1.
 
@@ -123,11 +149,14 @@ def var_mean(
     >>> [each.item() for each in ad.var_mean(ad.tensor([1.0, 3.0]))]
     [1.0, 2.0]
     """
+    if unknown:
+        raise keyword_error(var_mean, unknown)
     return var(x, axis, correction=correction, keepdims=keepdims), mean(x, axis, keepdims=keepdims)
 
 
+@explained
 def std_mean(
-    x: Operand[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False
+    x: Operand[B], /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False, **unknown: Never
 ) -> tuple[Tensor[B], Tensor[B]]:
     """`std` and `mean`. The correction is 0 unless given, as there; PyTorch has 1.
 
@@ -135,6 +164,8 @@ def std_mean(
     >>> [each.item() for each in ad.std_mean(ad.tensor([1.0, 3.0]))]
     [1.0, 2.0]
     """
+    if unknown:
+        raise keyword_error(std_mean, unknown)
     return std(x, axis, correction=correction, keepdims=keepdims), mean(x, axis, keepdims=keepdims)
 
 
@@ -146,7 +177,10 @@ def max(
 def max(
     x: Operand[B], /, axis: int | None = None, *, keepdims: bool = False, return_indices: Literal[True]
 ) -> tuple[Tensor[B], Tensor[B]]: ...
-def max(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False, return_indices: bool = False) -> Any:
+@explained
+def max(
+    x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False, return_indices: bool = False, **unknown: Never
+) -> Any:
     """The largest element along axes; ties share the gradient equally.
 
     With `return_indices` also where it is: as `argmax`, along one axis or in the flattened tensor, the first of equal
@@ -158,6 +192,8 @@ def max(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False, return_i
     >>> values.tolist(), places.tolist()
     ([3.0, 4.0], [0, 1])
     """
+    if unknown:
+        raise keyword_error(max, unknown)
     x = as_ordered(x, "max")
     if as_flag(return_indices, "max", "return_indices"):
         return _placed("max", x, axis, keepdims)
@@ -172,8 +208,13 @@ def min(
 def min(
     x: Operand[B], /, axis: int | None = None, *, keepdims: bool = False, return_indices: Literal[True]
 ) -> tuple[Tensor[B], Tensor[B]]: ...
-def min(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False, return_indices: bool = False) -> Any:
+@explained
+def min(
+    x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False, return_indices: bool = False, **unknown: Never
+) -> Any:
     """The smallest element along axes; ties share the gradient equally. Arguments and errors as `max`."""
+    if unknown:
+        raise keyword_error(min, unknown)
     x = as_ordered(x, "min")
     if as_flag(return_indices, "min", "return_indices"):
         return _placed("min", x, axis, keepdims)
@@ -201,23 +242,35 @@ def _place(name: str, x: Any, axis: int | None, keepdims: bool) -> Any:
     return run(name, (x,), axis=place, keepdims=as_flag(keepdims, name))
 
 
-def argmax(x: Operand[B], /, axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
+@explained
+def argmax(x: Operand[B], /, axis: int | None = None, *, keepdims: bool = False, **unknown: Never) -> Tensor[B]:
     """The place of the first largest element along an axis, or in the flattened tensor; int64."""
+    if unknown:
+        raise keyword_error(argmax, unknown)
     return _place("argmax", x, axis, keepdims)  # type: ignore[no-any-return]
 
 
-def argmin(x: Operand[B], /, axis: int | None = None, *, keepdims: bool = False) -> Tensor[B]:
+@explained
+def argmin(x: Operand[B], /, axis: int | None = None, *, keepdims: bool = False, **unknown: Never) -> Tensor[B]:
     """The place of the first smallest element along an axis, or in the flattened tensor; int64."""
+    if unknown:
+        raise keyword_error(argmin, unknown)
     return _place("argmin", x, axis, keepdims)  # type: ignore[no-any-return]
 
 
-def any(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+@explained
+def any(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False, **unknown: Never) -> Tensor[B]:
     """Whether some element along axes is true, that is not zero."""
+    if unknown:
+        raise keyword_error(any, unknown)
     return _reduce("any", as_tensor(x, "any"), axis, keepdims)  # type: ignore[no-any-return]
 
 
-def all(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+@explained
+def all(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False, **unknown: Never) -> Tensor[B]:
     """Whether all elements along axes are true, that is not zero."""
+    if unknown:
+        raise keyword_error(all, unknown)
     return _reduce("all", as_tensor(x, "all"), axis, keepdims)  # type: ignore[no-any-return]
 
 
@@ -237,8 +290,9 @@ def _cumulative(name: str, x: Any, axis: int | None, dtype: Any, include_initial
     return out
 
 
+@explained
 def cumulative_sum(
-    x: Operand[B], /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
+    x: Operand[B], /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False, **unknown: Never
 ) -> Tensor[B]:
     """Running sums along an axis, which may be left out for one axis; `include_initial` starts at 0.
 
@@ -246,17 +300,23 @@ def cumulative_sum(
     >>> ad.cumulative_sum(ad.tensor([1, 2, 3])).tolist()
     [1, 3, 6]
     """
+    if unknown:
+        raise keyword_error(cumulative_sum, unknown)
     return _cumulative("cumulative_sum", x, axis, dtype, include_initial)  # type: ignore[no-any-return]
 
 
+@explained
 def cumulative_prod(
-    x: Operand[B], /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
+    x: Operand[B], /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False, **unknown: Never
 ) -> Tensor[B]:
     """Running products along an axis; `include_initial` starts at 1. Right gradients at zeros."""
+    if unknown:
+        raise keyword_error(cumulative_prod, unknown)
     return _cumulative("cumulative_prod", x, axis, dtype, include_initial)  # type: ignore[no-any-return]
 
 
-def logcumsumexp(x: Operand[B], /, *, axis: int | None = None) -> Tensor[B]:
+@explained
+def logcumsumexp(x: Operand[B], /, *, axis: int | None = None, **unknown: Never) -> Tensor[B]:
     """The logarithms of the running sums of exp(x) along an axis, which may be left out for one axis; no overflow.
 
     Raises DtypeError for complex numbers, AxisError for an axis that is not there.
@@ -265,22 +325,30 @@ def logcumsumexp(x: Operand[B], /, *, axis: int | None = None) -> Tensor[B]:
     >>> ad.logcumsumexp(ad.tensor([1000.0, 1000.0])).tolist()
     [1000.0, 1000.6931762695312]
     """
+    if unknown:
+        raise keyword_error(logcumsumexp, unknown)
     return _cumulative("logcumsumexp", as_ordered(inexact(x, "logcumsumexp"), "logcumsumexp"), axis, None, False)  # type: ignore[no-any-return]
 
 
-def count_nonzero(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+@explained
+def count_nonzero(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False, **unknown: Never) -> Tensor[B]:
     """How many elements along axes are not zero, that is true; int64.
 
     >>> import adjoint as ad
     >>> ad.count_nonzero(ad.tensor([[0.0, 2.0], [1.0, 3.0]]), axis=0).tolist()
     [1, 2]
     """
+    if unknown:
+        raise keyword_error(count_nonzero, unknown)
     x = as_tensor(x, "count_nonzero")
     true = x if x.dtype.kind == "b" else run("not_equal", (x, 0))
     return _reduce("sum", cast(true, dtypes.int64), axis, keepdims)  # type: ignore[no-any-return]
 
 
-def diff(x: Operand[B], /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor[B]:
+@explained
+def diff(
+    x: Operand[B], /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None, **unknown: Never
+) -> Tensor[B]:
     """The differences of neighbours along an axis, n times over.
 
     `prepend` and `append`, tensors or numbers, are joined to x before.
@@ -290,6 +358,8 @@ def diff(x: Operand[B], /, n: int = 1, axis: int = -1, prepend: Any = None, appe
     >>> ad.diff(ad.tensor([1.0, 4.0, 9.0, 16.0]), n=2).tolist()
     [2.0, 2.0]
     """
+    if unknown:
+        raise keyword_error(diff, unknown)
     parts = as_tensors([t for t in (prepend, x, append) if t is not None], "diff")
     shape = parts[prepend is not None].shape
     place = as_axis(axis, len(shape), "diff")
@@ -305,7 +375,8 @@ def diff(x: Operand[B], /, n: int = 1, axis: int = -1, prepend: Any = None, appe
     return out
 
 
-def cummax(x: Operand[B], /, *, axis: int | None = None) -> tuple[Tensor[B], Tensor[B]]:
+@explained
+def cummax(x: Operand[B], /, *, axis: int | None = None, **unknown: Never) -> tuple[Tensor[B], Tensor[B]]:
     """The largest element so far along an axis, and its place, the last one of equal ones; nan from the first nan on.
 
     The axis may be left out for one axis. The gradient goes to that place. Raises DtypeError for complex numbers.
@@ -315,11 +386,16 @@ def cummax(x: Operand[B], /, *, axis: int | None = None) -> tuple[Tensor[B], Ten
     >>> values.tolist(), places.tolist()
     ([1.0, 3.0, 3.0], [0, 1, 1])
     """
+    if unknown:
+        raise keyword_error(cummax, unknown)
     return _running("cummax", x, axis)
 
 
-def cummin(x: Operand[B], /, *, axis: int | None = None) -> tuple[Tensor[B], Tensor[B]]:
+@explained
+def cummin(x: Operand[B], /, *, axis: int | None = None, **unknown: Never) -> tuple[Tensor[B], Tensor[B]]:
     """The smallest element so far along an axis, and its place. As `cummax`."""
+    if unknown:
+        raise keyword_error(cummin, unknown)
     return _running("cummin", x, axis)
 
 

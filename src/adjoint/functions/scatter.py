@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from adjoint.functions.arguments import (
     as_tensor,
     as_tensors,
     check_shape,
+    explained,
     inexact,
+    keyword_error,
     own_values,
 )
 from adjoint.functions.creation import made
@@ -84,8 +86,17 @@ def scatter(x: Operand[B], key: Any, values: Any, /, *, mode: str = "set", inclu
     return _written(mode, x, values, arrays, normal, as_flag(include_self, "scatter", "include_self"))
 
 
+@explained
 def put_along_axis(
-    x: Operand[B], indices: Any, values: Any, /, axis: int = -1, *, mode: str = "set", include_self: bool = True
+    x: Operand[B],
+    indices: Any,
+    values: Any,
+    /,
+    axis: int = -1,
+    *,
+    mode: str = "set",
+    include_self: bool = True,
+    **unknown: Never,
 ) -> Tensor[B]:
     """x with elements along an axis replaced by values, or joined with them: the inverse of `take_along_axis`.
 
@@ -97,6 +108,8 @@ def put_along_axis(
     >>> ad.put_along_axis(x, ad.argmax(x, axis=1, keepdims=True), 0.0, axis=1).tolist()
     [[1.0, 0.0], [0.0, 2.0]]
     """
+    if unknown:
+        raise keyword_error(put_along_axis, unknown)
     x, values = as_tensors([x, values], "put_along_axis", indices)
     _refuse_mode(mode, x, "put_along_axis")
     place = as_axis(axis, x.ndim, "put_along_axis")

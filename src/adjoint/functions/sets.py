@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Never, TypeVar
 
 import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.dtypes import INEXACT, int64
-from adjoint.functions.arguments import as_axis, as_flag, as_tensor, as_tensors, own_values
+from adjoint.functions.arguments import as_axis, as_flag, as_tensor, as_tensors, explained, keyword_error, own_values
 from adjoint.functions.creation import made
 from adjoint.functions.indexing import nonzero
 from adjoint.functions.logic import isnan
@@ -126,6 +126,7 @@ def unique_values(x: Operand[B], /) -> Tensor[B]:
     return _at(line, _starts(line))
 
 
+@explained
 def unique(
     x: Operand[B],
     /,
@@ -136,6 +137,7 @@ def unique(
     *,
     equal_nan: bool = True,
     sorted: bool = True,
+    **unknown: Never,
 ) -> Any:
     """The distinct elements in order, or with an axis the distinct slices along it, as NumPy's.
 
@@ -167,6 +169,8 @@ def unique(
     >>> ad.unique(ad.tensor([[1, 2], [0, 3], [1, 2]]), axis=0).tolist()
     [[0, 3], [1, 2]]
     """
+    if unknown:
+        raise keyword_error(unique, unknown)
     asked = [as_flag(flag, "unique") for flag in (return_index, return_inverse, return_counts)]
     if axis is None:
         found: Any = _one_nan(*unique_all(x)) if as_flag(equal_nan, "unique", "equal_nan") else unique_all(x)
@@ -193,8 +197,14 @@ def _one_nan(values: Tensor[Any], places: Tensor[Any], inverse: Tensor[Any], cou
     return values[: last + 1], places[: last + 1], run("minimum", (inverse, last)), counts
 
 
+@explained
 def unique_consecutive(
-    x: Operand[B], /, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None
+    x: Operand[B],
+    /,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    **unknown: Never,
 ) -> Any:
     """The elements of the flat tensor, or slices along an axis, that differ from the one before, as PyTorch's.
 
@@ -205,6 +215,8 @@ def unique_consecutive(
     >>> ad.unique_consecutive(ad.tensor([1, 1, 2, 1]), return_counts=True)[1].tolist()
     [2, 1, 1]
     """
+    if unknown:
+        raise keyword_error(unique_consecutive, unknown)
     x = as_tensor(x, "unique_consecutive")
     asked = [as_flag(flag, "unique_consecutive") for flag in (return_inverse, return_counts)]
     flat = axis is None

@@ -23,7 +23,9 @@ from adjoint.functions.arguments import (
     axes_in_order,
     check_shape,
     computed,
+    explained,
     integers,
+    keyword_error,
 )
 from adjoint.functions.creation import made
 from adjoint.operands import common_backend, concrete_values, lift_to, operand, run
@@ -73,11 +75,14 @@ def _reversed(x: Tensor[B]) -> Tensor[B]:
     return permute_dims(x, range(x.ndim)[::-1])
 
 
-def permute_dims(x: Operand[B], /, axes: Sequence[int], *rest: Never) -> Tensor[B]:
+@explained
+def permute_dims(x: Operand[B], /, axes: Sequence[int], *rest: Never, **unknown: Never) -> Tensor[B]:
     """The axes in another order: axis i of the result is axis `axes[i]` of x.
 
     Raises AxisError unless every axis is named once.
     """
+    if unknown:
+        raise keyword_error(permute_dims, unknown)
     _one_tuple("permute_dims", axes, rest)
     x = as_tensor(x, "permute_dims")
     order = axes_in_order(axes, x.ndim, "permute_dims")
@@ -103,15 +108,21 @@ def moveaxis(x: Operand[B], source: int | Sequence[int], destination: int | Sequ
     return permute_dims(x, order)
 
 
-def expand_dims(x: Operand[B], /, axis: int | Sequence[int] = 0) -> Tensor[B]:
+@explained
+def expand_dims(x: Operand[B], /, axis: int | Sequence[int] = 0, **unknown: Never) -> Tensor[B]:
     """New axes of size one, at these places of the result."""
+    if unknown:
+        raise keyword_error(expand_dims, unknown)
     x = as_tensor(x, "expand_dims")
     count = len(integers(axis, "expand_dims", "axes"))
     return run("expand_dims", (x,), axis=as_axes(axis, x.ndim + count, "expand_dims"))  # type: ignore[no-any-return]
 
 
-def squeeze(x: Operand[B], /, axis: Axis = None) -> Tensor[B]:
+@explained
+def squeeze(x: Operand[B], /, axis: Axis = None, **unknown: Never) -> Tensor[B]:
     """x without the given axes of size one, or without all of them. Raises ShapeError for an axis of another size."""
+    if unknown:
+        raise keyword_error(squeeze, unknown)
     x = as_tensor(x, "squeeze")
     axes = [i for i, n in enumerate(x.shape) if n == 1] if axis is None else as_axes(axis, x.ndim, "squeeze")
     return run("squeeze", (x,), axis=tuple(axes))  # type: ignore[no-any-return]
@@ -136,19 +147,25 @@ def broadcast_arrays(*arrays: Operand[B]) -> tuple[Tensor[B], ...]:
     return tuple([broadcast_to(x, shape) for x in tensors])
 
 
-def concat(arrays: Sequence[Operand[B]], /, axis: int | None = 0) -> Tensor[B]:
+@explained
+def concat(arrays: Sequence[Operand[B]], /, axis: int | None = 0, **unknown: Never) -> Tensor[B]:
     """Tensors joined along an axis, or flattened and joined for None.
 
     Raises ShapeError where other axes differ, ArgumentError for no tensors.
     """
+    if unknown:
+        raise keyword_error(concat, unknown)
     tensors = as_tensors(_some(arrays, "concat"), "concat")
     if axis is None:
         tensors, axis = [reshape(x, -1) for x in tensors], 0
     return run("concat", tensors, axis=as_axis(axis, tensors[0].ndim, "concat"))  # type: ignore[no-any-return]
 
 
-def stack(arrays: Sequence[Operand[B]], /, axis: int = 0) -> Tensor[B]:
+@explained
+def stack(arrays: Sequence[Operand[B]], /, axis: int = 0, **unknown: Never) -> Tensor[B]:
     """Tensors of one shape joined along a new axis. Errors as `concat`."""
+    if unknown:
+        raise keyword_error(stack, unknown)
     tensors = as_tensors(_some(arrays, "stack"), "stack")
     shape = tensors[0].shape
     for x in tensors:
@@ -188,8 +205,11 @@ def refuse_many(count: int, x: Any, name: str) -> None:
         raise errors.ArgumentError(f"{name}: {errors.shown(count)} parts of {x.size} elements are too many")
 
 
-def unstack(x: Operand[B], /, *, axis: int = 0) -> tuple[Tensor[B], ...]:
+@explained
+def unstack(x: Operand[B], /, *, axis: int = 0, **unknown: Never) -> tuple[Tensor[B], ...]:
     """The slices along an axis, as a tuple."""
+    if unknown:
+        raise keyword_error(unstack, unknown)
     x = as_tensor(x, "unstack")
     place = as_axis(axis, x.ndim, "unstack")
     refuse_many(x.shape[place], x, "unstack")
@@ -197,14 +217,20 @@ def unstack(x: Operand[B], /, *, axis: int = 0) -> tuple[Tensor[B], ...]:
     return tuple([wrap(device.index(array, key=(*before, i)), device) for i in range(x.shape[place])])
 
 
-def flip(x: Operand[B], /, axis: Axis = None) -> Tensor[B]:
+@explained
+def flip(x: Operand[B], /, axis: Axis = None, **unknown: Never) -> Tensor[B]:
     """The elements in reverse order along axes, or all."""
+    if unknown:
+        raise keyword_error(flip, unknown)
     x = as_tensor(x, "flip")
     return run("flip", (x,), axis=as_axes(axis, x.ndim, "flip"))  # type: ignore[no-any-return]
 
 
-def roll(x: Operand[B], /, shift: int | Sequence[int], axis: Axis = None) -> Tensor[B]:
+@explained
+def roll(x: Operand[B], /, shift: int | Sequence[int], axis: Axis = None, **unknown: Never) -> Tensor[B]:
     """Elements shifted along axes; those pushed out come in again at the other end."""
+    if unknown:
+        raise keyword_error(roll, unknown)
     x = as_tensor(x, "roll")
     if axis is None:
         return reshape(roll(reshape(x, -1), shift, axis=0), x.shape)
@@ -238,7 +264,8 @@ def tile(x: Operand[B], repetitions: Sequence[int], /) -> Tensor[B]:
     return reshape(wide, tuple(n * m for n, m in zip(times, shape, strict=True)))
 
 
-def repeat(x: Operand[B], repeats: Any, /, axis: int | None = None) -> Tensor[B]:
+@explained
+def repeat(x: Operand[B], repeats: Any, /, axis: int | None = None, **unknown: Never) -> Tensor[B]:
     """Each element repeated in place along an axis, or in the flattened tensor.
 
     `repeats` is one number for all, or integers for each place along the axis, whose values the result's shape follows.
@@ -248,6 +275,8 @@ def repeat(x: Operand[B], repeats: Any, /, axis: int | None = None) -> Tensor[B]
     >>> ad.repeat(ad.tensor([1.0, 2.0]), ad.tensor([2, 1])).tolist()
     [1.0, 1.0, 2.0]
     """
+    if unknown:
+        raise keyword_error(repeat, unknown)
     x = as_tensor(x, "repeat")
     if axis is None:
         x, axis = reshape(x, -1), 0
@@ -462,11 +491,14 @@ def flipud(x: Operand[B], /) -> Tensor[B]:
     return flip(x, axis=0)
 
 
-def rot90(x: Operand[B], /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor[B]:
+@explained
+def rot90(x: Operand[B], /, k: int = 1, axes: Sequence[int] = (0, 1), **unknown: Never) -> Tensor[B]:
     """x turned by 90 degrees k times, from the first of two axes towards the second.
 
     Raises AxisError unless there are two different axes.
     """
+    if unknown:
+        raise keyword_error(rot90, unknown)
     x, turns = as_tensor(x, "rot90"), as_integer(k, "rot90", "k") % 4
     plane = axes_in_order(axes, x.ndim, "rot90")
     if len(plane) != 2:
@@ -481,11 +513,14 @@ def rot90(x: Operand[B], /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor[
     return flip(swapaxes(x, first, second), axis=second)
 
 
-def diagonal(x: Operand[B], /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor[B]:
+@explained
+def diagonal(x: Operand[B], /, offset: int = 0, axis1: int = 0, axis2: int = 1, **unknown: Never) -> Tensor[B]:
     """The elements whose place along `axis2` is that along `axis1` plus an offset, along a new last axis.
 
     Raises AxisError unless the axes are two of the tensor's.
     """
+    if unknown:
+        raise keyword_error(diagonal, unknown)
     x, k = as_tensor(x, "diagonal"), as_integer(offset, "diagonal", "offset")
     first, second = (as_axis(i, x.ndim, "diagonal") for i in (axis1, axis2))
     if x.ndim < 2 or first == second:
@@ -524,7 +559,8 @@ def diag(x: Operand[B], /, k: int = 0) -> Tensor[B]:
     return _on_diagonal(x, place)
 
 
-def diag_embed(x: Operand[B], /, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor[B]:
+@explained
+def diag_embed(x: Operand[B], /, offset: int = 0, axis1: int = -2, axis2: int = -1, **unknown: Never) -> Tensor[B]:
     """Matrices that have the lines along the last axis on a diagonal, and zeros elsewhere: the inverse of `diagonal`.
 
     The matrices' axes are two of the result's. Raises AxisError for others, or for a 0-d x.
@@ -533,6 +569,8 @@ def diag_embed(x: Operand[B], /, offset: int = 0, axis1: int = -2, axis2: int = 
     >>> ad.diag_embed(ad.tensor([1.0, 2.0])).tolist()
     [[1.0, 0.0], [0.0, 2.0]]
     """
+    if unknown:
+        raise keyword_error(diag_embed, unknown)
     x, k = as_tensor(x, "diag_embed"), as_integer(offset, "diag_embed", "offset")
     if not x.ndim:
         raise errors.AxisError("diag_embed: a 0-d tensor has no lines for diagonals")

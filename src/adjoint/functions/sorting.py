@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Never, TypeVar
 
 from adjoint import errors
 from adjoint.backend import Backend
@@ -14,8 +14,10 @@ from adjoint.functions.arguments import (
     as_integer,
     as_ordered,
     as_tensors,
+    explained,
     integers,
     is_integer,
+    keyword_error,
 )
 from adjoint.functions.elementwise import where
 from adjoint.functions.indexing import take, take_along_axis
@@ -68,8 +70,13 @@ def _line(x: Any, axis: int | None, name: str) -> tuple[Tensor[Any], int]:
     return x, as_axis(axis, x.ndim, name)
 
 
-def sort(x: Operand[B], /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor[B]:
+@explained
+def sort(
+    x: Operand[B], /, axis: int | None = -1, *, descending: bool = False, stable: bool = True, **unknown: Never
+) -> Tensor[B]:
     """Elements sorted along an axis (None: all); nan comes last, first if descending. Equal ones keep their order."""
+    if unknown:
+        raise keyword_error(sort, unknown)
     x, place = _line(x, axis, "sort")
     return run("sort", (x,), axis=place, descending=_descending(descending, stable, "sort"))  # type: ignore[no-any-return]
 
@@ -79,8 +86,13 @@ def _descending(descending: Any, stable: Any, name: str) -> bool:
     return as_flag(descending, name, "descending")
 
 
-def argsort(x: Operand[B], /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor[B]:
+@explained
+def argsort(
+    x: Operand[B], /, axis: int | None = -1, *, descending: bool = False, stable: bool = True, **unknown: Never
+) -> Tensor[B]:
     """The places of elements in the order of `sort`; int64. Equal elements keep their order."""
+    if unknown:
+        raise keyword_error(argsort, unknown)
     x, place = _line(x, axis, "argsort")
     return run("argsort", (x,), axis=place, descending=_descending(descending, stable, "argsort"))  # type: ignore[no-any-return]
 
@@ -112,7 +124,10 @@ def _kth(x: Any, kth: Any, axis: int | None, name: str) -> None:
             raise errors.OutOfRangeError(f"{name}: kth {k} is out of range for an axis of size {x.shape[place]}")
 
 
-def topk(x: Operand[B], k: int, /, *, axis: int | None = -1, largest: bool = True) -> tuple[Tensor[B], Tensor[B]]:
+@explained
+def topk(
+    x: Operand[B], k: int, /, *, axis: int | None = -1, largest: bool = True, **unknown: Never
+) -> tuple[Tensor[B], Tensor[B]]:
     """The k largest (or smallest) elements along an axis, or of all for None, best first, and their places.
 
     Raises ArgumentError unless 0 <= k <= the axis's size.
@@ -122,6 +137,8 @@ def topk(x: Operand[B], k: int, /, *, axis: int | None = -1, largest: bool = Tru
     >>> values.tolist(), places.tolist()
     ([3.0, 2.0], [0, 2])
     """
+    if unknown:
+        raise keyword_error(topk, unknown)
     x, place = _line(x, axis, "topk")
     if not is_integer(k) or not 0 <= k <= x.shape[place]:
         raise errors.ArgumentError(
@@ -131,7 +148,10 @@ def topk(x: Operand[B], k: int, /, *, axis: int | None = -1, largest: bool = Tru
     return values, places
 
 
-def kthvalue(x: Operand[B], k: int, /, *, axis: int | None = -1, keepdims: bool = False) -> tuple[Tensor[B], Tensor[B]]:
+@explained
+def kthvalue(
+    x: Operand[B], k: int, /, *, axis: int | None = -1, keepdims: bool = False, **unknown: Never
+) -> tuple[Tensor[B], Tensor[B]]:
     """The k-th smallest element along an axis, or of all for None, counted from 1, and its place; nan comes last.
 
     The gradient goes to that place. Raises OutOfRangeError unless 1 <= k <= the axis's size, DtypeError for complex
@@ -142,6 +162,8 @@ def kthvalue(x: Operand[B], k: int, /, *, axis: int | None = -1, keepdims: bool 
     >>> value.item(), place.item()
     (2.0, 2)
     """
+    if unknown:
+        raise keyword_error(kthvalue, unknown)
     x, place = _line(x, axis, "kthvalue")
     n, k, keepdims = x.shape[place], as_integer(k, "kthvalue", "k"), as_flag(keepdims, "kthvalue")
     if not 1 <= k <= n:
@@ -152,7 +174,10 @@ def kthvalue(x: Operand[B], k: int, /, *, axis: int | None = -1, keepdims: bool 
     return values, places
 
 
-def mode(x: Operand[B], /, *, axis: int | None = -1, keepdims: bool = False) -> tuple[Tensor[B], Tensor[B]]:
+@explained
+def mode(
+    x: Operand[B], /, *, axis: int | None = -1, keepdims: bool = False, **unknown: Never
+) -> tuple[Tensor[B], Tensor[B]]:
     """The most frequent element along an axis (of all for None), the smallest of several, and its last place.
 
     A nan is another one each time. The gradient goes to that place. Raises ShapeError for an empty axis, DtypeError for
@@ -163,6 +188,8 @@ def mode(x: Operand[B], /, *, axis: int | None = -1, keepdims: bool = False) -> 
     >>> value.item(), place.item()
     (1, 3)
     """
+    if unknown:
+        raise keyword_error(mode, unknown)
     x, axis = _line(x, axis, "mode")
     keepdims = as_flag(keepdims, "mode")
     order = run("argsort", (x,), axis=axis, descending=False)

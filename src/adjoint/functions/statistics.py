@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from adjoint.functions.arguments import (
     as_tensor,
     as_tensors,
     axes_in_order,
+    explained,
     inexact,
+    keyword_error,
 )
 from adjoint.functions.creation import made
 from adjoint.functions.elementwise import where
@@ -198,8 +200,17 @@ def _as_weights(name: str, x: Tensor[Any], weights: Any, axis: Axis) -> Tensor[A
     return weights  # type: ignore[no-any-return]
 
 
+@explained
 def quantile(
-    x: Operand[B], q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
+    x: Operand[B],
+    q: Any,
+    /,
+    axis: Axis = None,
+    *,
+    method: str = "linear",
+    keepdims: bool = False,
+    weights: Any = None,
+    **unknown: Never,
 ) -> Tensor[B]:
     """The values below which a share q of the elements along axes lies: elements, or values between two.
 
@@ -230,6 +241,8 @@ def quantile(
     >>> ad.quantile(ad.tensor([1.0, 2.0, 4.0]), [0.0, 0.75]).tolist()
     [1.0, 3.0]
     """
+    if unknown:
+        raise keyword_error(quantile, unknown)
     return _quantile("quantile", x, _probabilities(q, 1, "quantile"), axis, method, keepdims, weights, False)  # type: ignore[no-any-return]
 
 
@@ -240,10 +253,13 @@ def percentile(
     return _quantile("percentile", x, _probabilities(q, 100, "percentile"), axis, method, keepdims, weights, False)  # type: ignore[no-any-return]
 
 
+@explained
 def nanquantile(
-    x: Operand[B], q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+    x: Operand[B], q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False, **unknown: Never
 ) -> Tensor[B]:
     """`quantile` of the elements that are not nan; nan where there are none."""
+    if unknown:
+        raise keyword_error(nanquantile, unknown)
     return _quantile("nanquantile", x, _probabilities(q, 1, "nanquantile"), axis, method, keepdims, None, True)  # type: ignore[no-any-return]
 
 
@@ -254,18 +270,24 @@ def nanpercentile(
     return _quantile("nanpercentile", x, _probabilities(q, 100, "nanpercentile"), axis, method, keepdims, None, True)  # type: ignore[no-any-return]
 
 
-def median(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+@explained
+def median(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False, **unknown: Never) -> Tensor[B]:
     """The middle element along axes, or the mean of the two in the middle; nan where one of them is nan.
 
     >>> import adjoint as ad
     >>> ad.median(ad.tensor([3.0, 1.0, 2.0, 10.0])).item()
     2.5
     """
+    if unknown:
+        raise keyword_error(median, unknown)
     return _quantile("median", x, np.asarray(0.5), axis, "averaged_inverted_cdf", keepdims, None, False)  # type: ignore[no-any-return]
 
 
-def nanmedian(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+@explained
+def nanmedian(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False, **unknown: Never) -> Tensor[B]:
     """`median` of the elements that are not nan; nan where there are none."""
+    if unknown:
+        raise keyword_error(nanmedian, unknown)
     return _quantile("nanmedian", x, np.asarray(0.5), axis, "averaged_inverted_cdf", keepdims, None, True)  # type: ignore[no-any-return]
 
 
@@ -288,13 +310,18 @@ def _kept(x: Tensor[Any], axes: tuple[int, ...], keepdims: bool) -> Tensor[Any]:
     return x if keepdims or not axes else run("squeeze", (x,), axis=axes)
 
 
-def nansum(x: Operand[B], /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor[B]:
+@explained
+def nansum(
+    x: Operand[B], /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, **unknown: Never
+) -> Tensor[B]:
     """`sum` of the elements that are not nan.
 
     >>> import adjoint as ad
     >>> ad.nansum(ad.tensor([1.0, ad.nan, 2.0])).item()
     3.0
     """
+    if unknown:
+        raise keyword_error(nansum, unknown)
     return sum(_without(as_tensor(x, "nansum"), 0.0), axis, dtype=dtype, keepdims=keepdims)
 
 
@@ -318,8 +345,11 @@ def nancumprod(x: Operand[B], /, axis: int | None = None, dtype: Any = None) -> 
     return cumulative_prod(_without(as_tensor(x, "nancumprod"), 1.0), axis=axis, dtype=dtype)
 
 
-def nanmean(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False) -> Tensor[B]:
+@explained
+def nanmean(x: Operand[B], /, axis: Axis = None, *, keepdims: bool = False, **unknown: Never) -> Tensor[B]:
     """`mean` of the elements that are not nan; nan where there are none."""
+    if unknown:
+        raise keyword_error(nanmean, unknown)
     x = inexact(x, "nanmean")
     return _mean("nanmean", x, isnan(x), axis, keepdims)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
@@ -12,8 +12,10 @@ from adjoint.functions.arguments import (
     as_flag,
     as_number,
     axes_in_order,
+    explained,
     inexact,
     is_array,
+    keyword_error,
     matrices_of,
     relative,
     square,
@@ -28,11 +30,16 @@ from adjoint.tensor import Axis, Operand, Tensor
 B = TypeVar("B", bound=Backend)
 
 
-def vector_norm(x: Operand[B], /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Tensor[B]:
+@explained
+def vector_norm(
+    x: Operand[B], /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2, **unknown: Never
+) -> Tensor[B]:
     """The norm of vectors along axes, or of all elements: (sum |x|^ord)^(1/ord); max for inf, count for 0.
 
     The gradient at the origin is 0. Raises AxisError for an axis that is not there.
     """
+    if unknown:
+        raise keyword_error(vector_norm, unknown)
     x = inexact(x, "vector_norm")
     axes, keepdims = as_axes(axis, x.ndim, "vector_norm"), as_flag(keepdims, "vector_norm")
     ord = as_number(ord, "vector_norm", "ord")
@@ -61,7 +68,8 @@ def _off_zero(x: Tensor[Any], exponent: float, at_zero: float) -> Tensor[Any]:
     return run("replace_where_equal", (power, x), target=0, value=at_zero)  # type: ignore[no-any-return]
 
 
-def matrix_norm(x: Operand[B], /, *, keepdims: bool = False, ord: float | str = "fro") -> Tensor[B]:
+@explained
+def matrix_norm(x: Operand[B], /, *, keepdims: bool = False, ord: float | str = "fro", **unknown: Never) -> Tensor[B]:
     """The norm of matrices: of their elements ("fro"), column sums (1, -1), row sums (inf, -inf), or singular values.
 
     Of these 2 is the largest, -2 the smallest, and "nuc" the sum. Where singular values are equal, the largest or
@@ -72,6 +80,8 @@ def matrix_norm(x: Operand[B], /, *, keepdims: bool = False, ord: float | str = 
     >>> ad.linalg.matrix_norm(ad.tensor([[3.0, 0.0], [0.0, 4.0]]), ord="nuc").item()
     7.0
     """
+    if unknown:
+        raise keyword_error(matrix_norm, unknown)
     x = matrices_of(x, "matrix_norm")
     rows, columns, keepdims = x.ndim - 2, x.ndim - 1, as_flag(keepdims, "matrix_norm")
     if is_array(ord):
@@ -80,8 +90,8 @@ def matrix_norm(x: Operand[B], /, *, keepdims: bool = False, ord: float | str = 
         return vector_norm(x, axis=(rows, columns), keepdims=keepdims)
     if ord in (2, -2, "nuc"):
         values = svdvals(x)
-        pick = sum if ord == "nuc" else max if ord == 2 else min
-        out = pick(values, -1)
+        pick: Any = sum if ord == "nuc" else max if ord == 2 else min
+        out: Tensor[B] = pick(values, -1)
         return expand_dims(out, (rows, columns)) if keepdims else out
     if ord not in (1, -1, math.inf, -math.inf):
         raise errors.ArgumentError(
@@ -93,13 +103,18 @@ def matrix_norm(x: Operand[B], /, *, keepdims: bool = False, ord: float | str = 
     return out if keepdims else squeeze(out, (rows, columns))
 
 
-def norm(x: Operand[B], /, ord: float | str | None = None, axis: Axis = None, keepdims: bool = False) -> Tensor[B]:
+@explained
+def norm(
+    x: Operand[B], /, ord: float | str | None = None, axis: Axis = None, keepdims: bool = False, **unknown: Never
+) -> Tensor[B]:
     """As NumPy's: of all elements without `ord`, of vectors along one axis, of matrices over two.
 
     >>> import adjoint as ad
     >>> ad.linalg.norm(ad.tensor([3.0, 4.0])).item()
     5.0
     """
+    if unknown:
+        raise keyword_error(norm, unknown)
     x = inexact(x, "norm")
     axes, keepdims = as_axes(axis, x.ndim, "norm"), as_flag(keepdims, "norm")
     if ord is None:

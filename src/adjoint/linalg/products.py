@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Never, TypeVar
 
 from adjoint import errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_integer, as_tensor, as_tensors, square
+from adjoint.functions.arguments import as_integer, as_tensor, as_tensors, explained, keyword_error, square
 from adjoint.functions.contraction import matmul
 from adjoint.functions.reduction import sum as total
 from adjoint.functions.shape import diagonal as diagonal_of
@@ -133,7 +133,8 @@ def kron(x: Operand[B], y: Any, /) -> Tensor[B]:
     return reshape(left * right, [a * b for a, b in zip(*shapes, strict=True)])
 
 
-def cross(x: Operand[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
+@explained
+def cross(x: Operand[B], y: Any, /, *, axis: int = -1, **unknown: Never) -> Tensor[B]:
     """The cross products of vectors of three elements along an axis, which counts from the end; the rest broadcasts.
 
     Raises ShapeError where the axis has another size or the others do not broadcast, AxisError for one that is not
@@ -143,6 +144,8 @@ def cross(x: Operand[B], y: Any, /, *, axis: int = -1) -> Tensor[B]:
     >>> ad.linalg.cross(ad.tensor([1.0, 0.0, 0.0]), ad.tensor([0.0, 1.0, 0.0])).tolist()
     [0.0, 0.0, 1.0]
     """
+    if unknown:
+        raise keyword_error(cross, unknown)
     x, y = as_tensors([x, y], "cross")
     place = as_integer(axis, "cross", "axis")
     if place >= 0:  # of the longer operand

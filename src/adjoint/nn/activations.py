@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 from adjoint import errors, random, special
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axis, as_choice, as_flag, as_number, as_positive, inexact, real
+from adjoint.functions.arguments import (
+    as_axis,
+    as_choice,
+    as_flag,
+    as_number,
+    as_positive,
+    explained,
+    inexact,
+    keyword_error,
+    real,
+)
 from adjoint.functions.creation import arange
 from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import log, tanh, where
@@ -183,11 +193,14 @@ def softsign(x: Operand[B], /) -> Tensor[B]:
     return x / (size_of(x) + 1)
 
 
-def glu(x: Operand[B], axis: int = -1) -> Tensor[B]:
+@explained
+def glu(x: Operand[B], axis: int = -1, **unknown: Never) -> Tensor[B]:
     """The first half along an axis times the sigmoid of the second. Y. Dauphin et al. (2016).
 
     Raises ShapeError for an axis of odd size, AxisError for one that is not there.
     """
+    if unknown:
+        raise keyword_error(glu, unknown)
     x = real(x, "glu")
     place = as_axis(axis, x.ndim, "glu")
     half, odd = divmod(x.shape[place], 2)
@@ -197,33 +210,45 @@ def glu(x: Operand[B], axis: int = -1) -> Tensor[B]:
     return x[(*before, slice(0, half))] * sigmoid(x[(*before, slice(half, None))])
 
 
-def softmax(x: Operand[B], axis: int = -1) -> Tensor[B]:
+@explained
+def softmax(x: Operand[B], axis: int = -1, **unknown: Never) -> Tensor[B]:
     """exp(x) over its sum along an axis. Raises AxisError for one that is not there.
 
     >>> import adjoint as ad
     >>> ad.nn.softmax(ad.tensor([0.0, 0.0])).tolist()
     [0.5, 0.5]
     """
+    if unknown:
+        raise keyword_error(softmax, unknown)
     return special.softmax(x, axis)
 
 
-def softmin(x: Operand[B], axis: int = -1) -> Tensor[B]:
+@explained
+def softmin(x: Operand[B], axis: int = -1, **unknown: Never) -> Tensor[B]:
     """`softmax` of -x."""
+    if unknown:
+        raise keyword_error(softmin, unknown)
     return special.softmax(-real(x, "softmin"), axis)
 
 
-def log_softmax(x: Operand[B], axis: int = -1) -> Tensor[B]:
+@explained
+def log_softmax(x: Operand[B], axis: int = -1, **unknown: Never) -> Tensor[B]:
     """The logarithm of `softmax`, accurate also where that underflows."""
+    if unknown:
+        raise keyword_error(log_softmax, unknown)
     return special.log_softmax(x, axis)
 
 
-def gumbel_softmax(x: Operand[B], tau: float = 1.0, hard: bool = False, axis: int = -1) -> Tensor[B]:
+@explained
+def gumbel_softmax(x: Operand[B], tau: float = 1.0, hard: bool = False, axis: int = -1, **unknown: Never) -> Tensor[B]:
     """A random choice among logits along an axis, made differentiable: softmax((x + Gumbel noise) / tau).
 
     With `hard` the value is one at the largest and zero elsewhere, and the gradient that of the softmax. E. Jang et
     al., Categorical Reparameterization with Gumbel-Softmax (2016). `ad.random.seed` starts the sequence of the noise.
     Raises ArgumentError unless tau is positive, AxisError for an axis that is not there.
     """
+    if unknown:
+        raise keyword_error(gumbel_softmax, unknown)
     x, tau = real(x, "gumbel_softmax"), as_positive(tau, "gumbel_softmax", "tau")
     place, hard = as_axis(axis, x.ndim, "gumbel_softmax"), as_flag(hard, "gumbel_softmax", "hard")
     noise = -log(-log(random.uniform(x.shape, low=1e-30, dtype=x.dtype, device=x.device)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from adjoint.functions.arguments import (
     check_callable,
     check_shape,
     computed,
+    explained,
     inexact,
+    keyword_error,
     real,
 )
 from adjoint.functions.contraction import vecdot
@@ -50,7 +52,8 @@ def _raised(x: Tensor[Any], least: float) -> Tensor[Any]:
     return where(x < least, least, x)
 
 
-def normalize(x: Operand[B], p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor[B]:
+@explained
+def normalize(x: Operand[B], p: float = 2.0, axis: int = 1, eps: float = 1e-12, **unknown: Never) -> Tensor[B]:
     """x, also complex, over its p-norm along an axis, or over eps where the norm is smaller.
 
     Raises AxisError for an axis that is not there.
@@ -59,17 +62,22 @@ def normalize(x: Operand[B], p: float = 2.0, axis: int = 1, eps: float = 1e-12) 
     >>> [round(v, 6) for v in ad.nn.normalize(ad.tensor([3.0, 4.0]), axis=0).tolist()]
     [0.6, 0.8]
     """
+    if unknown:
+        raise keyword_error(normalize, unknown)
     x, eps = inexact(x, "normalize"), as_number(eps, "normalize", "eps")
     place = as_axis(axis, x.ndim, "normalize")
     size = linalg.vector_norm(x, axis=place, keepdims=True, ord=as_number(p, "normalize", "p"))
     return x / _raised(size, eps)
 
 
-def cosine_similarity(x1: Operand[B], x2: Any, axis: int = 1, eps: float = 1e-8) -> Tensor[B]:
+@explained
+def cosine_similarity(x1: Operand[B], x2: Any, axis: int = 1, eps: float = 1e-8, **unknown: Never) -> Tensor[B]:
     """The cosine of the angle between vectors along an axis; lengths are at least eps.
 
     Raises ShapeError where shapes do not broadcast, AxisError for an axis that is not there.
     """
+    if unknown:
+        raise keyword_error(cosine_similarity, unknown)
     name = "cosine_similarity"
     x1, x2 = _pair(x1, x2, name)
     rank = max(x1.ndim, x2.ndim)

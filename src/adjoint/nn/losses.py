@@ -41,7 +41,7 @@ def _difference(x: Any, target: Any, name: str, *beside: Any) -> Tensor[Any]:
             f"{name}: expected real values, received {x.dtype}; of the sizes of differences it is "
             f"{name}(ad.abs(x - target), ad.zeros({x.shape}))"
         )
-    return x - target
+    return x - target  # type: ignore[no-any-return]
 
 
 def above(x: Tensor[Any]) -> Tensor[Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
-from adjoint.functions.arguments import as_axes, as_axis, as_flag, inexact, real
+from adjoint.functions.arguments import as_axes, as_axis, as_flag, explained, inexact, keyword_error, real
 from adjoint.functions.elementwise import abs as absolute
 from adjoint.functions.elementwise import exp, log, where
 from adjoint.functions.elementwise import sign as sign_of
@@ -21,6 +21,7 @@ from adjoint.tensor import Axis, Operand, Tensor
 B = TypeVar("B", bound=Backend)
 
 
+@explained
 def logsumexp(
     a: Operand[B],
     /,
@@ -28,6 +29,7 @@ def logsumexp(
     b: Numbers = None,
     keepdims: bool = False,
     return_sign: bool = False,
+    **unknown: Never,
 ) -> Any:
     """log(sum(b exp(a))) along axes, or all, without overflow; -inf where there is nothing to sum.
 
@@ -42,6 +44,8 @@ def logsumexp(
     >>> value.item(), sign.item()
     (1000.0, -1.0)
     """
+    if unknown:
+        raise keyword_error(logsumexp, unknown)
     name = "logsumexp"
     keepdims, return_sign = as_flag(keepdims, name), as_flag(return_sign, name, "return_sign")
     if b is None and not return_sign:
@@ -82,13 +86,19 @@ def _complex_logsumexp(x: Tensor[Any], axes: tuple[int, ...], keepdims: bool) ->
     return value if keepdims else value.reshape([n for i, n in enumerate(x.shape) if i not in axes])
 
 
-def softmax(x: Operand[B], /, axis: int | tuple[int, ...] | None = None) -> Tensor[B]:
+@explained
+def softmax(x: Operand[B], /, axis: int | tuple[int, ...] | None = None, **unknown: Never) -> Tensor[B]:
     """exp(x) over its sum along axes, of all elements if None, as in SciPy."""
+    if unknown:
+        raise keyword_error(softmax, unknown)
     return _along("softmax", x, axis)
 
 
-def log_softmax(x: Operand[B], /, axis: int | tuple[int, ...] | None = None) -> Tensor[B]:
+@explained
+def log_softmax(x: Operand[B], /, axis: int | tuple[int, ...] | None = None, **unknown: Never) -> Tensor[B]:
     """The logarithm of `softmax`, accurate also where that underflows."""
+    if unknown:
+        raise keyword_error(log_softmax, unknown)
     return _along("log_softmax", x, axis)
 
 

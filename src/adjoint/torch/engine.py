@@ -162,23 +162,20 @@ class Pass:
             nodes = graph.with_leaves_early(nodes)
         answers: dict[Node, Any] = {}
         owned: set[Node] = set()
-        before = in_backward.get()
-        in_backward.set(True)
-        quiet = LEVEL.leaf.quiet()
-        quiet.__enter__()
         self._roots, self._wanted, self.partial = list(cotangents), wanted, wanted is not None
-        _passes.running.append(self)
+        before, depth = in_backward.get(), len(_passes.running)
         try:
-            with grad_mode(self.create), anomaly.reported(self):
+            in_backward.set(True)
+            _passes.running.append(self)
+            with LEVEL.leaf.quiet(), grad_mode(self.create), anomaly.reported(self):
                 self._walk(nodes, cotangents, wanted, needed, answers, owned, accumulating)
                 while self.callbacks:
                     self.callbacks.pop(0)()
         finally:
-            _passes.running.pop()
+            del _passes.running[depth:]
+            in_backward.set(before)
             for callback in self.callbacks:  # an error came: what they would have freed is freed
                 callback()
-            quiet.__exit__(None, None, None)
-            in_backward.set(before)
         return answers
 
     def _walk(

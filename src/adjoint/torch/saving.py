@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoint.graph.nodes import Var, var_of
 from adjoint.torch import graph
-from adjoint.torch.state import add_special, grad_mode, modes
+from adjoint.torch.state import grad_mode, modes, saved_hooks
 from adjoint.torch.tensor import INNER, Tensor, leaf_node, next_number, unnoticed, values
 
 _WRITTEN = (
@@ -64,18 +64,16 @@ def _array(entry: Any) -> Any:
     return tuple([_array(one) for one in entry]) if entry.__class__ is tuple else entry
 
 
-def push(hooks: Any) -> None:
-    """Run hooks for what this thread saves from now on."""
+def push(holder: object, hooks: Any) -> None:
+    """Run hooks for what this thread saves from now on, as long as there is the holder."""
     if modes.no_saved_hooks is not None:
         raise RuntimeError(modes.no_saved_hooks)
-    add_special(1)
-    modes.saved_hooks = (*modes.saved_hooks, hooks)
+    saved_hooks.enter(holder, (*modes.saved_hooks, hooks))
 
 
-def pop() -> None:
+def pop(holder: object) -> None:
     """The last hooks run no longer."""
-    modes.saved_hooks = modes.saved_hooks[:-1]
-    add_special(-1)
+    saved_hooks.leave(holder)
 
 
 def pack(x: Tensor) -> Held:

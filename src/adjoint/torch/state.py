@@ -1,6 +1,6 @@
 """The modes of a thread: whether gradients are recorded, and the contexts and decorators that say so.
 
-Hot functions look at one number, `special`: how many threads have any mode on. While it is zero, everything is
+Hot functions look at one number, `special`: how many modes are on, of all threads. While it is zero, everything is
 recorded, and they ask no further.
 """
 
@@ -10,24 +10,14 @@ import functools
 import inspect
 import threading
 import warnings
-from typing import Any
+import weakref
+from typing import Any, Generic, TypeVar
 
 from adjoint.locks import lock
+from adjoint.scopes import Block, nobody
 
 special = 0
 _lock = lock()
-
-
-class Modes(threading.local):
-    enabled = True  # gradients are recorded
-    inference = False
-    saved_hooks: tuple[Any, ...] = ()  # of this thread, the innermost last
-    duals: Any = None  # the level of forward mode
-    drawing: tuple[Any, ...] = ()  # of each vmap around: what random functions may draw, and for how many examples
-    no_saved_hooks: str | None = None  # why there may be none
-
-
-modes: Modes = Modes()
 
 
 def add_special(n: int) -> None:
@@ -37,17 +27,110 @@ def add_special(n: int) -> None:
         special += n
 
 
-def set_enabled(on: bool) -> None:
-    """Record gradients in this thread, or do not."""
-    if modes.enabled != on:
-        add_special(-1 if on else 1)
-        modes.enabled = on
+T = TypeVar("T")
 
 
-def set_inference(on: bool) -> None:
-    if modes.inference != on:
-        add_special(1 if on else -1)
-        modes.inference = on
+class _Said(Block[T]):
+    """What a block says; whether it is in `special`."""
+
+    __slots__ = ("counts",)
+
+    def __init__(self, value: T, outer: Any, holder: Any) -> None:
+        self.value, self.outer, self.holder, self.counts = value, outer, holder, False
+
+    def count(self, on: bool) -> None:
+        global special
+        with _lock:
+            if self.counts != on:
+                special += 1 if on else -1
+                self.counts = on  # no signal comes between the two
+
+
+def _always() -> bool:
+    """The holder of what holds from now on."""
+    return True
+
+
+class Mode(threading.local, Generic[T]):
+    """What one thing is in this thread: by default, in the innermost block that says so, or from now on.
+
+    A block ends with the object of its `with` statement, also where a signal came before its end. Those that say
+    something else than the default are counted in `special`.
+    """
+
+    def __init__(self, default: T) -> None:
+        self._default = default
+        self._top: _Said[T] | None = None
+
+    def now(self) -> T:
+        while (block := self._top) is not None and block.holder() is None:
+            self._drop(block)
+        return self._default if block is None else block.value
+
+    def enter(self, holder: object | None, value: T) -> _Said[T]:
+        """A block begins, which lasts as long as its holder, or until it is ended; without one it is to be given."""
+        self.now()
+        self._top = block = _Said(value, self._top, nobody if holder is None else weakref.ref(holder))
+        if value != self._default:
+            block.count(True)
+        return block
+
+    def leave(self, holder: object) -> None:
+        """The innermost block of this holder ends."""
+        self.now()
+        block: Any = self._top
+        while block is not None and block.holder() is not holder:
+            block = block.outer
+        if block is not None:
+            self.end(block)
+
+    def end(self, block: _Said[T]) -> None:
+        block.holder = nobody  # which is all, in a generator that was left when others had begun
+        self.now()
+
+    def change(self, value: T) -> None:
+        """From now on, until the innermost block ends."""
+        self.now()
+        block = self._top
+        if block is None:
+            self._top = block = _Said(value, None, _always)
+        block.value = value
+        block.count(value != self._default)
+        if block.holder is _always and value == self._default:
+            self._top = None
+
+    def _drop(self, block: _Said[T]) -> None:
+        block.count(False)
+        self._top = block.outer  # type: ignore[assignment]
+
+
+recorded = Mode((True, False))  # whether gradients are recorded, and whether this is inference mode
+saved_hooks: Mode[tuple[Any, ...]] = Mode(())  # of this thread, the innermost last
+duals: Mode[Any] = Mode(None)  # the level of forward mode
+
+
+class Modes(threading.local):
+    drawing: tuple[Any, ...] = ()  # of each vmap around: what random functions may draw, and for how many examples
+    no_saved_hooks: str | None = None  # why there may be none
+
+    @property
+    def enabled(self) -> bool:
+        return recorded.now()[0]
+
+    @property
+    def inference(self) -> bool:
+        return recorded.now()[1]
+
+    @property
+    def saved_hooks(self) -> tuple[Any, ...]:
+        return saved_hooks.now()
+
+    @property
+    def duals(self) -> Any:
+        return duals.now()
+
+
+modes = Modes()
 
 
 anomaly = (False, True)  # of all threads: whether anomalies are looked for, and whether nan is one
@@ -74,17 +157,23 @@ def is_inference_mode_enabled() -> bool:
 class grad_mode:
     """A block in which gradients are recorded, or not; the inside of backward passes runs in it."""
 
-    __slots__ = ("before", "on")
+    __slots__ = ("block", "on")
 
     def __init__(self, on: bool) -> None:
-        self.on: bool = on
+        self.on = on
+
+    @property
+    def __exit__(self) -> Any:  # `with` asks for this first, and keeps it until the end: see `scopes.Block`
+        self.block = recorded.enter(None, (self.on, recorded.now()[1]))
+        leave = self._leave  # after this no error may come: tracebacks keep what functions have
+        self.block.holder = weakref.ref(leave)
+        return leave
 
     def __enter__(self) -> None:
-        self.before: bool = modes.enabled
-        set_enabled(self.on)
+        pass
 
-    def __exit__(self, *_: object) -> None:
-        set_enabled(self.before)
+    def _leave(self, *_: object) -> None:
+        recorded.end(self.block)
 
 
 class _Context:
@@ -166,15 +255,11 @@ class no_grad(_Context):
         made = object.__new__(cls)
         return made if function is None else made(function)
 
-    def __init__(self, function: Any = None) -> None:
-        self._before: list[bool] = []
-
     def __enter__(self) -> None:
-        self._before.append(modes.enabled)
-        set_enabled(self._on)
+        recorded.enter(self, (self._on, recorded.now()[1]))
 
     def __exit__(self, *_: object) -> None:
-        set_enabled(self._before.pop())
+        recorded.leave(self)
 
 
 class enable_grad(no_grad):
@@ -187,22 +272,29 @@ class set_grad_enabled(_Context):
     """Record gradients or not: from now on, or inside of a `with` block, or in a decorated function."""
 
     def __init__(self, mode: bool) -> None:
-        self._before = modes.enabled
+        self._before: tuple[bool, bool] | None = recorded.now()
         self._mode = bool(mode)
-        set_enabled(self._mode)
+        recorded.change((self._mode, self._before[1]))
+
+    def _only_inside(self) -> None:
+        """It was the object of a block, or a decorator: outside all is as it was."""
+        if self._before is not None:
+            recorded.change(self._before)
+            self._before = None
 
     def __call__(self, function: Any) -> Any:
-        set_enabled(self._before)
+        self._only_inside()
         return super().__call__(function)
 
     def clone(self) -> Any:
         return type(self)(self._mode)
 
     def __enter__(self) -> None:
-        set_enabled(self._mode)
+        self._only_inside()
+        recorded.enter(self, (self._mode, recorded.now()[1]))
 
     def __exit__(self, *_: object) -> None:
-        set_enabled(self._before)
+        recorded.leave(self)
 
 
 class inference_mode(_Context):
@@ -217,17 +309,12 @@ class inference_mode(_Context):
 
     def __init__(self, mode: Any = True) -> None:
         self._mode = bool(mode)
-        self._before: list[tuple[bool, bool]] = []
 
     def clone(self) -> Any:
         return inference_mode(self._mode)
 
     def __enter__(self) -> None:
-        self._before.append((modes.enabled, modes.inference))
-        set_inference(self._mode)
-        set_enabled(not self._mode)
+        recorded.enter(self, (not self._mode, self._mode))
 
     def __exit__(self, *_: object) -> None:
-        enabled, inference = self._before.pop()
-        set_enabled(enabled)
-        set_inference(inference)
+        recorded.leave(self)

@@ -8,7 +8,7 @@ from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.tensor import wrap
 from adjoint.torch.lifted import inner_of, lifted, wrap_of
 from adjoint.torch.missing import missing as _missing
-from adjoint.torch.state import modes
+from adjoint.torch.state import duals, modes
 from adjoint.torch.tensor import LEVEL, Tensor, give_array, is_lifted, of
 
 
@@ -29,10 +29,14 @@ class UnpackedDualTensor(NamedTuple):
 
 def enter_dual_level() -> int:
     """Open the level of forward mode, of which there is one; gives its number, 0."""
+    duals.change(_opened())
+    return 0
+
+
+def _opened() -> _Duals:
     if modes.duals is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    modes.duals = _Duals()
-    return 0
+    return _Duals()
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
@@ -41,9 +45,10 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
-    duals, modes.duals = modes.duals, None
-    living = [x for reference in duals.made if (x := reference()) is not None and is_lifted(x)]
-    arrays = [(x, wrap_of(inner_of(x)).value) for x in living if inner_of(x).device is duals.level]
+    closed = modes.duals
+    duals.change(None)
+    living = [x for reference in closed.made if (x := reference()) is not None and is_lifted(x)]
+    arrays = [(x, wrap_of(inner_of(x)).value) for x in living if inner_of(x).device is closed.level]
     for x, array in arrays:
         give_array(x, array, alone=True)
 
@@ -60,10 +65,12 @@ class dual_level:
     """
 
     def __enter__(self) -> int:
-        return enter_dual_level()
+        duals.enter(self, _opened())
+        return 0
 
     def __exit__(self, *_: object) -> None:
         exit_dual_level()
+        duals.leave(self)
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:

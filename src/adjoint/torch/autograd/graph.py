@@ -59,10 +59,10 @@ class saved_tensors_hooks:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
-        saving.push(saving.Hooks(self.pack_hook, self.unpack_hook))
+        saving.push(self, saving.Hooks(self.pack_hook, self.unpack_hook))
 
     def __exit__(self, *_: object) -> None:
-        saving.pop()
+        saving.pop(self)
 
 
 class save_on_cpu(saved_tensors_hooks):
