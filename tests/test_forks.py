@@ -17,6 +17,7 @@ PROGRAM = """
 import dataclasses, os, signal, sys, threading, warnings
 import numpy as np
 import adjoint as ad
+import adjoint.torch as torch
 from adjoint import locks
 
 warnings.simplefilter("ignore")  # Python warns of forks beside threads
@@ -25,6 +26,8 @@ warnings.simplefilter("ignore")  # Python warns of forks beside threads
 class Pair:
     a: object
     b: object
+
+shared = ad.compile(lambda x: (ad.sin(x) * ad.exp(x)).sum())
 
 def work():
     x = ad.tensor(np.ones(3)).require_grad()
@@ -38,6 +41,15 @@ def work():
     observed.profile()
     ad.grad(lambda p: p.a * p.b)(Pair(2.0, 3.0))
     repr(ad.Autodiff(observed))
+    shared(np.ones(5))
+    ad.grad(ad.compile(lambda x: (ad.sin(x) * x).sum() * 2))(np.ones(5))  # recorded anew each time
+    t = torch.tensor([1.0, 2.0], requires_grad=True)
+    with torch.no_grad():
+        t * 2
+    (t * t).sum().backward()
+    torch.func.vmap(torch.sin)(t)
+    layer = ad.nn.Linear(3, 1)
+    ad.train.Learner(layer, ad.nn.mse_loss, ad.optim.SGD(lr=0.1)).fit([(np.ones((2, 3)), np.ones((2, 1)))])
 
 def child():
     pid = os.fork()

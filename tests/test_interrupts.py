@@ -17,8 +17,13 @@ import pytest
 from each import Each
 
 import adjoint as ad
+import adjoint.torch as torch
 from adjoint import backend, concrete, devices, random_keys
+from adjoint.compiler import compiled, sizes, traced
 from adjoint.scopes import innermost
+from adjoint.torch import engine
+from adjoint.torch import state as face
+from adjoint.torch.autograd import forward_ad
 from adjoint.transforms import control
 
 X = np.array([0.5, -1.0, 2.0])
@@ -63,6 +68,54 @@ def backward_of_tensors() -> Any:
     return cube(x).sum().backward()[x]
 
 
+product = ad.compile(loss)
+
+
+def without_compile() -> Any:
+    with ad.disable_compile():
+        return product(X)
+
+
+def backward_in_the_face() -> Any:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    x.register_hook(lambda g: g * 2)
+    (x * x).sum().backward()
+    return x.grad
+
+
+def modes_in_the_face() -> Any:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with torch.no_grad():
+        y = x * 2
+        with torch.enable_grad():
+            y = y + (x * x).sum()
+    with torch.inference_mode():
+        torch.ones(2) * 2
+    return torch.no_grad()(lambda: y * x)()
+
+
+def hooks_in_the_face() -> Any:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        y = (x * x).sum()
+    y.backward()
+    with forward_ad.dual_level():
+        return forward_ad.unpack_dual(forward_ad.make_dual(torch.ones(2), torch.ones(2)) * 2)
+
+
+def step_in_the_face() -> Any:
+    layer = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    layer(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+
+
+def learner() -> Any:
+    data = [(np.ones((2, 3), np.float32), np.ones((2, 1), np.float32))]
+    model = ad.nn.Linear(3, 1)
+    return ad.train.Learner(model, ad.nn.mse_loss, ad.optim.SGD(lr=0.1)).fit(data)
+
+
 WORK: dict[str, Callable[[], Any]] = {
     "grad": lambda: ad.grad(loss)(X),
     "grad of grad": lambda: ad.grad(lambda x: ad.grad(lambda y: (y * y * x).sum())(x).sum())(X),
@@ -86,10 +139,33 @@ WORK: dict[str, Callable[[], Any]] = {
     "use_device": with_device,
     "use_dtype": with_dtype,
     "checked": lambda: loss(ad.tensor(X, device="autodiff<checked<numpy>>")),
+    "compile": lambda: ad.compile(loss)(X),
+    "compiled": lambda: product(X),
+    "compile for sizes": lambda: ad.compile(lambda x: (x * x.shape[0]).sum(), dynamic=True)(X),
+    "disable_compile": without_compile,
+    "grad of compile": lambda: ad.grad(ad.compile(loss))(X),
+    "compile a scan": lambda: ad.compile(lambda x: ad.scan(lambda c, a: (c * ad.sin(a), c), x[0], x)[0])(X),
+    "face, backward": backward_in_the_face,
+    "face, modes": modes_in_the_face,
+    "face, hooks": hooks_in_the_face,
+    "face, vmap": lambda: torch.func.vmap(torch.func.grad(lambda x: (x * x).sum()))(torch.ones(2, 3)),
+    "face, step": step_in_the_face,
+    "learner": learner,
 }
 
 
-SLOW = {"scan with checkpoints"}  # thousands of places
+# by the places at which there may be a signal, of which one in so many has its turn
+SLOW = {
+    "scan with checkpoints": 1,
+    "grad of compile": 3,
+    "compile a scan": 3,
+    "compile for sizes": 1,
+    "face, vmap": 1,
+    "face, step": 1,
+    "learner": 29,
+}
+# whose objects end their blocks, at the latest
+ENDED_BY_OBJECTS = ("use_device", "use_dtype", "disable_compile", "face")
 
 
 def state() -> list[Any]:
@@ -102,6 +178,13 @@ def state() -> list[Any]:
         control._inside.get(),
         innermost(random_keys._run),
         concrete.collecting(),
+        innermost(compiled._disabled),
+        innermost(traced._recording),
+        innermost(sizes._bound),
+        *[mode.now() for mode in (face.recorded, face.saved_hooks, face.duals)],
+        face.special,
+        engine.running(),
+        signal.getsignal(signal.SIGINT),
     ]
 
 
@@ -138,11 +221,11 @@ def test_nothing_stays_current_wherever_a_signal_comes(name: str) -> None:
     with np.errstate(all="warn"), Each() as each:
         k, kept = 0, list[Interrupt]()
         while interrupted(work, k, kept):
-            if name in ("use_device", "use_dtype"):  # whose object ends its block, at the latest
+            if name.startswith(ENDED_BY_OBJECTS):
                 kept.clear()
             with each(k):
                 assert state() == before
-            k += 1
+            k += SLOW.get(name, 1)
         assert k > 20
     same = ad.grad(lambda x: x * x)(3.0)
     assert type(same) is np.float64
