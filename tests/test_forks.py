@@ -93,9 +93,20 @@ os._exit(0)
 """
 
 
-@pytest.mark.parametrize("others", [HELD, pytest.param(BUSY, marks=pytest.mark.slow)], ids=["held", "busy"])
-def test_a_child_does_not_wait_for_threads_of_its_parent(others: str) -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM + others], capture_output=True, text=True, timeout=300)
+@pytest.mark.parametrize(
+    ("others", "how"),
+    [
+        (HELD, "replay"),
+        pytest.param(BUSY, "replay", marks=pytest.mark.slow),
+        pytest.param(BUSY, "", marks=pytest.mark.slow),
+    ],
+    ids=["held", "busy", "busy with machine code"],
+)
+def test_a_child_does_not_wait_for_threads_of_its_parent(others: str, how: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM + others],
+        capture_output=True, text=True, timeout=300, env={**os.environ, "ADJOINT_COMPILE": how, "ADJOINT_CACHE": "0"},
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
 

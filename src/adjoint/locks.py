@@ -29,6 +29,16 @@ def reentrant_lock() -> threading.RLock:
     return made
 
 
+def held_over_forks(lock: Any) -> None:
+    """Have forks wait for a lock of another library's, whose threads may hold more, in C, while they hold it."""
+
+    def leave() -> None:
+        lock.__exit__(None, None, None)
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lock.__enter__, after_in_parent=leave, after_in_child=leave)
+
+
 def _release_all() -> None:
     for made in _made:  # as Python's own threading does after a fork: a lock of another thread cannot be released
         made._at_fork_reinit()

@@ -59,6 +59,7 @@ def llvm() -> Any:
     }
     for name, address in symbols.items():
         binding.add_symbol(name, address)
+    locks.held_over_forks(binding.ffi.lib._lock)  # of every call into LLVM
     return binding
 
 
