@@ -14,7 +14,11 @@ import numpy as np
 import pytest
 
 import adjoint as ad
+import adjoint.torch as torch
 from adjoint.backend import Backend
+from adjoint.compiler.general import KEPT
+from adjoint.compiler.replay import Replay
+from adjoint.torch.utils.checkpoint import checkpoint
 
 
 def _module(n: int) -> types.ModuleType:
@@ -107,3 +111,110 @@ def test_names_kept_by_checkpoints_keep_a_few_backends() -> None:
 
     before = run(0)
     assert run(100) <= before
+
+
+# --- compiled functions, the face of PyTorch, trainings and pictures ------------------------------
+
+
+def _compiled(n: int) -> list[Any]:
+    def f(x: Any) -> Any:
+        return (ad.sin(x) * x).sum() * n
+
+    compiled = ad.compile(f)
+    compiled(np.ones(3))
+    ad.grad(compiled)(np.ones(3))
+    return [f, compiled]
+
+
+def _compiled_scan(n: int) -> list[Any]:
+    def f(x: Any) -> Any:
+        return ad.scan(lambda c, a: (c * a, c), x[0], x)[0] * n
+
+    ad.grad(ad.compile(f))(np.ones(3))
+    return [f]
+
+
+def _learner(n: int) -> list[Any]:
+    learner = ad.train.Learner(ad.nn.Linear(3, 1), ad.nn.mse_loss, ad.optim.SGD(lr=0.1))
+    learner.fit([(np.ones((2, 3), np.float32), np.ones((2, 1), np.float32))])
+    return [learner]
+
+
+def _drawn(n: int) -> list[Any]:
+    def f(x: Any) -> Any:
+        return (ad.sin(x) * x).sum() * n
+
+    x = ad.ones(3).require_grad()
+    return [f, x, ad.draw(f, np.ones(3)), ad.draw((x * x).sum())]
+
+
+def _face_training(n: int) -> list[Any]:
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1))
+    optimizer = torch.optim.Adam(model.parameters())
+    rate = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+    seen: list[Any] = []
+    model[0].register_forward_hook(lambda *given: seen.append(len(given)))
+    model[0].weight.register_hook(lambda g: g * 1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss = model(torch.ones(2, 3)).sum()
+        loss.backward()
+        optimizer.step()
+        rate.step()
+    return [model, optimizer, rate, model[0].weight, loss]
+
+
+def _face_graphs(n: int) -> list[Any]:
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * n
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * n * ctx.saved_tensors[0]
+
+    x = torch.ones(3, requires_grad=True)
+    y = Scaled.apply(x)
+    y.retain_grad()
+    view = (y * 1)[0]
+    view.mul_(2)
+    checkpointed = checkpoint(lambda t: t.sin() * t, x, use_reentrant=False)
+    (y.sum() + view + checkpointed.sum()).backward()
+    return [x, y, view, checkpointed]
+
+
+DROPPED = {"compile": _compiled, "compiled scan": _compiled_scan, "learner": _learner, "draw": _drawn,
+           "face, training": _face_training, "face, graphs": _face_graphs}  # fmt: skip
+IN_CYCLES = {"compile", "compiled scan", "learner"}  # which the collector ends
+
+
+@pytest.mark.parametrize("name", DROPPED)
+def test_what_was_made_goes_with_its_last_reference(name: str) -> None:
+    if name == "draw":
+        pytest.importorskip("pygraphviz")
+    DROPPED[name](0)  # imports, and makes what stays
+    gc.collect()
+    gc.disable()
+    try:
+        refs = [weakref.ref(x) for n in (1, 2) for x in DROPPED[name](n)]
+        if name in IN_CYCLES:
+            gc.collect()
+        assert [ref() for ref in refs] == [None] * len(refs)
+    finally:
+        gc.enable()
+
+
+@pytest.mark.filterwarnings("ignore:.* was recorded 8 times")
+def test_compiled_functions_of_many_sizes_keep_some_programs() -> None:
+    f = ad.compile(lambda x: (ad.sin(x) * x).sum(), dynamic=False)
+
+    def run(sizes: range) -> int:
+        for n in sizes:
+            ad.grad(f)(np.ones(n))
+        gc.collect()
+        return sum([isinstance(x, (Replay, Backend)) for x in gc.get_objects()])
+
+    before = run(range(2, KEPT + 4))
+    assert run(range(KEPT + 4, KEPT + 14)) <= before
