@@ -88,6 +88,11 @@ def test_a_signature_shows_what_may_be_given() -> None:
         (lambda x: ad.tensordot(x, x, dims=1), "tensordot: no parameter is called dims; write axes=1"),
         (lambda x: ad.sum(x, colour=1), "sum: no parameter is called colour; its parameters are axis, dtype, keepdims"),
         (lambda x: ad.max(x, out=x), "max: no parameter is called out: use y = ..., or y[...] = ...: tensors are"),
+        (
+            lambda x: ad.zeros(3, requires_grad=True),
+            "zeros: no parameter is called requires_grad: use x = x.require_grad()",
+        ),
+        (lambda x: ad.tensor([1.0], dtpye=ad.float64), "tensor: no parameter is called dtpye; write dtype="),
         (lambda x: ad.grad(lambda y: ad.sum(y, dim=0))(x), "sum: no parameter is called dim; write axis=0"),
     ],
 )

@@ -300,6 +300,7 @@ COUNTERPARTS = {
     "parameters": {
         **dict.fromkeys("a input other self tensors x y".split(), "its place"),
         **dict.fromkeys("initial where".split(), "NumPy's function, which takes tensors"),
+        "requires_grad": "x = x.require_grad(), a leaf that backward gives a gradient for",
         "out": "y = ..., or y[...] = ...: tensors are values",
         "unbiased": "correction=1, or correction=0 for unbiased=False",
     },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, Never, TypeVar, overload
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from adjoint.functions.arguments import (
     as_tensors,
     check_tensor,
     computed,
+    explained,
+    keyword_error,
     values_of,
 )
 from adjoint.operands import cast, fail, followed_by, is_concrete, run
@@ -66,7 +68,8 @@ def tensor(values: Any, dtype: Any = None, *, device: None = None) -> Default: .
 def tensor(values: Any, dtype: Any = None, *, device: D) -> Tensor[D]: ...
 @overload
 def tensor(values: Any, dtype: Any = None, *, device: str) -> Tensor[Any]: ...
-def tensor(values: Any, dtype: Any = None, *, device: Any = None) -> Tensor[Any]:
+@explained
+def tensor(values: Any, dtype: Any = None, *, device: Any = None, **unknown: Never) -> Tensor[Any]:
     """A tensor with a copy of the values.
 
     Parameters
@@ -93,6 +96,8 @@ def tensor(values: Any, dtype: Any = None, *, device: Any = None) -> Tensor[Any]
     >>> ad.tensor([[1.0, 2.0], [3.0, 4.0]]).shape
     (2, 2)
     """
+    if unknown:
+        raise keyword_error(tensor, unknown)
     if isinstance(values, Tensor):
         if followed_by(values) is not None:
             raise errors.TrackedError(
@@ -120,7 +125,10 @@ def asarray(values: Any, /, dtype: Any = None, *, device: None = None, copy: boo
 def asarray(values: Any, /, dtype: Any = None, *, device: D, copy: bool | None = None) -> Tensor[D]: ...
 @overload
 def asarray(values: Any, /, dtype: Any = None, *, device: str, copy: bool | None = None) -> Tensor[Any]: ...
-def asarray(values: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Tensor[Any]:
+@explained
+def asarray(
+    values: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None, **unknown: Never
+) -> Tensor[Any]:
     """A tensor with these values, sharing memory where it can: then do not write to the array.
 
     A tensor is lifted into `device` where that decorates the tensor's own backend, differentiably
@@ -133,6 +141,8 @@ def asarray(values: Any, /, dtype: Any = None, *, device: Any = None, copy: bool
     >>> ad.asarray(np.arange(3.0)).dtype
     dtype('float64')
     """
+    if unknown:
+        raise keyword_error(asarray, unknown)
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     copy = None if copy is None else as_flag(copy, "asarray", "copy")
     if copy is not False and dtypes.holds(values, Tensor):
@@ -339,8 +349,11 @@ def zeros(shape: ShapeLike, dtype: Any = None, *, device: None = None) -> Defaul
 def zeros(shape: ShapeLike, dtype: Any = None, *, device: D) -> Tensor[D]: ...
 @overload
 def zeros(shape: ShapeLike, dtype: Any = None, *, device: str) -> Tensor[Any]: ...
-def zeros(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Tensor[Any]:
+@explained
+def zeros(shape: ShapeLike, dtype: Any = None, *, device: Any = None, **unknown: Never) -> Tensor[Any]:
     """Zeros of a shape, of the default dtype unless one is given."""
+    if unknown:
+        raise keyword_error(zeros, unknown)
     return _full(as_shape(shape, "zeros"), 0, dtype, device)
 
 
@@ -350,8 +363,11 @@ def ones(shape: ShapeLike, dtype: Any = None, *, device: None = None) -> Default
 def ones(shape: ShapeLike, dtype: Any = None, *, device: D) -> Tensor[D]: ...
 @overload
 def ones(shape: ShapeLike, dtype: Any = None, *, device: str) -> Tensor[Any]: ...
-def ones(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Tensor[Any]:
+@explained
+def ones(shape: ShapeLike, dtype: Any = None, *, device: Any = None, **unknown: Never) -> Tensor[Any]:
     """Ones of a shape, of the default dtype unless one is given."""
+    if unknown:
+        raise keyword_error(ones, unknown)
     return _full(as_shape(shape, "ones"), 1, dtype, device)
 
 
@@ -361,8 +377,11 @@ def empty(shape: ShapeLike, dtype: Any = None, *, device: None = None) -> Defaul
 def empty(shape: ShapeLike, dtype: Any = None, *, device: D) -> Tensor[D]: ...
 @overload
 def empty(shape: ShapeLike, dtype: Any = None, *, device: str) -> Tensor[Any]: ...
-def empty(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Tensor[Any]:
+@explained
+def empty(shape: ShapeLike, dtype: Any = None, *, device: Any = None, **unknown: Never) -> Tensor[Any]:
     """A tensor to be assigned to; its values are zeros, so that programs stay deterministic."""
+    if unknown:
+        raise keyword_error(empty, unknown)
     return _full(as_shape(shape, "empty"), 0, dtype, device)
 
 
@@ -386,7 +405,8 @@ def full(shape: ShapeLike, fill_value: complex, dtype: Any = None, *, device: No
 def full(shape: ShapeLike, fill_value: complex | Tensor[Any], dtype: Any = None, *, device: D) -> Tensor[D]: ...
 @overload
 def full(shape: ShapeLike, fill_value: complex | Tensor[Any], dtype: Any = None, *, device: str) -> Tensor[Any]: ...
-def full(shape: ShapeLike, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Tensor[Any]:
+@explained
+def full(shape: ShapeLike, fill_value: Any, dtype: Any = None, *, device: Any = None, **unknown: Never) -> Tensor[Any]:
     """A tensor with one value everywhere, of the dtype that the value has.
 
     `fill_value` is a number or a tensor of one element, on whose device the result is unless one is given; gradients
@@ -398,6 +418,8 @@ def full(shape: ShapeLike, fill_value: Any, dtype: Any = None, *, device: Any = 
     >>> ad.full((2, 3), x).sum().backward()[x].item()
     6.0
     """
+    if unknown:
+        raise keyword_error(full, unknown)
     if isinstance(fill_value, Tensor):
         device, default = fill_value.device if device is None else device, fill_value.dtype
     else:
@@ -406,28 +428,42 @@ def full(shape: ShapeLike, fill_value: Any, dtype: Any = None, *, device: Any = 
     return _filled(as_shape(shape, "full"), fill_value, wanted, device, "full")
 
 
-def full_like(x: Tensor[D], /, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Tensor[D]:
+@explained
+def full_like(
+    x: Tensor[D], /, fill_value: Any, dtype: Any = None, *, device: Any = None, **unknown: Never
+) -> Tensor[D]:
     """One value everywhere, in the shape of `x`, and in its dtype and on its device unless given.
 
     `fill_value` and errors are those of `full`.
     """
+    if unknown:
+        raise keyword_error(full_like, unknown)
     x = as_tensor(x, "full_like")
     device = x.device if device is None else device
     return _filled(x.shape, fill_value, x.dtype if dtype is None else dtypes.as_dtype(dtype), device, "full_like")
 
 
-def zeros_like(x: Tensor[D], /, dtype: Any = None, *, device: Any = None) -> Tensor[D]:
+@explained
+def zeros_like(x: Tensor[D], /, dtype: Any = None, *, device: Any = None, **unknown: Never) -> Tensor[D]:
     """Zeros of the shape of `x`, a tensor or anything with values, and its dtype and device unless given."""
+    if unknown:
+        raise keyword_error(zeros_like, unknown)
     return full_like(as_tensor(x, "zeros_like"), 0, dtype=dtype, device=device)
 
 
-def ones_like(x: Tensor[D], /, dtype: Any = None, *, device: Any = None) -> Tensor[D]:
+@explained
+def ones_like(x: Tensor[D], /, dtype: Any = None, *, device: Any = None, **unknown: Never) -> Tensor[D]:
     """Ones of the shape of `x`, and its dtype and device unless given."""
+    if unknown:
+        raise keyword_error(ones_like, unknown)
     return full_like(as_tensor(x, "ones_like"), 1, dtype=dtype, device=device)
 
 
-def empty_like(x: Tensor[D], /, dtype: Any = None, *, device: Any = None) -> Tensor[D]:
+@explained
+def empty_like(x: Tensor[D], /, dtype: Any = None, *, device: Any = None, **unknown: Never) -> Tensor[D]:
     """As `zeros_like`: a tensor to be assigned to."""
+    if unknown:
+        raise keyword_error(empty_like, unknown)
     return full_like(as_tensor(x, "empty_like"), 0, dtype=dtype, device=device)
 
 
@@ -443,8 +479,16 @@ def arange(
 def arange(
     start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: str
 ) -> Tensor[Any]: ...
+@explained
 def arange(
-    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None
+    start: float,
+    /,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    **unknown: Never,
 ) -> Tensor[Any]:
     """Evenly spaced values from `start` (0 if only one bound is given) to before `stop`.
 
@@ -454,6 +498,8 @@ def arange(
     >>> ad.arange(5).tolist()
     [0, 1, 2, 3, 4]
     """
+    if unknown:
+        raise keyword_error(arange, unknown)
     if stop is None:
         start, stop = 0, start
     bounds: list[Any] = [as_number(value, "arange", "a bound or step") for value in (start, stop, step)]
@@ -484,8 +530,17 @@ def linspace(
 def linspace(
     start: float, stop: float, /, num: int, endpoint: bool = True, *, dtype: Any = None, device: str
 ) -> Tensor[Any]: ...
+@explained
 def linspace(
-    start: float, stop: float, /, num: int, endpoint: bool = True, *, dtype: Any = None, device: Any = None
+    start: float,
+    stop: float,
+    /,
+    num: int,
+    endpoint: bool = True,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    **unknown: Never,
 ) -> Tensor[Any]:
     """`num` evenly spaced values from `start` to `stop`, which is among them if `endpoint`.
 
@@ -495,6 +550,8 @@ def linspace(
     >>> ad.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
+    if unknown:
+        raise keyword_error(linspace, unknown)
     n, endpoint = as_size(num, "linspace", "num"), as_flag(endpoint, "linspace", "endpoint")
     place = as_device(device)
     wanted = _dtype(dtype, place)
@@ -510,13 +567,18 @@ def eye(
 def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None, *, device: D) -> Tensor[D]: ...
 @overload
 def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None, *, device: str) -> Tensor[Any]: ...
-def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None, *, device: Any = None) -> Tensor[Any]:
+@explained
+def eye(
+    n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None, *, device: Any = None, **unknown: Never
+) -> Tensor[Any]:
     """Ones on a diagonal, zeros elsewhere, of the default dtype unless one is given; `k` counts diagonals upwards.
 
     >>> import adjoint as ad
     >>> ad.eye(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+    if unknown:
+        raise keyword_error(eye, unknown)
     rows, columns = as_shape((n_rows, n_rows if n_cols is None else n_cols), "eye")
     diagonal = max(-rows, min(as_integer(k, "eye", "k"), columns))  # others are further out, whatever their number
     place = as_device(device)
@@ -554,9 +616,10 @@ def _tri(n: int, m: int, k: int, dtype: DType) -> np.ndarray[Any, Any]:
     return np.tri(n, m, k, dtype)
 
 
+@explained
 def logspace(
     start: float, stop: float, /, num: int = 50, endpoint: bool = True, base: float = 10.0, dtype: Any = None, *,
-    device: Any = None,
+    device: Any = None, **unknown: Never,
 ) -> Tensor[Any]:  # fmt: skip
     """Powers of a base with evenly spaced exponents from `start` to `stop`, of the default dtype unless one is given.
 
@@ -564,6 +627,8 @@ def logspace(
     >>> ad.logspace(0, 2, 3).tolist()
     [1.0, 10.0, 100.0]
     """
+    if unknown:
+        raise keyword_error(logspace, unknown)
     first, last, factor = (float(as_number(v, "logspace", "a bound")) for v in (start, stop, base))
     count, closed = as_size(num, "logspace", "num"), as_flag(endpoint, "logspace", "endpoint")
     place = as_device(device)
