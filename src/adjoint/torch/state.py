@@ -104,7 +104,9 @@ class Mode(threading.local, Generic[T]):
         self._top = block.outer  # type: ignore[assignment]
 
 
-recorded = Mode((True, False))  # whether gradients are recorded, and whether this is inference mode
+recorded: Mode[tuple[bool, bool]] = Mode(
+    (True, False)
+)  # whether gradients are recorded, and whether this is inference mode
 saved_hooks: Mode[tuple[Any, ...]] = Mode(())  # of this thread, the innermost last
 duals: Mode[Any] = Mode(None)  # the level of forward mode
 
