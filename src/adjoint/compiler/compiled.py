@@ -139,7 +139,9 @@ class disable_compile(Scope[None]):
 
 
 def _is_disabled() -> bool:
-    return (_disabled.get() is not None and innermost(_disabled) is not None) or os.environ.get("ADJOINT_COMPILE") == "0"
+    return (_disabled.get() is not None and innermost(_disabled) is not None) or os.environ.get(
+        "ADJOINT_COMPILE"
+    ) == "0"
 
 
 class Lowered:

@@ -257,6 +257,9 @@ class no_grad(_Context):
         made = object.__new__(cls)
         return made if function is None else made(function)
 
+    def __init__(self, function: Any = None) -> None:
+        pass
+
     def __enter__(self) -> None:
         recorded.enter(self, (self._on, recorded.now()[1]))
 
