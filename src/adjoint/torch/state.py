@@ -132,7 +132,7 @@ class Modes(threading.local):
         return duals.now()
 
 
-modes = Modes()
+modes: Modes = Modes()
 
 
 anomaly = (False, True)  # of all threads: whether anomalies are looked for, and whether nan is one
@@ -162,7 +162,7 @@ class grad_mode:
     __slots__ = ("block", "on")
 
     def __init__(self, on: bool) -> None:
-        self.on = on
+        self.on: bool = on
 
     @property
     def __exit__(self) -> Any:  # `with` asks for this first, and keeps it until the end: see `scopes.Block`
