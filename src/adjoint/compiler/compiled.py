@@ -171,11 +171,11 @@ class Lowered:
         self.memory: int = program.replay.memory
         self._replay = program.replay
 
-    @functools.cached_property
+    @property
     def llvm(self) -> str:
         return self._replay.llvm()
 
-    @functools.cached_property
+    @property
     def assembly(self) -> str:
         from adjoint.compiler.native.machine import assembly  # when it is needed: most programs never do
 
