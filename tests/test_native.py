@@ -6,6 +6,7 @@ import ctypes
 import math
 import mmap
 import os
+import signal
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -92,7 +93,12 @@ def added(x: Any) -> Any:
 
 
 WHOLE = "negative abs sign floor isnan isfinite signbit logical_not relu clip".split()  # of small integers exact
-REDUCED: dict[str, Callable[..., Any]] = {"sum": ad.sum, "max": ad.max, "min": ad.min}
+REDUCED: dict[str, Callable[..., Any]] = {
+    **{name: getattr(ad, name) for name in "sum max min".split()},
+    "any": lambda x, **how: ad.any(x > 0, **how),
+    "all": lambda x, **how: ad.all(x < 1, **how),
+    "prod": lambda x, **how: ad.prod(ad.clip(x, -1.0, 1.0), **how),
+}
 
 
 def program(rng: np.random.Generator, length: int, reductions: bool) -> Callable[..., Any]:
@@ -117,7 +123,7 @@ def program(rng: np.random.Generator, length: int, reductions: bool) -> Callable
             else:
                 axis = tuple(k for k in range(x.ndim) if axes >> k & 1) or None
                 x = x if x.dtype.kind == "f" else ad.astype(x, xs[0].dtype)
-                made = list(REDUCED.values())[which % 3](x, axis=axis, keepdims=bool(axes >> 8 & 1))
+                made = list(REDUCED.values())[which % len(REDUCED)](x, axis=axis, keepdims=bool(axes >> 8 & 1))
             known.append(made)
         return known[-1 : -1 - length : -3]
 
@@ -195,6 +201,101 @@ def random_loop(seed: int) -> None:
     same(ad.compile(flat)(x, rows, z), expected)
 
 
+def random_choices(seed: int) -> None:
+    """Random programs as the functions of a switch, and of a cond in a while_loop in a scan."""
+    rng = np.random.default_rng(seed)
+    programs = [program(rng, int(rng.integers(3, 12)), reductions=True) for _ in range(2)]
+    arrays = arguments(rng, ("float32", "float64")[seed % 2], False)
+    x, y, z, _ = (ad.asarray(np.round(x)) for x in arrays)
+
+    def part(f: Callable[..., Any]) -> Callable[..., Any]:
+        def run(x: Any, y: Any, z: Any) -> Any:
+            left = [m for m in f(x, y, z) if m.shape == x.shape and m.dtype == x.dtype]
+            return ad.clip(left[-1] + x if left else -x, -9.0, 9.0)
+
+        return run
+
+    one, other = map(part, programs)
+
+    def whole(x: Any, y: Any, z: Any, k: Any) -> list[Any]:
+        def turn(s: Any) -> Any:
+            return s[0] + 1, ad.cond(s[1].sum() > 0, one, other, s[1], y, z)
+
+        def step(c: Any, n: Any) -> Any:
+            c = ad.while_loop(lambda s: s[0] < n, turn, (k * 0, c))[1]
+            return c, c
+
+        chosen = ad.switch(k, [one, other, lambda x, y, z: x], x, y, z)
+        return [chosen, *ad.scan(step, x, ad.stack([k, k + 2, k * 0]))]
+
+    f = ad.compile(whole)
+    for k in (0, 1, 2, 5, -1):
+        number = ad.asarray(np.int64(k))
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            expected = whole(x, y, z, number)
+        same(f(x, y, z, number), expected)
+
+
+@pytest.mark.parametrize("seed", [0, 1, *[pytest.param(i, marks=pytest.mark.slow) for i in range(2, 30)]])
+def test_random_choices(seed: int) -> None:
+    random_choices(seed)
+
+
+def test_choices_and_conditional_loops_are_machine_code() -> None:
+    x = np.random.default_rng(6).normal(size=(3, 4)) + 0.2
+    chosen = lambda x: ad.cond(x.sum() > 0, lambda x: (x**2).sum(), lambda x: (x**3).sum(), x)
+    grown = lambda x: ad.while_loop(lambda s: (s**2).sum() < 1e3, lambda s: s * 1.3 + 0.1, x, max_steps=40)
+    halved = lambda c, r: ad.cond(c > 1, lambda c: c / 2, lambda c: c + (r * r).sum(), c)
+    inside = lambda x: ad.scan(lambda c, r: (halved(c, r), c), 0.0 * x[0, 0], x)
+    for f in (
+        chosen,
+        ad.value_and_grad(chosen),
+        ad.hessian(chosen),
+        grown,
+        ad.grad(lambda x: grown(x).sum()),
+        inside,
+        ad.grad(lambda x: inside(x)[0] + inside(x)[1].sum()),
+    ):
+        for sign in (1.0, -1.0):
+            close(f, sign * x, rtol=1e-12)
+        assert not steps(f, x)
+    for f in (chosen, grown):  # which examples it is about, NumPy finds
+        close(ad.vmap(f), np.stack([x, -x]), rtol=1e-12)
+
+
+def test_checks_in_machine_code_raise_what_is_raised_without() -> None:
+    grown = ad.compile(lambda x: ad.while_loop(lambda s: s < 100.0, lambda s: s + 1.0, x, max_steps=9))
+    with pytest.raises(ad.errors.ConvergenceError, match="max_steps=9"):
+        grown(ad.tensor(0.0))
+    assert grown(ad.tensor(98.0)).item() == 100.0
+    picked = ad.compile(lambda x, i: ad.scan(lambda c, k: (c + x[k], c), 0.0 * x[0], i)[0])
+    x = np.arange(4.0)
+    assert picked(x, np.array([1, -1, 2])) == 6.0
+    for _ in range(2):
+        with pytest.raises(ad.errors.OutOfRangeError, match="4"):
+            picked(x, np.array([1, 4, 2]))
+    assert picked(x, np.array([3, 3, 3])) == 9.0
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers that interrupt")
+def test_an_endless_loop_can_be_interrupted() -> None:
+    f = ad.compile(lambda x: ad.while_loop(lambda s: s >= 0.0, lambda s: s * 0.5, x))
+    f(ad.tensor(-1.0))
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    old = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            f(ad.tensor(1.0))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, old)
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2, *[pytest.param(i, marks=pytest.mark.slow) for i in range(3, 60)]])
 def test_random_loops(seed: int) -> None:
     random_loop(seed)
@@ -220,6 +321,21 @@ def test_special_values_are_numpys(dtype: str) -> None:
         expected = f(ad.asarray(x), ad.asarray(y))
     same(ad.compile(f)(ad.asarray(x), ad.asarray(y)), expected)
     assert not steps(f, x, y)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint64"])
+def test_divisions_and_shifts_of_integers_are_numpys(dtype: str) -> None:
+    """Also by zero, of the least number by -1, and by more bits than there are."""
+    rng, limits = np.random.default_rng(7), np.iinfo(dtype)
+    for size in (1, 7, 40):
+        x = rng.integers(limits.min, limits.max, size, dtype=dtype, endpoint=True)
+        y, z = (rng.integers(max(limits.min, low), high, size).astype(dtype) for low, high in ((-4, 5), (-3, 70)))
+        x[0], y[0] = limits.min, max(limits.min, -1)
+        f = lambda x, y, z: [x // y, x % y, x << z, x >> z, y // 3, y % 3, 7 // y, x[::-1] // y[::-1], x.prod()]
+        xs = [ad.asarray(a) for a in (x, y, z)]
+        with np.errstate(all="ignore"):
+            same(ad.compile(f)(*xs), f(*xs))
+        assert size == 1 or not steps(f, *xs)
 
 
 def test_integers_and_booleans() -> None:

@@ -41,12 +41,13 @@ class Replay:
         name: str = "compiled",
         symbols: Symbols | None = None,
         donated: Sequence[int] = (),
+        native: bool = True,
     ) -> None:
-        self.graph, self.base, self.symbols = graph, base, symbols
-        writer = _Writer(base, symbols)
+        self.graph, self.base, self.name, self.symbols = graph, base, name, symbols
+        writer = _Writer(base, symbols, native)
         writer.donated = {graph.inputs[i] for i in donated}
         writer.write("run", graph)
-        self._unlinked, self._warns = writer.regions, writer.warns
+        self._unlinked, self._warns, self._checks = writer.regions, writer.warns, any(r.checks for r in writer.regions)
         self.source = "\n".join(writer.lines) + "\n"
         self._places = writer.places
         self._file = f"<{name} {next(_numbers)}>"
@@ -61,6 +62,17 @@ class Replay:
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         if self._unlinked:
             self._link()
+        if self._checks:
+            from adjoint.compiler.native.steps import NotHeld
+
+            try:
+                return self._quietly(arrays)
+            except NotHeld:
+                pass
+            return Replay(self.graph, self.base, self.name, native=False)(arrays)
+        return self._quietly(arrays)
+
+    def _quietly(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         if not self._warns:
             return self.run(*arrays)
         try:
@@ -132,14 +144,14 @@ class _Typed:
 
 
 class _Writer:
-    def __init__(self, base: Backend, symbols: Symbols | None) -> None:
+    def __init__(self, base: Backend, symbols: Symbols | None, native: bool) -> None:
         self.base, self.on_numpy, self.symbols = base, type(base) is NumPy, symbols
         self.lines: list[str] = []
         self.places: dict[int, Equation] = {}
         self.scope: dict[str, Any] = {"__builtins__": {}, "leaf": base}
         self.fresh: list[bool] = []
         self.donated: set[Any] = set()  # inputs whose memory may be written to
-        self.native = self.on_numpy and symbols is None and makes_code()  # machine code has sizes in it
+        self.native = native and self.on_numpy and symbols is None and makes_code()  # machine code has sizes in it
         self.regions: list[Region] = []
         self.warns = False  # whether it calls what may warn, or fail
         self._known: dict[int, str] = {}  # names of what is in the scope, by identity
@@ -173,7 +185,8 @@ class _Writer:
         if self.native:
             from adjoint.compiler.native.steps import with_regions
 
-            graph, found = with_regions(graph, lambda: f"n{next(self._count)}")
+            # what is donated may be written over by then
+            graph, found = with_regions(graph, lambda: f"n{next(self._count)}", checks=not self.donated)
             self.regions += found
         inner = {id(g): f"g{next(self._count)}" for e in graph.equations for g in e.graphs}
         body = _Body(self, graph, inner)

@@ -17,7 +17,11 @@ from adjoint.compiler.native.views import contiguous
 from adjoint.primitives import DType
 
 _INLINED = 200  # lines of a step's kernel that goes into its loop, where arrays of few elements become registers
+_JOINED = {"sum": ("add", "fadd"), "prod": ("mul", "fmul"), "any": ("or", ""), "all": ("and", "")}
 _CHEAP = 6  # operations that are rather done again in a later pass than their result kept
+
+
+FAILED: Any = object()  # in the place of an array: a byte, which is 1 where something does not hold
 
 
 class Nest:
@@ -370,8 +374,10 @@ class Nest:
 
     def _identity(self, e: Equation) -> str:
         dtype: DType = e.operands[0].dtype
-        if e.name == "sum":
+        if e.name in ("sum", "any"):
             return number(0, dtype)
+        if e.name in ("prod", "all"):
+            return number(1, dtype)
         if dtype.kind == "f":
             return number(-math.inf if e.name == "max" else math.inf, dtype)
         limits = np.iinfo(dtype)
@@ -395,8 +401,8 @@ class Nest:
 
     def _combined(self, v: Vector, e: Equation, x: str, y: str) -> str:
         dtype: DType = e.operands[0].dtype
-        if e.name == "sum":
-            return v.two("fadd" if dtype.kind == "f" else "add", element_type(dtype), x, y)
+        if e.name in _JOINED:
+            return v.two(_JOINED[e.name][dtype.kind == "f"], element_type(dtype), x, y)
         return extreme(v, "maximum" if e.name == "max" else "minimum", dtype, x, y)
 
     def _two_sum(self, v: Vector, element: str, x: str, y: str) -> tuple[str, str]:

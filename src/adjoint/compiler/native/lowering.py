@@ -224,8 +224,10 @@ def _reduced(name: str) -> Callable[..., Any]:
     """Over axes that are not the last ones nor before them: one after the other. Of one element there is nothing."""
 
     def rule(B: Any, x: Any, *, axis: Any, keepdims: bool) -> Any:
-        if x.dtype.kind != "f" or x.const is not None:
+        if x.const is not None or (x.dtype.kind != "f" and name not in ("any", "all")):
             return None
+        if name in ("any", "all") and x.dtype.kind != "b":
+            return getattr(B, name)(B.not_equal(x, 0), axis=axis, keepdims=keepdims)
         over = [i for i in axis if x.shape[i] != 1]
         kept = [i for i, n in enumerate(x.shape) if n != 1 and i not in axis]
         if not over:
@@ -275,7 +277,7 @@ LOWERED: dict[str, Callable[..., Any]] = {
     "huber": _huber,
     "logistic_loss": _logistic_loss,
     "linear": _linear,
-    **{name: _reduced(name) for name in ("sum", "max", "min")},
+    **{name: _reduced(name) for name in ("sum", "prod", "max", "min", "any", "all")},
     **{
         name: _as_defined(name)
         for name in (

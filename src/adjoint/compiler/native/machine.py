@@ -54,13 +54,17 @@ def llvm() -> Any:
     symbols = {
         "adjoint_array": id(np.ndarray),
         **{f"adjoint_{np.dtype(name).name}": id(np.dtype(name)) for name in DTYPES},
-        **{name: _address(api[name]) for name in ("PyBool_FromLong", "PyEval_SaveThread", "PyEval_RestoreThread")},
+        **{name: _address(api[name]) for name in _PYTHON},
     }
     for name, address in symbols.items():
         binding.add_symbol(name, address)
     return binding
 
 
+_PYTHON = (
+    "PyBool_FromLong PyEval_SaveThread PyEval_RestoreThread PyGILState_Ensure PyGILState_Release PyErr_CheckSignals "
+    "PyErr_Occurred"
+).split()
 DTYPES = ("f4", "f8", "?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 
 

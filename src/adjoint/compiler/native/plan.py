@@ -22,7 +22,7 @@ from adjoint.compiler.native.lowering import lowered
 from adjoint.compiler.native.views import Layout, contiguous, is_view, merged, view
 from adjoint.primitives import index_shape, slices
 
-REDUCTIONS = frozenset({"sum", "max", "min"})
+REDUCTIONS = frozenset({"sum", "prod", "max", "min", "any", "all"})
 _AS_ONE_ROW = 1 << 13  # elements: an array that is reduced wholly is one row up to here
 _EQUATIONS = 400  # of one kernel
 _LOOK_BACK = 24  # kernels that are tried
@@ -87,7 +87,38 @@ class Loop:
         self.equation, self.step, self.operands = e, step, list(operands)
         self.read: dict[Value, None] = dict.fromkeys(operands)
         self.stored: dict[Any, None] = dict.fromkeys(e.results)
-        self.work: int = e.parameters["length"] * sum([s.work for s in step.steps if not isinstance(s, Host)])
+        self.work: int = e.parameters["length"] * _work(step)
+
+
+class Choice:
+    """A choice of functions that have machine code."""
+
+    def __init__(self, e: Equation, operands: Sequence[Value], cases: Sequence[Plan]) -> None:
+        self.equation, self.cases, self.operands = e, cases, list(operands)
+        self.read: dict[Value, None] = dict.fromkeys(operands)
+        self.stored: dict[Any, None] = dict.fromkeys(e.results)
+        self.work: int = max([_work(case) for case in cases])
+
+
+class While:
+    """A loop whose condition and step have machine code."""
+
+    def __init__(self, e: Equation, operands: Sequence[Value], goes: Plan, step: Plan) -> None:
+        self.equation, self.goes, self.step, self.operands = e, goes, step, list(operands)
+        self.read: dict[Value, None] = dict.fromkeys(operands)
+        self.stored: dict[Any, None] = dict.fromkeys(e.results)
+        self.turn = max(1, _work(goes) + _work(step))
+        self.work: int = 1 << 20  # it may be long
+
+
+class Check:
+    """What has to be true, else the function is run again by Python, which raises the error."""
+
+    def __init__(self, holds: Value) -> None:
+        self.holds = holds
+        self.read: dict[Value, None] = {holds: None}
+        self.stored: dict[Any, None] = {}
+        self.work = 0
 
 
 class Host:
@@ -97,12 +128,19 @@ class Host:
         self.equation = equation
 
 
+Step = Kernel | Product | Loop | Choice | While | Check | Host
+
+
+def _work(plan: Plan) -> int:
+    return sum([s.work for s in plan.steps if not isinstance(s, Host)])
+
+
 class Plan:
     """A graph as kernels and steps of Python's, in order."""
 
-    def __init__(self, graph: Graph, inner: bool = False) -> None:
-        self.graph, self.inner = graph, inner
-        self.steps: list[Kernel | Product | Loop | Host] = []
+    def __init__(self, graph: Graph, inner: bool = False, checks: bool = True) -> None:
+        self.graph, self.inner, self.checks = graph, inner, checks
+        self.steps: list[Step] = []
         self.parts: dict[Value, list[int]] = {}  # arrays that several kernels write parts of
         self.place: dict[Any, int] = dict.fromkeys(graph.inputs, -1)  # the step that gives a value, of views' roots
         self.source: dict[Value, tuple[Equation, Value]] = {}  # of a view
@@ -114,6 +152,8 @@ class Plan:
 
     def _take(self, e: Equation) -> None:
         if is_view(e) and self._take_view(e):
+            return
+        if e.name == "check" and self.checks and self._take_check(e.operands[0]):
             return
         if all(computable(x.dtype) and math.prod(x.shape) for x in (*e.results, *e.operands) if isinstance(x, Value)):
             if e.name in REDUCTIONS:
@@ -350,27 +390,63 @@ class Plan:
             return False
         if x.shape[0] * x.shape[1] * y.shape[1] > (_PRODUCT_OF_STEP if self.inner else _PRODUCT):
             return False
-        self.place[e.results[0]] = len(self.steps)
-        self.steps.append(Product(e, self._layout(x), self._layout(y)))
+        self._add(Product(e, self._layout(x), self._layout(y)), e)
         return True
 
     def _take_scan(self, e: Equation) -> bool:
         if not e.parameters["length"] or not all(x.__class__ is Value for x in e.operands):
             return False
-        step = Plan(_with_own_outputs(lowered(e.graphs[0])), inner=True)
-        if any(isinstance(s, Host) for s in step.steps):
+        step = self._within(e.graphs[0])
+        if step is None:
             return False
-        operands = []
-        for x in e.operands:
+        self._add(Loop(e, self._whole(e.operands), step), e)
+        return True
+
+    def _take_branch(self, e: Equation) -> bool:
+        cases = [self._within(g) for g in e.graphs]
+        if not all(x.__class__ is Value for x in e.operands) or None in cases or e.operands[0].shape:
+            return False
+        self._add(Choice(e, self._whole(e.operands), cases), e)  # type: ignore[arg-type]
+        return True
+
+    def _take_while(self, e: Equation) -> bool:
+        goes, step = (self._within(g) for g in e.graphs)
+        if not all(x.__class__ is Value for x in e.operands) or goes is None or step is None:
+            return False
+        self._add(While(e, self._whole(e.operands), goes, step), e)
+        return True
+
+    def _within(self, graph: Graph) -> Plan | None:
+        """The plan of a graph in this one, if all of it has machine code."""
+        plan = Plan(_with_own_outputs(lowered(graph)), inner=True, checks=self.checks)
+        return None if any(isinstance(s, Host) for s in plan.steps) else plan
+
+    def _whole(self, operands: Sequence[Value]) -> list[Value]:
+        """The operands as arrays that lie in memory as a whole."""
+        found = []
+        for x in operands:
             if x.const is not None:
                 x = Value(x.shape, x.dtype, np.array(x.const, order="C"))
             elif self._layout(x)[1:] != contiguous(x.shape)[1:]:
                 copy = Value(x.shape, x.dtype)
                 self._take_native(Equation("real", [x], {}, [copy]))
                 x = copy
-            operands.append(x)
+            found.append(x)
+        return found
+
+    def _add(self, step: Step, e: Equation) -> None:
         self.place.update(dict.fromkeys(e.results, len(self.steps)))
-        self.steps.append(Loop(e, operands, step))
+        self.steps.append(step)
+
+    def _take_check(self, holds: Any) -> bool:
+        if holds.__class__ is not Value or holds.const is not None or not math.prod(holds.shape):
+            return False
+        if squashed(holds.shape):
+            found = Value((), holds.dtype)
+            axis = tuple(range(len(holds.shape)))
+            self._take_native(Equation("all", [holds], {"axis": axis, "keepdims": False}, [found]))
+            holds = found
+        self.steps.append(Check(*self._whole([holds])))
         return True
 
     # --- what is written to memory ---
@@ -409,17 +485,21 @@ def _with_own_outputs(graph: Graph) -> Graph:
 
 
 _TAKEN = {
+    "branch": Plan._take_branch,
     "concat": Plan._take_concat,
     "index_add": Plan._take_assignment,
     "index_set": Plan._take_assignment,
     "matmul": Plan._take_product,
     "scan": Plan._take_scan,
+    "while": Plan._take_while,
 }
 
 
 def _sums(e: Equation) -> bool:
     x = e.operands[0]
-    if x.__class__ is not Value or constant(x) is not None or e.results[0].dtype != x.dtype or x.dtype.kind == "b":  # type: ignore[union-attr]
+    if x.__class__ is not Value or constant(x) is not None or e.results[0].dtype != x.dtype:  # type: ignore[union-attr]
+        return False
+    if (x.dtype.kind == "b") != (e.name in ("any", "all")):
         return False
     return bool(squashed([x.shape[i] for i in e.parameters["axis"]]))
 

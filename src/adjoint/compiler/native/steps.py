@@ -13,10 +13,17 @@ from adjoint.compiler.native.lowering import lowered
 from adjoint.compiler.native.plan import Host, Plan
 
 
-def with_regions(graph: Graph, name: Callable[[], str]) -> tuple[Graph, list[Region]]:
-    """The graph with equations `native` in the place of others. Views are made where Python reads them."""
+class NotHeld(Exception):
+    """A check of machine code does not hold: Python runs the graph, and raises the error."""
+
+
+def with_regions(graph: Graph, name: Callable[[], str], checks: bool = True) -> tuple[Graph, list[Region]]:
+    """The graph with equations `native` in the place of others. Views are made where Python reads them.
+
+    `checks` says that machine code may check values, and the graph be run again where these are not as they should be.
+    """
     graph = lowered(graph)
-    plan = Plan(graph)
+    plan = Plan(graph, checks=checks)
     region_of = _numbered(plan)
     wanted: set[Any] = set()  # what Python has to have
     for i, step in enumerate(plan.steps):
@@ -69,5 +76,5 @@ def _numbered(plan: Plan) -> dict[int, int]:
 def again(run: Callable[..., bool], inputs: Sequence[Any], like: Sequence[Value], outputs: Sequence[Any]) -> None:
     """Call machine code with copies of arrays that are not as it reads them."""
     copies = [np.array(x, y.dtype, order="C") for x, y in zip(inputs, like, strict=True)]
-    if not run(*copies, *outputs):  # never, or shapes are not what the table of primitives says
-        raise AssertionError([(x.shape, x.dtype) for x in copies], [(x.shape, x.dtype) for x in like])
+    if not run(*copies, *outputs):
+        raise NotHeld([(x.shape, x.dtype) for x in copies], [(x.shape, x.dtype) for x in like])
