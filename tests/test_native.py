@@ -407,6 +407,56 @@ def test_sums_of_infinities_and_nans() -> None:
             assert np.signbit(found[0]) == np.signbit(expected[0]) or math.isnan(expected[0])
 
 
+# --- places that arrays name ---
+
+PICKS: dict[str, Callable[..., Any]] = {
+    "rows": lambda x, i, j, m, n: x[i],
+    "columns": lambda x, i, j, m, n: x[:, j],
+    "both": lambda x, i, j, m, n: x[i, j],
+    "grid": lambda x, i, j, m, n: x[m, n],
+    "of a view": lambda x, i, j, m, n: x[::-1, 1:][i],
+    "backwards": lambda x, i, j, m, n: x[i, ::-1],
+    "new axis": lambda x, i, j, m, n: x[i, None],
+    "number": lambda x, i, j, m, n: x[2, j],
+    "transposed": lambda x, i, j, m, n: ad.permute_dims(x, tuple(range(x.ndim))[::-1])[..., i],
+    "one": lambda x, i, j, m, n: x[i[0], j],
+    "constant": lambda x, i, j, m, n: x[:, np.array([2, 2, 0])],
+    "apart": lambda x, i, j, m, n: x[i, :, n[0, 0] % 2] if x.ndim > 2 else x[i],
+    "along": lambda x, i, j, m, n: ad.take_along_axis(x, (x[::-1] > 0).astype(ad.int64), axis=1),
+}
+
+
+def assigned_to(x: Any, i: Any, j: Any, m: Any, n: Any) -> list[Any]:
+    rows, columns, both, grid = (x.copy() for _ in range(4))
+    rows[i], columns[:, j], both[i, j], grid[m, n] = x[0], x[:, :1], 1, x[3, 0]
+    return [rows, columns, both, grid]
+
+
+def joined_to(x: Any, i: Any, j: Any, m: Any, n: Any) -> list[Any]:
+    scattered = [ad.scatter(x, (i, j), x[i, j], mode=mode) for mode in ("add", "multiply", "max", "min")]
+    return [*scattered, *[getattr(ad, f"segment_{name}")(x[i], i % 6, 6) for name in ("sum", "max", "min", "prod")]]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "bool"])
+@pytest.mark.parametrize("shape", [(6, 3, 1), *[pytest.param(s, marks=pytest.mark.slow) for s in ((6, 40), (6, 7, 5))]])
+def test_places_that_arrays_name(dtype: str, shape: tuple[int, ...]) -> None:
+    """Some several times, from behind, in any axes; sums of cotangents are in NumPy's order, so equal."""
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=shape) * 9
+    x = x > 0 if dtype == "bool" else x.astype(dtype)
+    i, j = rng.integers(-6, 6, 5), rng.integers(-shape[1], shape[1], 5)
+    m, n = rng.integers(-6, 6, (3, 1)).astype(np.int32), rng.integers(0, shape[1], (1, 5)).astype(np.uint8)
+    xs = [ad.asarray(a) for a in (x, i, j, m, n)]
+    joins = joined_to if dtype != "bool" else lambda *xs: []
+    f = lambda *xs: [*[pick(*xs) for pick in PICKS.values()], *assigned_to(*xs), *joins(*xs)]
+    same(ad.compile(f)(*xs), f(*xs))
+    assert not [line for line in steps(f, *xs) if "transpose" not in line]
+    if dtype == "float64":
+        slopes = [ad.grad(lambda *xs, pick=pick: (pick(*xs) ** 2).sum()) for pick in PICKS.values()]
+        f = lambda *xs: [slope(*xs) for slope in slopes]
+        same(ad.compile(f)(*xs), f(*xs))
+
+
 # --- rows, products, loops -----------------------------------------------------------------------
 
 

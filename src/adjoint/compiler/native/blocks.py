@@ -231,7 +231,8 @@ class Checked(Controlled):
 
 
 def _bytes(x: Any) -> int:
-    return math.prod(x.shape) * int(x.dtype.itemsize)
+    size: int = math.prod(x.shape) * x.dtype.itemsize
+    return size
 
 
 def _row(b: Builder, pointer: str, index: str, x: Any) -> str:

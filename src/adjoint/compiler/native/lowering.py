@@ -224,14 +224,14 @@ def _reduced(name: str) -> Callable[..., Any]:
     """Over axes that are not the last ones nor before them: one after the other. Of one element there is nothing."""
 
     def rule(B: Any, x: Any, *, axis: Any, keepdims: bool) -> Any:
-        if x.const is not None or (x.dtype.kind != "f" and name not in ("any", "all")):
+        if x.const is not None or (x.dtype.kind == "b" and name not in ("any", "all")):
             return None
         if name in ("any", "all") and x.dtype.kind != "b":
             return getattr(B, name)(B.not_equal(x, 0), axis=axis, keepdims=keepdims)
         over = [i for i in axis if x.shape[i] != 1]
         kept = [i for i, n in enumerate(x.shape) if n != 1 and i not in axis]
         if not over:
-            found = B.add(x, 0.0) if name == "sum" else x
+            found = B.add(x, 0.0) if name == "sum" and x.dtype.kind == "f" else x
             return B.reshape(
                 found, shape=x.shape if keepdims else tuple(n for i, n in enumerate(x.shape) if i not in axis)
             )

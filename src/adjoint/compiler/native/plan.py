@@ -19,7 +19,7 @@ import numpy as np
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.elements import computable, constant, supported
 from adjoint.compiler.native.lowering import lowered
-from adjoint.compiler.native.views import Layout, contiguous, is_view, merged, view
+from adjoint.compiler.native.views import Layout, contiguous, is_view, merged, picked, view
 from adjoint.primitives import index_shape, slices
 
 REDUCTIONS = frozenset({"sum", "prod", "max", "min", "any", "all"})
@@ -250,7 +250,7 @@ class Plan:
             if x not in inside:
                 layout = self._layout(x)
                 read[x] = (layout, kernel.strides(layout, placed), is_full)
-        if part is not None and not is_full:
+        if not is_full and (part is not None or e.name == "gather"):
             return False
         trial = kernel.split, kernel.least
         if e.name in REDUCTIONS and not self._reduces(kernel, e, placed):
@@ -332,11 +332,18 @@ class Plan:
     # --- parts of arrays, products, loops ---
 
     def _take_part(
-        self, x: Any, out: Value, layout: Layout, name: str = "real", more: Sequence[Any] = (), after: int = -1
+        self,
+        x: Any,
+        out: Value,
+        layout: Layout,
+        name: str = "real",
+        more: Sequence[Any] = (),
+        after: int = -1,
+        **parameters: Any,
     ) -> int:
         """Write a value, or something computed with it, into a part of an array; gives the step that does."""
         made = Value(layout.shape, out.dtype)
-        if not self._take_native(Equation(name, [x, *more], {}, [made]), after, (out, layout)):
+        if not self._take_native(Equation(name, [x, *more], parameters, [made]), after, (out, layout)):
             raise AssertionError(name)  # a kernel of its own can be made of any
         step = self.place[made]
         self.parts.setdefault(out, []).append(step)
@@ -356,10 +363,12 @@ class Plan:
 
     def _take_assignment(self, e: Equation) -> bool:
         """A copy, and then the part that is assigned to."""
+        if len(e.operands) > 2:
+            return self._take_scatter(e)
         x, value = e.operands[:2]
         (out,), key = e.results, e.parameters["key"]
         found = Equation("index", [x], {"key": key}, [Value(index_shape(out.shape, key=key), out.dtype)])  # type: ignore[union-attr]
-        if len(e.operands) > 2 or x.__class__ is not Value or not is_view(found) or math.prod(out.shape) > _COPIED:  # type: ignore[union-attr]
+        if x.__class__ is not Value or not is_view(found) or math.prod(out.shape) > _COPIED:  # type: ignore[union-attr]
             return False
         assert isinstance(out, Value)
         if value.__class__ is Value and (value.dtype != out.dtype or not math.prod(value.shape)):
@@ -381,6 +390,64 @@ class Plan:
         else:
             self._take_part(value, out, layout, after=step)  # type: ignore[arg-type]
         return True
+
+    def _take_index(self, e: Equation) -> bool:
+        """Elements at places that arrays name."""
+        x, *arrays = e.operands
+        if not arrays or x.__class__ is not Value or x.const is not None or not self._names_places(arrays):
+            return False
+        common = np.broadcast_shapes(*[a.shape for a in arrays])
+        return self._take_gather(e, arrays, *picked(self._layout(x), e.parameters["key"], common))
+
+    def _take_along_axis(self, e: Equation) -> bool:
+        (x, indices), (out,), axis = e.operands, e.results, e.parameters["axis"]
+        if x.__class__ is not Value or x.const is not None or not self._names_places([indices]):
+            return False
+        old = self._layout(x)
+        strides = [0 if i == axis or n == 1 else s for i, (n, s) in enumerate(zip(old.shape, old.strides, strict=True))]
+        layout = Layout(tuple(out.shape), old.offset, tuple(strides))  # type: ignore[union-attr]
+        return self._take_gather(e, [indices], layout, ((old.shape[axis], old.strides[axis]),), 0)
+
+    def _take_gather(
+        self, e: Equation, arrays: Sequence[Value], layout: Layout, places: tuple[tuple[int, int], ...], after: int
+    ) -> bool:
+        x, (out,) = e.operands[0], e.results
+        there = Value(layout.shape, x.dtype)  # what would be read if all places were 0
+        self.layout[there], self.root[there] = layout, self.root.get(x, x)
+        operands = [there, *[self._followed(a, after) for a in arrays]]
+        return self._take_native(Equation("gather", operands, {"places": places}, [out]))
+
+    def _take_scatter(self, e: Equation) -> bool:
+        """A copy, and then values at places that arrays name, one after the other."""
+        (x, value, *arrays), (out,) = e.operands, e.results
+        if not arrays or x.__class__ is not Value or not self._names_places(arrays):
+            return False
+        assert isinstance(out, Value)
+        if constant(value) is None and (value.__class__ is not Value or value.dtype != out.dtype):
+            return False
+        if out.dtype.kind == "b" and e.name != "index_set":
+            return False
+        common = np.broadcast_shapes(*[a.shape for a in arrays])
+        layout, places, after = picked(contiguous(out.shape), e.parameters["key"], common)
+        step = self._take_part(x, out, contiguous(out.shape))
+        indices = [self._followed(a, after) for a in arrays]
+        self._take_part(value, out, layout, "scatter", indices, after=step, places=places, join=e.name)
+        return True
+
+    def _names_places(self, arrays: Sequence[Any]) -> bool:
+        """Whether these may be looked up by machine code, which notes those out of range."""
+        return self.checks and all(a.__class__ is Value and a.dtype.kind in "iu" for a in arrays)
+
+    def _followed(self, x: Value, count: int) -> Value:
+        """The same with so many axes of one element behind."""
+        if not count:
+            return x
+        made = Value((*x.shape, *[1] * count), x.dtype)
+        if x.const is not None:
+            made.const = np.reshape(x.const, made.shape)
+        else:
+            self._take_view(Equation("reshape", [x], {"shape": made.shape}, [made]))
+        return made
 
     def _take_product(self, e: Equation) -> bool:
         x, y = e.operands
@@ -487,10 +554,15 @@ def _with_own_outputs(graph: Graph) -> Graph:
 _TAKEN = {
     "branch": Plan._take_branch,
     "concat": Plan._take_concat,
+    "index": Plan._take_index,
     "index_add": Plan._take_assignment,
+    "index_max": Plan._take_scatter,
+    "index_min": Plan._take_scatter,
+    "index_multiply": Plan._take_scatter,
     "index_set": Plan._take_assignment,
     "matmul": Plan._take_product,
     "scan": Plan._take_scan,
+    "take_along_axis": Plan._take_along_axis,
     "while": Plan._take_while,
 }
 
