@@ -457,6 +457,65 @@ def test_places_that_arrays_name(dtype: str, shape: tuple[int, ...]) -> None:
         same(ad.compile(f)(*xs), f(*xs))
 
 
+# --- functions of lines ---
+
+
+def lined(x: Any) -> list[Any]:
+    """What moves elements, looks for them and adds them up along each axis and all; to the last bit of integers."""
+    found = [ad.flip(x), ad.pad(x, ((2, 0), *[(0, 1)] * (x.ndim - 1)), value=1), ad.argmax(x), ad.argmin(x)]
+    for axis in range(x.ndim):
+        found += [ad.argmax(x, axis=axis), ad.argmin(x, axis=axis, keepdims=True), ad.flip(x, axis=axis)]
+        if x.dtype.kind != "b":
+            found += [ad.cumulative_sum(x, axis=axis), ad.cumulative_prod(ad.clip(x, -1, 1), axis=axis)]
+            found += [ad.cumulative_sum(x[::-1], axis=axis)]
+    if x.ndim > 1:
+        found += [f(x, k=k) for f in (ad.tril, ad.triu) for k in (-1, 0, 2)]
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "uint8", "bool"])
+def test_functions_of_lines(dtype: str) -> None:
+    """Extremes are the first of equal ones, or of nans."""
+    rng = np.random.default_rng(9)
+    for shape in ((1,), (23,), (4, 1), (5, 40), (3, 4, 5)):
+        x = np.round(rng.normal(size=shape) * 2)
+        if dtype.startswith("float"):
+            x = np.where(rng.random(shape) < 0.1, rng.choice([np.inf, -np.inf, np.nan, -0.0], shape), x)
+        with np.errstate(all="ignore"):
+            a = ad.asarray(np.abs(x).astype(dtype) if dtype == "uint8" else x.astype(dtype))
+            expected = lined(a)
+        same(ad.compile(lined)(a), expected)
+        views = "transpose", "v0["
+        assert not [line for line in steps(lined, a) if not any(view in line for view in views)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_norms_and_logarithms_of_sums(dtype: str) -> None:
+    """Also where squares overflow, vanish, or are infinite."""
+    rng, limits = np.random.default_rng(10), np.finfo(dtype)
+    x = rng.normal(size=(9, 37)).astype(dtype)
+    for row, factor in enumerate((limits.max / 64, limits.tiny, 0.0, math.sqrt(limits.tiny))):
+        x[row] *= factor
+    x[4, 5], x[5, 6], x[6, 7], x[6, 8] = np.inf, -np.inf, np.nan, np.inf
+    x[7] = -np.inf
+    close_rows(lambda x: [ad.linalg.vector_norm(x, axis=1), ad.linalg.vector_norm(x[3:], axis=0)], x)
+    close_rows(lambda x: [ad.special.logsumexp(x, axis=1), ad.special.logsumexp(x, axis=0, keepdims=True)], x)
+    close_rows(lambda x: [ad.nn.elu(x, 0.7), ad.nn.celu(x, 1.5), ad.nn.selu(x)], x)
+    f = ad.grad(lambda x: ad.linalg.vector_norm(x, axis=1).sum() + ad.special.logsumexp(x, axis=0).sum())
+    close(f, x[[3, 8]], rtol=1e-14 if dtype == "float64" else 2e-6)  # terms cancel
+    close_rows(lambda i: ad.nn.one_hot(i, 5), np.array([[0, 4], [2, 1]]))
+
+
+def close_rows(f: Any, x: Any) -> None:
+    """Within some units in the last place, element by element, and specials are the same."""
+    with np.errstate(all="ignore"):
+        expected = ad.tree.flatten(f(ad.asarray(x)))[0]
+    for a, b in zip(ad.tree.flatten(ad.compile(f)(ad.asarray(x)))[0], expected, strict=True):
+        assert a.dtype is b.dtype
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-14 if x.dtype == np.float64 else 2e-6)
+    assert not steps(f, x)
+
+
 # --- rows, products, loops -----------------------------------------------------------------------
 
 

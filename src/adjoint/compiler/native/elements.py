@@ -345,13 +345,15 @@ EMITTERS: dict[str, Emitter] = {
 _LOGIC = frozenset({"logical_and", "logical_or", "logical_xor", "logical_not"})
 _FLOATS = (
     "divide sqrt floor ceil trunc copysign round isnan isinf isfinite signbit relu hinge relu_pullback tanh_pullback "
-    "absorbing_multiply hardtanh raise_to sign clip"
+    "absorbing_multiply hardtanh raise_to"
 ).split()
 # the kinds of dtypes whose meaning is the one above; NumPy has another one for others, or none
 _KINDS = {
     **dict.fromkeys(_FLOATS, "f"),
     **dict.fromkeys(("add", "subtract", "multiply", "square", "abs", "maximum", "minimum"), "fiu"),
     "negative": "fiu",
+    "clip": "fiu",
+    "sign": "fi",
     **dict.fromkeys(elementary.FUNCTIONS, "f"),
     **dict.fromkeys(("floor_divide", "remainder", "bitwise_left_shift", "bitwise_right_shift"), "iu"),
     **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert"), "biu"),

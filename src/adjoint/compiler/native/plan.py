@@ -368,7 +368,7 @@ class Plan:
         x, value = e.operands[:2]
         (out,), key = e.results, e.parameters["key"]
         found = Equation("index", [x], {"key": key}, [Value(index_shape(out.shape, key=key), out.dtype)])  # type: ignore[union-attr]
-        if x.__class__ is not Value or not is_view(found) or math.prod(out.shape) > _COPIED:  # type: ignore[union-attr]
+        if x.__class__ is not Value or not is_view(found) or (math.prod(out.shape) > _COPIED and x.const is None):  # type: ignore[union-attr]
             return False
         assert isinstance(out, Value)
         if value.__class__ is Value and (value.dtype != out.dtype or not math.prod(value.shape)):
