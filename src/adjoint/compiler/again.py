@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from adjoint import dtypes
 from adjoint import tree as trees
 from adjoint.backend import Backend
 from adjoint.compiler.calls import Signature, can_vary
-from adjoint.compiler.environment import environment
+from adjoint.compiler.environment import unchanged
 from adjoint.compiler.programs import Program
 from adjoint.devices import default_device
 from adjoint.tensor import Tensor
@@ -29,7 +30,8 @@ class Again(NamedTuple):
     specs: list[tuple[Any, ...]]  # of leaves and closed-over tensors: the class, and what is looked at
     base: Backend
     surroundings: tuple[Any, ...]
-    guard: tuple[Any, ...]
+    unchanged: Callable[[], bool] | None  # of what the function reads beside its arguments
+    closed: list[Tensor[Any]]
     as_numpy: bool
     program: Program
 
@@ -51,7 +53,8 @@ class Again(NamedTuple):
                 return None  # -0.0 equals 0.0
             else:
                 specs.append((x.__class__, x))
-        return cls(call.structure, specs, call.base, _surroundings(), call.guard, call.as_numpy, program)
+        held = None if call.of_module else unchanged(call.f)
+        return cls(call.structure, specs, call.base, _surroundings(), held, call.closed, call.as_numpy, program)
 
     def run(self, compiled: Compiled, args: Any, kwargs: Any) -> tuple[Any] | None:
         """The result of this call, if it is of the same kind."""
@@ -60,11 +63,10 @@ class Again(NamedTuple):
         leaves, structure = trees.flatten(given)
         if structure != self.structure or _surroundings() != self.surroundings:
             return None
-        if not compiled.of_module:
-            closed, guard = environment(f)
-            if guard != self.guard:
-                return None
-            leaves = [*leaves, *closed]
+        if self.unchanged is not None and not self.unchanged():
+            return None
+        if self.closed:
+            leaves = [*leaves, *self.closed]
         inputs: list[Any] = []
         arrays = []
         for x, spec in zip(leaves, self.specs, strict=True):

@@ -7,7 +7,9 @@ function is recorded again. Attributes of objects are not looked at.
 from __future__ import annotations
 
 import functools
+import operator
 import types
+from collections.abc import Callable
 from typing import Any
 
 from adjoint import errors
@@ -16,6 +18,8 @@ from adjoint.tensor import Tensor, raw_array
 from adjoint.transforms.arguments import Function
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+_is = operator.is_
 
 _MANY = 1000  # entries: of larger containers what is in them is not looked at
 
@@ -44,16 +48,49 @@ def environment(f: Function) -> tuple[list[Tensor[Any]], tuple[Any, ...]]:
     """The tensors in the closure of a function, each once, and the guard of what else it reads."""
     if f.__class__ is types.FunctionType and not f.__closure__ and not _names(f.__code__):
         return _NOTHING
-    tensors: dict[int, Tensor[Any]] = {}
-    guard: list[Any] = []
-    try:
-        _gather(f, tensors, guard, set())
-    except RecursionError:
-        raise errors.ArgumentError("compile: what f closes over contains itself, or is nested too deep") from None
-    return list(tensors.values()), tuple(guard)
+    found = _read(f)
+    return list(found.tensors.values()), tuple(found.guard)
 
 
 _NOTHING: tuple[list[Tensor[Any]], tuple[Any, ...]] = ([], ())
+
+
+def unchanged(f: Function) -> Callable[[], bool]:
+    """A function that says whether all that f reads is the very same as now, faster than it is read."""
+    found = _read(f)
+    cells, names, functions, containers = found.cells, found.names, found.functions, found.containers
+
+    def holds() -> bool:
+        try:
+            for cell, value in cells:
+                if cell.cell_contents is not value:
+                    return False
+        except ValueError:
+            return False
+        for known, there, values, absent in names:
+            if not all(map(_is, map(known.get, there), values)) or not known.keys().isdisjoint(absent):
+                return False
+        for function, code, defaults in functions:
+            if function.__code__ is not code or function.__defaults__ is not defaults:
+                return False
+        for container, keys, values in containers:
+            inside = container.values() if keys is not None else container
+            if len(inside) != len(values) or not all(map(_is, inside, values)):
+                return False
+            if keys is not None and not all(map(_is, container, keys)):
+                return False
+        return all([raw_array(x) is array for x, array in found.assigned])
+
+    return holds
+
+
+def _read(f: Function) -> _Reader:
+    found = _Reader()
+    try:
+        found.read(f)
+    except RecursionError:
+        raise errors.ArgumentError("compile: what f closes over contains itself, or is nested too deep") from None
+    return found
 
 
 @functools.lru_cache(1024)
@@ -63,50 +100,84 @@ def _names(code: types.CodeType) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*code.co_names, *inner]))
 
 
-def _gather(x: Any, tensors: dict[int, Tensor[Any]], guard: list[Any], seen: set[int], *, own: bool = True) -> None:
-    """`own` says that a tensor can be given to the function: not so those of its module."""
-    if isinstance(x, Tensor):
-        if own:
-            guard.append(len(tensors) if id(x) not in tensors else [*tensors].index(id(x)))
-            tensors[id(x)] = x
+class _Reader:
+    """What is read, from a function on."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[int, Tensor[Any]] = {}
+        self.guard: list[Any] = []
+        self._seen: set[int] = set()
+        # where it was found, and what was there
+        self.cells: list[tuple[types.CellType, Any]] = []
+        self.names: list[tuple[dict[str, Any], list[str], list[Any], list[str]]] = []
+        self.functions: list[tuple[types.FunctionType, types.CodeType, Any]] = []
+        self.containers: list[tuple[Any, Any, list[Any]]] = []
+        self.assigned: list[tuple[Tensor[Any], Any]] = []
+
+    def read(self, x: Any, *, own: bool = True) -> None:
+        """`own` says that a tensor can be given to the function: not so those of its module."""
+        guard, tensors = self.guard, self.tensors
+        if isinstance(x, Tensor):
+            if own:
+                guard.append(len(tensors) if id(x) not in tensors else [*tensors].index(id(x)))
+                tensors[id(x)] = x
+            else:
+                guard.append((Same(x), Same(raw_array(x))))
+                self.assigned.append((x, raw_array(x)))
+            return
+        if isinstance(x, _PLAIN):
+            guard.append(plain(x))
+            return
+        if id(x) in self._seen:
+            return
+        self._seen.add(id(x))
+        if isinstance(x, types.FunctionType):
+            self._function(x, own)
+        elif isinstance(x, functools.partial):
+            for part in (x.func, x.args, x.keywords):
+                self.read(part, own=own)
+        elif isinstance(x, (dict, list, tuple)) and len(x) > _MANY:
+            guard.append(Same(x))
+        elif isinstance(x, dict):
+            guard.append((dict, tuple(map(plain, x))))
+            self._inside(x, list(x), list(x.values()), own)
+        elif isinstance(x, (list, tuple)):
+            guard.append((type(x), len(x)))
+            self._inside(x, None, list(x), own)
         else:
-            guard.append((Same(x), Same(raw_array(x))))
-        return
-    if isinstance(x, _PLAIN):
-        guard.append(plain(x))
-        return
-    if id(x) in seen:
-        return
-    seen.add(id(x))
-    if isinstance(x, types.FunctionType):
-        guard.append(Same(x.__code__))
+            guard.append(Same(x))
+
+    def _inside(self, x: Any, keys: Any, values: list[Any], own: bool) -> None:
+        self.containers.append((x, keys, values))
+        for value in values:
+            self.read(value, own=own)
+
+    def _function(self, x: types.FunctionType, own: bool) -> None:
+        self.guard.append(Same(x.__code__))
+        self.functions.append((x, x.__code__, x.__defaults__))
         for cell in x.__closure__ or ():
-            _gather(_content(cell), tensors, guard, seen, own=own)
-        for value in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()):
-            _gather(value, tensors, guard, seen, own=False)
+            value = _content(cell)
+            self.cells.append((cell, value))
+            self.read(value, own=own)
+        for value in x.__defaults__ or ():
+            self.read(value, own=False)
+        if x.__kwdefaults__:
+            self.containers.append((x.__kwdefaults__, list(x.__kwdefaults__), list(x.__kwdefaults__.values())))
+            for value in x.__kwdefaults__.values():
+                self.read(value, own=False)
+        if x.__code__.co_filename.startswith(PACKAGE):
+            return  # names of ours do not change
         known = x.__globals__
-        for name in _names(x.__code__) if not x.__code__.co_filename.startswith(PACKAGE) else ():  # ours do not change
-            if name in known and (value := known[name]).__class__ is not types.ModuleType:
+        names = _names(x.__code__)
+        there = [name for name in names if name in known]
+        self.names.append((known, there, [known[name] for name in there], [n for n in names if n not in known]))
+        for value in self.names[-1][2]:
+            if value.__class__ is not types.ModuleType:
                 same_module = isinstance(value, types.FunctionType) and value.__globals__ is known
                 if same_module or not callable(value):
-                    _gather(value, tensors, guard, seen, own=False)
+                    self.read(value, own=False)
                 else:
-                    guard.append(Same(value))
-    elif isinstance(x, functools.partial):
-        for part in (x.func, x.args, x.keywords):
-            _gather(part, tensors, guard, seen, own=own)
-    elif isinstance(x, (dict, list, tuple)) and len(x) > _MANY:
-        guard.append(Same(x))
-    elif isinstance(x, dict):
-        guard.append((dict, tuple(map(plain, x))))
-        for value in x.values():
-            _gather(value, tensors, guard, seen, own=own)
-    elif isinstance(x, (list, tuple)):
-        guard.append((type(x), len(x)))
-        for value in x:
-            _gather(value, tensors, guard, seen, own=own)
-    else:
-        guard.append(Same(x))
+                    self.guard.append(Same(value))
 
 
 class _Empty:
