@@ -102,6 +102,23 @@ def test_checks_in_machine_code_raise_what_is_raised_without() -> None:
     assert picked(x, np.array([3, 3, 3])) == 9.0
 
 
+def test_a_failing_check_draws_no_other_numbers_and_shows_nothing_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    def f(x: Any) -> Any:
+        i = ad.random.integers(0, 1000, (3,))
+        ad.debug.print("once {}", i.sum())
+        return x[i]
+
+    x = ad.arange(10.0)
+    found = []
+    for run in (f, ad.compile(f)):
+        ad.random.seed(0)
+        with pytest.raises(ad.errors.OutOfRangeError) as raised:
+            run(x)
+        found.append((str(raised.value).splitlines()[0], capsys.readouterr().out, ad.random.normal(()).item()))
+    assert found[0] == found[1]
+    assert found[0][1].count("once") == 1
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers that interrupt")
 def test_an_endless_loop_can_be_interrupted() -> None:
     f = ad.compile(lambda x: ad.while_loop(lambda s: s >= 0.0, lambda s: s * 0.5, x))
