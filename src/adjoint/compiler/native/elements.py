@@ -353,7 +353,7 @@ _KINDS = {
     **dict.fromkeys(("add", "subtract", "multiply", "square", "abs", "maximum", "minimum"), "fiu"),
     "negative": "fiu",
     "clip": "fiu",
-    "sign": "fi",
+    "sign": "fiu",
     **dict.fromkeys(elementary.FUNCTIONS, "f"),
     **dict.fromkeys(("floor_divide", "remainder", "bitwise_left_shift", "bitwise_right_shift"), "iu"),
     **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert"), "biu"),
