@@ -74,7 +74,7 @@ BY_NAME = {
     ("functions.conversion", "numpy_protocols"),  # NumPy's functions that are called with tensors
 }
 # which have tables: of public names, of backends by name, of methods' bodies; which runs a program on the face
-LAZY = {"", "devices", "methods", "torch.__main__"}
+LAZY = {"", "devices", "methods", "torch.__main__", "torch.later"}
 
 MODULES = {name_of(path): path for path in sorted(ROOT.rglob("*.py"))}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import mmap
 import os
@@ -21,7 +22,9 @@ from test_compiled import ASKS, compared
 from test_recording import TRANSFORMS, X, derivatives
 
 import adjoint as ad
-from adjoint.compiler.native import machine, stored
+from adjoint.compiler import passes
+from adjoint.compiler.native import lowering, machine, plan, stored
+from adjoint.compiler.native import steps as native_steps
 
 pytest.importorskip("llvmlite")
 
@@ -175,7 +178,8 @@ def random_program(seed: int, reductions: bool) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         expected = f(*xs)
-    same(ad.compile(f)(*xs), expected)
+    donated = range(4) if seed % 3 == 1 else ()
+    same(ad.compile(f, donate=tuple(donated))(*xs), expected)
 
 
 def random_loop(seed: int) -> None:
@@ -326,10 +330,70 @@ def test_normalisations_and_losses_are_one_call() -> None:
     loss = ad.value_and_grad(lambda x: ad.nn.cross_entropy(x, ad.asarray(labels)))
     close(loss, x, rtol=1e-12)
     large = np.where(rng.random((6, 37)) < 0.5, 1e30, -1e30).astype(np.float32)  # squares overflow
-    close(lambda x: ad.nn.layer_norm(x, 37), large, rtol=1e-5)
+    large[0], large[1, 1:] = 2.0**100, 0.0  # all the same; one alone
+    for scale in (1.0, 2.0**20, 2.0**-50, 2.0**-100, np.inf):
+        with np.errstate(all="ignore"):
+            xs = large * np.float32(scale)
+            close(lambda x: ad.nn.layer_norm(x, 37), xs, rtol=1e-5)
+            close(lambda x: ad.nn.layer_norm(x, 37), xs.astype(np.float64) ** 5, rtol=1e-12)
     ce = ad.compile(lambda x, labels: ad.nn.cross_entropy(x, labels))
     with pytest.raises(ad.errors.OutOfRangeError, match="targets from 0 to 37"):
         ce(x, np.array([0, 37, 1, 2, 3, 4]))
+
+
+def test_what_forward_and_backward_share_is_computed_once() -> None:
+    x = np.random.default_rng(6).normal(size=(40, 50))
+    norm = ad.value_and_grad(lambda x: (ad.nn.layer_norm(x, 50) ** 3).sum())
+    graph = lowering.lowered(passes.optimized(ad.compile(norm).lower(x).recorded))
+    assert [e.name for e in graph.equations].count("max") == 1  # of each row
+    again = ad.value_and_grad(lambda x: ad.checkpoint(lambda x: ad.exp(ad.sin(x)))(x).sum())
+    graph = lowering.lowered(passes.optimized(ad.compile(again).lower(x).recorded))
+    assert [e.name for e in graph.equations].count("sin") == 2  # which is large
+    close(norm, x, rtol=1e-11)
+    attention = lambda x: (ad.nn.scaled_dot_product_attention(x, x, x) ** 2).sum()
+    for f, count in ((attention, 1), (ad.checkpoint(attention), 2)):
+        graph = lowering.lowered(passes.optimized(ad.compile(ad.value_and_grad(f)).lower(x).recorded))
+        assert [e.name for e in graph.equations].count("exp") == count
+
+
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
+def test_attention_is_products_and_rows(dtype: str) -> None:
+    rng = np.random.default_rng(7)
+    q, v, bias = (rng.normal(size=s).astype(dtype) for s in ((2, 3, 20, 8), (2, 3, 20, 5), (20, 20)))
+    none = np.where(np.arange(20)[:, None] == 4, -np.inf, bias).astype(dtype)  # one query sees no key
+    for more, causal in (((), False), ((), True), ((bias,), False), ((none,), False)):
+
+        def loss(q: Any, k: Any, v: Any, *bias: Any, causal: bool = causal) -> Any:
+            made = ad.nn.scaled_dot_product_attention(q, k, v, *bias, is_causal=causal)
+            return (made * made).sum()
+
+        step = ad.value_and_grad(loss, argnums=(0, 1, 2))
+        close(step, q, q * 2, v, *more, rtol=1e-10 if dtype == "float64" else 1e-3)
+        assert not steps(step, q, q * 2, v, *more)
+
+
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
+def test_functions_of_images_read_arrays_as_they_lie(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Convolutions lay the batch out last; nothing is copied, which `again` would do, but borders that are cut off."""
+    copied: list[Any] = []
+    again = native_steps.again
+    monkeypatch.setattr(native_steps, "again", lambda *how: copied.append(how) or again(*how))
+    rng = np.random.default_rng(9)
+    x, w, b, v = (rng.normal(size=s).astype(dtype) for s in ((4, 2, 9, 9), (6, 2, 3, 3), (6,), (4, 3, 2, 2)))
+
+    def net(w: Any, b: Any, v: Any, x: Any, stride: int, padding: int) -> Any:
+        y = ad.nn.relu(ad.nn.conv2d(x, w, b, stride=stride))
+        y = ad.nn.max_pool2d(y * 2.0 + y, 2) if stride == 1 else y * 2.0
+        y = ad.tanh(ad.nn.conv2d(y, v, groups=6 // v.shape[1], padding=padding))
+        return (y * y).sum() + y.mean(axis=(0, 2, 3))[0]
+
+    for weights in (v, np.concatenate([v, v], axis=1)):
+        for stride, padding in ((1, 0), (2, 0), (2, 1)):
+            f = lambda w, b, v, x, stride=stride, padding=padding: net(w, b, v, x, stride, padding)
+            rtol = 1e-10 if dtype == "float64" else 1e-3
+            close(ad.value_and_grad(f, argnums=(0, 1, 2, 3)), w, b, weights, x, rtol=rtol)
+            assert bool(copied) == bool(padding)
+            copied.clear()
 
 
 def lorenz(u: Any, p: Any) -> Any:
@@ -379,6 +443,54 @@ def test_products_of_small_matrices() -> None:
                 close(f, x.astype(dtype), y.astype(dtype), rtol=rtol)
 
 
+LAYOUTS: list[Callable[[Any, Any], Any]] = [  # of matrices that are made in the program
+    lambda lib, x: x,
+    lambda lib, x: lib.swapaxes(lib.swapaxes(x, -1, -2) * 2, -1, -2),
+    lambda lib, x: (x * 2)[..., ::-1, :],
+    lambda lib, x: lib.concat([x, x * 2], axis=-1)[..., x.shape[-1] :],
+    lambda lib, x: lib.concat([x, x * 2], axis=-2)[..., ::2, :],
+    lambda lib, x: lib.swapaxes(lib.swapaxes(x * 2, 0, -1)[::-1], 0, -1),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("has_blas", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_products_in_any_layout(dtype: str, has_blas: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Larger ones than are loops: of matrices, vectors and stacks, in one function."""
+    if not has_blas:
+        monkeypatch.setattr(plan, "integer_bits", lambda: 0)
+    rng = np.random.default_rng(8)
+    sizes = [(40, 30, 20), (1, 90, 70), (90, 70, 1), (70, 1, 80), (1, 6000, 1), (33, 17, 19)]
+    counts: list[Any] = [((), ()), ((3,), ()), ((), (3,)), ((3,), (3,)), ((2, 1), (3,)), ((2, 3), (2, 3)), ((1,), ())]
+    pairs = [
+        (rng.normal(size=(*left, m, k)), rng.normal(size=(*right, k, n))) for m, k, n in sizes for left, right in counts
+    ]
+    xs = [x.astype(dtype) for pair in pairs for x in pair]
+    ways = rng.integers(len(LAYOUTS), size=len(xs)).tolist()
+
+    def products(lib: Any, *xs: Any) -> list[Any]:
+        laid = [LAYOUTS[way](lib, x) for way, x in zip(ways, xs, strict=True)]
+        return [x @ y for x, y in zip(laid[::2], laid[1::2], strict=True)]
+
+    ours = functools.partial(products, ad)
+    expected = [x.numpy() for x in ours(*map(ad.asarray, xs))]
+    exact = products(np, *[x.astype(np.longdouble) for x in xs])
+    for x, y, z in zip(ad.compile(ours)(*xs), expected, exact, strict=True):
+        assert x.shape == y.shape
+        assert abs(x - z).max() <= 2 * max(abs(y - z).max(), np.finfo(dtype).eps * abs(z).max()), x.shape
+    assert bool(steps(ours, *xs)) != (has_blas and machine.integer_bits() > 0)
+
+
+def test_products_of_special_values() -> None:
+    """One summed element is a product, and the sign of a zero is that of a sum."""
+    edges = np.array(EDGES)
+    x, y = np.outer(edges, np.ones(70))[..., :1], np.resize(edges, (1, 700))
+    wide = np.resize(edges, (60, 80))
+    with np.errstate(all="ignore"):
+        for a, b in ((x, y), (wide[:, :1], y), (np.eye(80), wide.T), (wide, np.eye(80)[:, 5:])):
+            same([ad.compile(ad.matmul)(ad.asarray(a), ad.asarray(b))], [ad.asarray(a) @ ad.asarray(b)])
+
+
 def test_long_chains() -> None:
     def chain(x: Any) -> Any:
         for i in range(1500):
@@ -425,6 +537,62 @@ def test_arrays_lie_in_memory_in_any_way() -> None:
     np.testing.assert_array_equal(ad.compile(lambda x, y: x - y)(whole[:-1], whole[1:]), -np.ones(9))  # overlapping
     assert type(ad.compile(lambda x: x * 2.0)(np.float64(1.5))) is np.float64
     assert ad.compile(lambda x: x * 2.0)(np.zeros((0, 3))).shape == (0, 3)
+
+
+def test_results_are_written_over_what_was_donated() -> None:
+    def step(w: Any, m: Any, g: Any, rate: Any) -> Any:
+        m = 0.9 * m + g
+        return w - rate * m, m, (m * w).sum(axis=1), w[::-1].max()
+
+    rng = np.random.default_rng(10)
+    given = [rng.normal(size=(300, 7)) for _ in range(3)]
+    expected = [x.numpy() for x in step(*map(ad.asarray, given), 0.1)]
+    f = ad.compile(step, donate=(0, 1))
+    kept = ad.compile(lambda w, m, g: (w - m, w.sum(axis=0) + m[0]), donate=(0, 1))
+    for laid in (np.copy, np.asfortranarray, lambda x: x.astype(">f8")):
+        xs = [laid(x) for x in given]
+        for x, y in zip(f(*xs, 0.1), expected, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-13)
+        np.testing.assert_array_equal(xs[2], given[2])
+    w, m, g = (x.copy() for x in given)
+    found = f(w, m, g, 0.1)
+    assert [np.shares_memory(x, m) for x in found[:2]].count(True) == 1
+    np.testing.assert_array_equal(w, given[0])  # which is read later
+    wanted = w - g, w.sum(axis=0) + g[0]
+    for x, y in zip(kept(w, g, g.copy()), wanted, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-13)
+
+
+def test_temporary_arrays_lie_in_the_place_of_others() -> None:
+    """Products cannot be written over what they read; what is computed elementwise can."""
+
+    def chain(x: Any, w: Any) -> Any:
+        for _ in range(6):
+            x = ad.tanh(x @ w) * 0.5
+        return x
+
+    x, w = np.random.default_rng(11).normal(size=(2, 64, 64))
+    run = ad.compile(chain)
+    np.testing.assert_allclose(run(x, w), chain(ad.asarray(x), ad.asarray(w)).numpy(), atol=1e-12)
+    assert run.lower(x, w).memory == 2 * x.nbytes
+
+
+def test_gradients_lie_in_the_place_of_what_follows_from_them() -> None:
+    def step(w: Any, v: Any, x: Any) -> Any:
+        loss, grads = ad.value_and_grad(lambda p: (ad.tanh(x @ p[0]) @ p[1]).sum())((w, v))
+        return loss, w - 0.1 * grads[0], v - 0.1 * grads[1]
+
+    rng = np.random.default_rng(12)
+    given = [rng.normal(size=s) for s in ((200, 60), (60, 50), (30, 200))]
+    expected = [x.numpy() for x in step(*map(ad.asarray, given))]
+    plain, donated = ad.compile(step), ad.compile(step, donate=(0, 1))
+    assert plain.lower(*given).memory < given[0].nbytes
+    w, v = given[0].copy(), given[1].copy()
+    for found in (plain(*given), donated(w, v, given[2])):
+        for x, y in zip(found, expected, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-9)
+    assert np.shares_memory(found[1], w)
+    assert np.shares_memory(found[2], v)
 
 
 def test_nothing_is_read_beyond_the_end_of_an_array() -> None:

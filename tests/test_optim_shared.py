@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import pickle
 from typing import Any
 
@@ -83,6 +84,45 @@ def test_blocks_give_what_the_rule_gives(device: str, dtype: str, way: str, monk
     assert ran == (set() if way == "calls" else {name for name, _ in CASES} - {"NAdam"} | {"Lion"})
 
 
+def test_small_arrays_are_gathered_in_blocks(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside a large one all sizes, also none, and of a gradient in columns, have what the rule gives by itself."""
+    shapes = [(), (0,), (3,), (300, 300), (40, 41), (1,), (2047,), (2048,), (17, 30), (900,), (900,), (900,), (4099,)]
+    ran: set[str] = set()
+    watch(monkeypatch, lambda: ran.add(name))
+    for name in ("Adam", "Lion", "Adadelta"):
+        optimizer, found = getattr(ad.optim, name)(lr=0.01), {}
+        values = [ad.asarray(RNG.normal(size=shape), device="numpy") for shape in shapes]
+        gradients = [
+            [ad.asarray(np.array(RNG.normal(size=s), order="F"), device="numpy") for s in shapes] for _ in range(3)
+        ]
+        for how, many, donate in (("alone", 10**9, False), ("gathered", fused._MANY, False), ("over", 0, True)):
+            with monkeypatch.context() as patch:
+                patch.setattr(fused, "_MANY", many)
+                rule, model = dataclasses.replace(optimizer, donate=donate), values
+                state = rule.init(model)
+                for grads in gradients:
+                    model, state = rule.step(model, grads, state)
+            found[how] = [*model, *[y for slots in state.slots.values() for y in slots.values()]]
+        for x, y, z in zip(found["alone"], found["gathered"], found["over"], strict=True):
+            np.testing.assert_array_equal(x.numpy(), y.numpy())
+            np.testing.assert_array_equal(x.numpy(), z.numpy())
+    assert ran == (set() if way == "calls" else {"Adam", "Lion", "Adadelta"})
+
+
+def test_a_program_stays_while_numbers_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a rate does; of parameters of primitives one is made for each, as equal ones are not always the same."""
+    made: list[int] = []
+    begin = fused._Program.__init__
+    monkeypatch.setattr(fused._Program, "__init__", lambda self, *args: made.append(1) or begin(self, *args))
+    monkeypatch.setattr(fused, "_program", functools.lru_cache(fused._Program))
+    a, b = large()
+    model, optimizer = Point(ad.asarray(a), ad.asarray(b)), ad.optim.Adam(lr=lambda step: 0.1 / (step + 1))
+    steps(optimizer, model, [None] * 3)
+    assert len(made) == 1
+    steps(Strange(kind="slope"), model, [None] * 2)
+    assert len(made) == 3
+
+
 def watch(monkeypatch: pytest.MonkeyPatch, ran: Any) -> None:
     """Have a function called with each run of machine code that has written its results."""
     made = fused.flat.loop
@@ -92,6 +132,7 @@ def watch(monkeypatch: pytest.MonkeyPatch, ran: Any) -> None:
         return found and (lambda arrays: found(arrays) and (ran(), True)[1])
 
     monkeypatch.setattr(fused.flat, "loop", loop)
+    monkeypatch.setattr(fused, "_program", fused._Program)  # not one that was made before
 
 
 def test_machine_code_runs_where_arrays_are_as_it_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +151,12 @@ def test_machine_code_runs_where_arrays_are_as_it_reads_them(monkeypatch: pytest
             found[way, name] = arrays(*steps(ad.optim.Adam(), model, [{"a": wrap(gradient, ad.NumPy())}] * 2)), len(ran)
     large_loop, small_loop = fused._LOOPS
     loops = a.size // large_loop + a.size % large_loop // small_loop
-    assert [count for _, count in found.values()] == [0, 0, 2 * loops, 0]
+    assert [count for _, count in found.values()] == [
+        0,
+        0,
+        2 * (loops + 1),
+        2,
+    ]  # and the rest
     for values, _ in found.values():
         for x, y in zip(values, found["replay", "aligned"][0], strict=True):
             np.testing.assert_array_equal(x, y)
@@ -152,6 +198,8 @@ class Strange(ad.optim.Optimizer):
             return ad.where(g > 0, x - lr, x + 0.0 * old), {"old": ad.where(old < g, g, old), "same": same}
         if self.kind == "exchanged":  # what is written is read again
             return old + g, {"old": x, "same": old}
+        if self.kind == "slope":
+            return x - ad.nn.leaky_relu(g, 0.1 * step), slots
         if self.kind == "twice":
             y = x - lr * g
             return y, {"old": y, "same": same + y}
@@ -161,7 +209,7 @@ class Strange(ad.optim.Optimizer):
 def test_rules_of_all_kinds(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: dict[str, None] = {}
     watch(monkeypatch, lambda: ran.update({kind: None}))
-    for kind in ("norm", "shape", "where", "exchanged", "twice", "functions"):
+    for kind in ("norm", "shape", "where", "exchanged", "slope", "twice", "functions"):
         a, b = large("float64")
         model = Point(ad.asarray(a), ad.asarray(b))
         gradients = [dict(zip("ab", map(ad.asarray, large("float64")), strict=True)) for _ in range(3)]

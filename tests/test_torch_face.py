@@ -313,9 +313,21 @@ def test_data_can_be_replaced_and_updated() -> None:
     assert w.grad.tolist() == [4.0, 4.0]
     x = torch.zeros(2)
     part = x[0]
-    with pytest.raises(NotImplementedError, match="that has views"):
-        x.data = torch.ones(2)
-    assert part.item() == 0.0
+    x.data = torch.ones(2)
+    assert (part.item(), x.tolist()) == (0.0, [1.0, 1.0])
+    y = torch.zeros(2)
+    part = y[:1]
+    shared = y.numpy()
+    y.data = torch.ones(2)
+    shared[0] = 3.0
+    assert (part.item(), y.tolist()) == (3.0, [1.0, 1.0])
+    late = torch.from_numpy(np.zeros(2))
+    unread = late[:1]
+    late.data = torch.ones(2)
+    with pytest.raises(NotImplementedError, match="got other memory"):
+        unread.item()
+    with pytest.raises(NotImplementedError, match="of a view"):
+        part.data = torch.ones(1)
 
 
 def test_pairs_are_printed_by_the_name_of_their_function() -> None:

@@ -265,3 +265,39 @@ def test_refusals_are_those_of_pytorch(make: Any, error: Any, message: str) -> N
     for torch in (ours, theirs):
         with pytest.raises(error, match=message):
             make(torch, torch.nn.Parameter(torch.ones(2)))
+
+
+@pytest.mark.peers
+def test_muon_is_that_of_pytorch_but_for_its_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = pytest.importorskip("torch")
+    monkeypatch.setattr(theirs.Tensor, "bfloat16", lambda x: x.clone())  # which it computes the iteration in
+
+    def steps(t: Any, **settings: Any) -> Any:
+        r = np.random.default_rng(2)
+        w, x = (t.tensor(r.standard_normal(shape)) for shape in ((3, 5), (4, 3)))
+        v = w.T.clone().requires_grad_()
+        w.requires_grad_()
+        optimizer = t.optim.Muon([w, v], lr=0.1, **settings)
+        for _ in range(4):
+            optimizer.zero_grad()
+            (x @ w @ v).sin().sum().backward()
+            optimizer.step()
+        state = optimizer.state_dict()["state"]
+        return w.detach().numpy(), v.detach().numpy(), state[1]["momentum_buffer"].numpy(), str(optimizer)
+
+    for settings in ({}, {"nesterov": False, "weight_decay": 0.3}, {"adjust_lr_fn": "match_rms_adamw", "ns_steps": 3}):
+        wanted, found = steps(theirs, **settings), steps(ours, **settings)
+        assert wanted[3] == found[3]
+        for a, b in zip(wanted[:3], found[:3], strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-10, atol=1e-12)
+    for torch in (ours, theirs):
+        with pytest.raises(ValueError, match="only supports 2D"):
+            torch.optim.Muon([torch.ones(2, requires_grad=True)])
+        with pytest.raises(ValueError, match="is not supported"):
+            torch.optim.Muon([torch.ones(2, 2, requires_grad=True)], adjust_lr_fn="x")
+    still = ours.ones(2, 2, requires_grad=True)
+    still.grad = ours.zeros(2, 2)
+    ours.optim.Muon([still], weight_decay=0.0).step()
+    assert still.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    with pytest.raises(AttributeError, match="sparse"):
+        ours.optim.SparseAdam

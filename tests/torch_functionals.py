@@ -142,8 +142,12 @@ case("margin_ranking_loss", "x, y, t.sign(z.detach()), 0.1", vector, vector, vec
 case("triplet_margin_loss", "x, y, z, swap=True", real, real, real)
 case("triplet_margin_with_distance_loss", "x, y, z", real, real, real)
 
-# drawn at random: tested by their means
-DRAWN = {"gumbel_softmax"}
+for _n, _shape in ((1, (2, 6)), (2, (1, 2, 5, 4)), (3, (1, 4, 3, 4))):
+    case(f"max_pool{_n}d_with_indices", "x, 2, 1", images(*_shape))
+    case(f"adaptive_max_pool{_n}d_with_indices", "x, 2", images(*_shape))
+
+# drawn at random: tested by their means, and by the places of windows
+DRAWN = {"gumbel_softmax"} | {f"fractional_max_pool{n}d{end}" for n in (2, 3) for end in ("", "_with_indices")}
 
 
 def names() -> set[str]:

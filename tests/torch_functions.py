@@ -52,7 +52,7 @@ def stack(r: Any) -> Values:
     return real(r, (2, 3, 4))
 
 
-def _case(function: Any, *makers: Any, kinds: str = "f") -> tuple[Any, Any, str]:
+def case(function: Any, *makers: Any, kinds: str = "f") -> tuple[Any, Any, str]:
     return function, makers, kinds
 
 
@@ -79,7 +79,7 @@ _UNARY: list[tuple[str, Any, str]] = [
 ]  # fmt: skip
 for _names, _maker, _kinds in _UNARY:
     for _name in _names.split():
-        cases(_name, _case(lambda t, x, _name=_name: getattr(t, _name)(x), _maker, kinds=_kinds))
+        cases(_name, case(lambda t, x, _name=_name: getattr(t, _name)(x), _maker, kinds=_kinds))
 
 _BINARY: list[tuple[str, Any, str]] = [
     ("add sub subtract mul multiply div divide true_divide", real, "fc"),
@@ -93,164 +93,162 @@ for _names, _maker, _kinds in _BINARY:
         _call = lambda t, x, y, _name=_name: getattr(t, _name)(x, y)
         cases(
             _name,
-            _case(_call, _maker, _maker, kinds=_kinds),
-            _case(_call, _maker, lambda r, _maker=_maker: _maker(r, (4,)), kinds=_kinds),
+            case(_call, _maker, _maker, kinds=_kinds),
+            case(_call, _maker, lambda r, _maker=_maker: _maker(r, (4,)), kinds=_kinds),
         )
 
 for _name in "floor_divide heaviside".split():  # PyTorch has no derivatives of these; here they are zero
-    cases(_name, _case(lambda t, x, y, _name=_name: getattr(t, _name)(x.detach(), y.detach()), real, real))
+    cases(_name, case(lambda t, x, y, _name=_name: getattr(t, _name)(x.detach(), y.detach()), real, real))
 
 _int = lambda r: r.integers(0, 8, (3, 4))
 for _name in "bitwise_and bitwise_or bitwise_xor gcd lcm bitwise_left_shift bitwise_right_shift".split():
     cases(
         _name,
-        _case(lambda t, x, y, _name=_name: getattr(t, _name)(x, y), _int, lambda r: r.integers(0, 5, (4,)), kinds="i"),
+        case(lambda t, x, y, _name=_name: getattr(t, _name)(x, y), _int, lambda r: r.integers(0, 5, (4,)), kinds="i"),
     )
-cases("bitwise_not", _case(lambda t, x: t.bitwise_not(x), _int, kinds="i"))
+cases("bitwise_not", case(lambda t, x: t.bitwise_not(x), _int, kinds="i"))
 
 cases(
     "pow",
-    _case(lambda t, x: t.pow(x, 2), real, kinds="fc"),
-    _case(lambda t, x: x**3, real),
-    _case(lambda t, x: x**-1.5, positive),
-    _case(lambda t, x: 2.0**x, real),
-    _case(lambda t, x, y: x**y, positive, real),
+    case(lambda t, x: t.pow(x, 2), real, kinds="fc"),
+    case(lambda t, x: x**3, real),
+    case(lambda t, x: x**-1.5, positive),
+    case(lambda t, x: 2.0**x, real),
+    case(lambda t, x, y: x**y, positive, real),
 )
-cases("sub", _case(lambda t, x, y: t.sub(x, y, alpha=3), real, real), _case(lambda t, x: 2 - x, real))
-cases("add", _case(lambda t, x, y: t.add(x, y, alpha=0.5), real, real), _case(lambda t, x: 1 + x, real))
-cases("div", _case(lambda t, x: 3 / x, real), _case(lambda t, x, y: t.div(x, y, rounding_mode="floor"), real, real))
-cases("div", _case(lambda t, x, y: t.div(x, y, rounding_mode="trunc"), real, real))
-cases("rsub", _case(lambda t, x, y: t.rsub(x, y, alpha=2), real, real))
+cases("sub", case(lambda t, x, y: t.sub(x, y, alpha=3), real, real), case(lambda t, x: 2 - x, real))
+cases("add", case(lambda t, x, y: t.add(x, y, alpha=0.5), real, real), case(lambda t, x: 1 + x, real))
+cases("div", case(lambda t, x: 3 / x, real), case(lambda t, x, y: t.div(x, y, rounding_mode="floor"), real, real))
+cases("div", case(lambda t, x, y: t.div(x, y, rounding_mode="trunc"), real, real))
+cases("rsub", case(lambda t, x, y: t.rsub(x, y, alpha=2), real, real))
 cases(
     "lerp",
-    _case(lambda t, x, y: t.lerp(x, y, 0.3), real, real),
-    _case(lambda t, x, y, w: t.lerp(x, y, w), real, real, unit),
+    case(lambda t, x, y: t.lerp(x, y, 0.3), real, real),
+    case(lambda t, x, y, w: t.lerp(x, y, w), real, real, unit),
 )
-cases("addcmul", _case(lambda t, x, y, z: t.addcmul(x, y, z, value=0.5), real, real, real, kinds="fc"))
-cases("addcdiv", _case(lambda t, x, y, z: t.addcdiv(x, y, z, value=2), real, real, positive))
-cases("clamp", _case(lambda t, x: t.clamp(x, -1, 1.5), real), _case(lambda t, x: x.clamp(min=0.2), real))
-cases("clamp", _case(lambda t, x, a: t.clamp(x, a, 2.0 + a), real, unit))
-cases("clip", _case(lambda t, x: t.clip(x, max=0.5), real))
-cases("clamp_min", _case(lambda t, x: t.clamp_min(x, 0.5), real))
-cases("clamp_max", _case(lambda t, x: t.clamp_max(x, 0.5), real))
-cases(
-    "where", _case(lambda t, x, y: t.where(x > 0, x, y), real, real), _case(lambda t, x: t.where(x > 0, x, 0.5), real)
-)
+cases("addcmul", case(lambda t, x, y, z: t.addcmul(x, y, z, value=0.5), real, real, real, kinds="fc"))
+cases("addcdiv", case(lambda t, x, y, z: t.addcdiv(x, y, z, value=2), real, real, positive))
+cases("clamp", case(lambda t, x: t.clamp(x, -1, 1.5), real), case(lambda t, x: x.clamp(min=0.2), real))
+cases("clamp", case(lambda t, x, a: t.clamp(x, a, 2.0 + a), real, unit))
+cases("clip", case(lambda t, x: t.clip(x, max=0.5), real))
+cases("clamp_min", case(lambda t, x: t.clamp_min(x, 0.5), real))
+cases("clamp_max", case(lambda t, x: t.clamp_max(x, 0.5), real))
+cases("where", case(lambda t, x, y: t.where(x > 0, x, y), real, real), case(lambda t, x: t.where(x > 0, x, 0.5), real))
 cases(
     "masked_fill",
-    _case(lambda t, x: x.masked_fill(x > 0, 2.0), real),
-    _case(lambda t, x: t.masked_fill(x, x > 1, 3), real),
+    case(lambda t, x: x.masked_fill(x > 0, 2.0), real),
+    case(lambda t, x: t.masked_fill(x, x > 1, 3), real),
 )
-cases("real", _case(lambda t, x: t.real(x), real, kinds="fc"))
-cases("imag", _case(lambda t, x: t.imag(x), real, kinds="c"))
-cases("conj", _case(lambda t, x: t.conj(x).resolve_conj() * 2, real, kinds="fc"))
-cases("complex", _case(lambda t, x, y: t.complex(x, y), real, real))
-cases("polar", _case(lambda t, x, y: t.polar(x, y), positive, real))
-cases("abs", _case(lambda t, x: abs(x), real, kinds="fc"))
-cases("angle", _case(lambda t, x: t.angle(x), real, kinds="c"))
-cases("to", _case(lambda t, x: x.to(t.float64) * 2, real), _case(lambda t, x: x.double().float(), real))
-cases("clone", _case(lambda t, x: t.clone(x), real, kinds="fc"))
-cases("equal", _case(lambda t, x: t.tensor(t.equal(x, x)), real))
-cases("isclose", _case(lambda t, x, y: t.isclose(x, y), real, real))
-cases("allclose", _case(lambda t, x, y: t.tensor(t.allclose(x, y)), real, real))
+cases("real", case(lambda t, x: t.real(x), real, kinds="fc"))
+cases("imag", case(lambda t, x: t.imag(x), real, kinds="c"))
+cases("conj", case(lambda t, x: t.conj(x).resolve_conj() * 2, real, kinds="fc"))
+cases("complex", case(lambda t, x, y: t.complex(x, y), real, real))
+cases("polar", case(lambda t, x, y: t.polar(x, y), positive, real))
+cases("abs", case(lambda t, x: abs(x), real, kinds="fc"))
+cases("angle", case(lambda t, x: t.angle(x), real, kinds="c"))
+cases("to", case(lambda t, x: x.to(t.float64) * 2, real), case(lambda t, x: x.double().float(), real))
+cases("clone", case(lambda t, x: t.clone(x), real, kinds="fc"))
+cases("equal", case(lambda t, x: t.tensor(t.equal(x, x)), real))
+cases("isclose", case(lambda t, x, y: t.isclose(x, y), real, real))
+cases("allclose", case(lambda t, x, y: t.tensor(t.allclose(x, y)), real, real))
 
 # products
 cases(
     "matmul",
-    _case(lambda t, x, y: t.matmul(x, y), real, lambda r: real(r, (4, 2)), kinds="fc"),
-    _case(lambda t, x, y: x @ y, stack, lambda r: real(r, (4, 2)), kinds="fc"),
-    _case(lambda t, x, y: x @ y, stack, lambda r: real(r, (2, 4, 3))),
-    _case(lambda t, x, y: x @ y, real, vector),
-    _case(lambda t, x, y: x @ y, vector, lambda r: real(r, (4, 2))),
+    case(lambda t, x, y: t.matmul(x, y), real, lambda r: real(r, (4, 2)), kinds="fc"),
+    case(lambda t, x, y: x @ y, stack, lambda r: real(r, (4, 2)), kinds="fc"),
+    case(lambda t, x, y: x @ y, stack, lambda r: real(r, (2, 4, 3))),
+    case(lambda t, x, y: x @ y, real, vector),
+    case(lambda t, x, y: x @ y, vector, lambda r: real(r, (4, 2))),
 )
-cases("mm", _case(lambda t, x, y: t.mm(x, y), real, lambda r: real(r, (4, 2)), kinds="fc"))
-cases("bmm", _case(lambda t, x, y: t.bmm(x, y), stack, lambda r: real(r, (2, 4, 2))))
-cases("mv", _case(lambda t, x, y: t.mv(x, y), real, vector, kinds="fc"))
-cases("dot", _case(lambda t, x, y: t.dot(x, y), vector, vector, kinds="fc"))
-cases("vdot", _case(lambda t, x, y: t.vdot(x, y), vector, vector, kinds="fc"))
-cases("outer", _case(lambda t, x, y: t.outer(x, y), vector, vector, kinds="fc"))
-cases("ger", _case(lambda t, x, y: t.ger(x, y), vector, vector))
-cases("einsum", _case(lambda t, x, y: t.einsum("ij,kj->ik", x, y), real, real, kinds="fc"))
-cases("einsum", _case(lambda t, x: t.einsum("bij->ji", x), stack))
-cases("tensordot", _case(lambda t, x, y: t.tensordot(x, y, dims=([0, 1], [1, 0])), real, lambda r: real(r, (4, 3))))
-cases("kron", _case(lambda t, x, y: t.kron(x, y), square, real))
-cases("addmm", _case(lambda t, b, x, y: t.addmm(b, x, y, beta=0.5, alpha=2), square, real, lambda r: real(r, (4, 3))))
-cases("addmv", _case(lambda t, b, x, y: t.addmv(b, x, y), lambda r: real(r, (3,)), real, vector))
-cases("addr", _case(lambda t, b, x, y: t.addr(b, x, y), lambda r: real(r, (4, 4)), vector, vector))
+cases("mm", case(lambda t, x, y: t.mm(x, y), real, lambda r: real(r, (4, 2)), kinds="fc"))
+cases("bmm", case(lambda t, x, y: t.bmm(x, y), stack, lambda r: real(r, (2, 4, 2))))
+cases("mv", case(lambda t, x, y: t.mv(x, y), real, vector, kinds="fc"))
+cases("dot", case(lambda t, x, y: t.dot(x, y), vector, vector, kinds="fc"))
+cases("vdot", case(lambda t, x, y: t.vdot(x, y), vector, vector, kinds="fc"))
+cases("outer", case(lambda t, x, y: t.outer(x, y), vector, vector, kinds="fc"))
+cases("ger", case(lambda t, x, y: t.ger(x, y), vector, vector))
+cases("einsum", case(lambda t, x, y: t.einsum("ij,kj->ik", x, y), real, real, kinds="fc"))
+cases("einsum", case(lambda t, x: t.einsum("bij->ji", x), stack))
+cases("tensordot", case(lambda t, x, y: t.tensordot(x, y, dims=([0, 1], [1, 0])), real, lambda r: real(r, (4, 3))))
+cases("kron", case(lambda t, x, y: t.kron(x, y), square, real))
+cases("addmm", case(lambda t, b, x, y: t.addmm(b, x, y, beta=0.5, alpha=2), square, real, lambda r: real(r, (4, 3))))
+cases("addmv", case(lambda t, b, x, y: t.addmv(b, x, y), lambda r: real(r, (3,)), real, vector))
+cases("addr", case(lambda t, b, x, y: t.addr(b, x, y), lambda r: real(r, (4, 4)), vector, vector))
 cases(
     "baddbmm",
-    _case(lambda t, b, x, y: t.baddbmm(b, x, y), lambda r: real(r, (2, 3, 2)), stack, lambda r: real(r, (2, 4, 2))),
+    case(lambda t, b, x, y: t.baddbmm(b, x, y), lambda r: real(r, (2, 3, 2)), stack, lambda r: real(r, (2, 4, 2))),
 )
 cases(
     "addbmm",
-    _case(lambda t, b, x, y: t.addbmm(b, x, y), lambda r: real(r, (3, 2)), stack, lambda r: real(r, (2, 4, 2))),
+    case(lambda t, b, x, y: t.addbmm(b, x, y), lambda r: real(r, (3, 2)), stack, lambda r: real(r, (2, 4, 2))),
 )
 
 # reductions
 for _name in "sum mean prod var std amax amin logsumexp nansum nanmean any all count_nonzero max min median".split():
     if _name != "logsumexp":
         _kinds = "fc" if _name in ("sum", "mean", "prod") else "f"
-        cases(_name, _case(lambda t, x, _name=_name: getattr(t, _name)(x), real, kinds=_kinds))
+        cases(_name, case(lambda t, x, _name=_name: getattr(t, _name)(x), real, kinds=_kinds))
     if _name not in ("max", "min", "median"):
-        cases(_name, _case(lambda t, x, _name=_name: getattr(t, _name)(x, 1), real))
+        cases(_name, case(lambda t, x, _name=_name: getattr(t, _name)(x, 1), real))
         if _name not in ("prod", "count_nonzero"):
-            cases(_name, _case(lambda t, x, _name=_name: getattr(t, _name)(x, dim=-1, keepdim=True), stack))
+            cases(_name, case(lambda t, x, _name=_name: getattr(t, _name)(x, dim=-1, keepdim=True), stack))
 for _name in "sum mean var std amax amin logsumexp".split():
-    cases(_name, _case(lambda t, x, _name=_name: getattr(t, _name)(x, (0, 2)), stack))
-cases("var", _case(lambda t, x: t.var(x, 0, unbiased=False), real), _case(lambda t, x: x.var(0, correction=2), real))
-cases("std", _case(lambda t, x: x.std(unbiased=False), real))
-cases("var_mean", _case(lambda t, x: t.var_mean(x, 1), real))
-cases("std_mean", _case(lambda t, x: t.std_mean(x, 1), real))
+    cases(_name, case(lambda t, x, _name=_name: getattr(t, _name)(x, (0, 2)), stack))
+cases("var", case(lambda t, x: t.var(x, 0, unbiased=False), real), case(lambda t, x: x.var(0, correction=2), real))
+cases("std", case(lambda t, x: x.std(unbiased=False), real))
+cases("var_mean", case(lambda t, x: t.var_mean(x, 1), real))
+cases("std_mean", case(lambda t, x: t.std_mean(x, 1), real))
 for _name in "max min median".split():
-    cases(_name, _case(lambda t, x, _name=_name: tuple(getattr(t, _name)(x, 1)), real))
-    cases(_name, _case(lambda t, x, _name=_name: getattr(x, _name)(0, keepdim=True).values, real))
-cases("max", _case(lambda t, x, y: t.max(x, y), real, real))
-cases("min", _case(lambda t, x, y: t.min(x, y), real, real))
-cases("aminmax", _case(lambda t, x: tuple(t.aminmax(x, dim=1)), real))
-cases("argmax", _case(lambda t, x: t.argmax(x), real), _case(lambda t, x: x.argmax(1), real))
-cases("argmin", _case(lambda t, x: t.argmin(x), real), _case(lambda t, x: x.argmin(0, keepdim=True), real))
+    cases(_name, case(lambda t, x, _name=_name: tuple(getattr(t, _name)(x, 1)), real))
+    cases(_name, case(lambda t, x, _name=_name: getattr(x, _name)(0, keepdim=True).values, real))
+cases("max", case(lambda t, x, y: t.max(x, y), real, real))
+cases("min", case(lambda t, x, y: t.min(x, y), real, real))
+cases("aminmax", case(lambda t, x: tuple(t.aminmax(x, dim=1)), real))
+cases("argmax", case(lambda t, x: t.argmax(x), real), case(lambda t, x: x.argmax(1), real))
+cases("argmin", case(lambda t, x: t.argmin(x), real), case(lambda t, x: x.argmin(0, keepdim=True), real))
 cases(
     "norm",
-    _case(lambda t, x: t.norm(x), real),
-    _case(lambda t, x: t.norm(x, 1, 1), real),
-    _case(lambda t, x: x.norm(3), real),
+    case(lambda t, x: t.norm(x), real),
+    case(lambda t, x: t.norm(x, 1, 1), real),
+    case(lambda t, x: x.norm(3), real),
 )
-cases("dist", _case(lambda t, x, y: t.dist(x, y), real, real))
+cases("dist", case(lambda t, x, y: t.dist(x, y), real, real))
 for _name in "cumsum cumprod logcumsumexp softmax log_softmax".split():
     cases(
         _name,
-        _case(lambda t, x, _name=_name: getattr(t, _name)(x, 1), real),
-        _case(lambda t, x, _name=_name: getattr(x, _name)(0), stack),
+        case(lambda t, x, _name=_name: getattr(t, _name)(x, 1), real),
+        case(lambda t, x, _name=_name: getattr(x, _name)(0), stack),
     )
 for _name in "sort topk kthvalue".split():
     _extra = {"sort": (), "topk": (2,), "kthvalue": (2,)}[_name]
-    cases(_name, _case(lambda t, x, _name=_name, _extra=_extra: tuple(getattr(t, _name)(x, *_extra)), real))
-cases("sort", _case(lambda t, x: tuple(t.sort(x, 0, descending=True)), real))
-cases("topk", _case(lambda t, x: tuple(t.topk(x, 2, dim=0, largest=False)), real))
-cases("argsort", _case(lambda t, x: t.argsort(x, 1), real))
+    cases(_name, case(lambda t, x, _name=_name, _extra=_extra: tuple(getattr(t, _name)(x, *_extra)), real))
+cases("sort", case(lambda t, x: tuple(t.sort(x, 0, descending=True)), real))
+cases("topk", case(lambda t, x: tuple(t.topk(x, 2, dim=0, largest=False)), real))
+cases("argsort", case(lambda t, x: t.argsort(x, 1), real))
 
 # joins and moves
 for _name in "cat concat concatenate stack hstack vstack dstack row_stack column_stack".split():
-    cases(_name, _case(lambda t, x, y, _name=_name: getattr(t, _name)([x, y]), real, real))
-cases("cat", _case(lambda t, x, y: t.cat((x, y), dim=1), real, real, kinds="fc"))
-cases("stack", _case(lambda t, x, y: t.stack((x, y), dim=-1), real, real))
-cases("flip", _case(lambda t, x: t.flip(x, (0, 1)), real), _case(lambda t, x: x.flip(1), real))
-cases("fliplr", _case(lambda t, x: t.fliplr(x), real))
-cases("flipud", _case(lambda t, x: t.flipud(x), real))
-cases("roll", _case(lambda t, x: t.roll(x, 1), real), _case(lambda t, x: x.roll((1, 2), (0, 1)), real))
-cases("rot90", _case(lambda t, x: t.rot90(x, 1, (0, 1)), real))
-cases("tile", _case(lambda t, x: t.tile(x, (2, 1)), real), _case(lambda t, x: x.repeat(2, 1, 3), real))
+    cases(_name, case(lambda t, x, y, _name=_name: getattr(t, _name)([x, y]), real, real))
+cases("cat", case(lambda t, x, y: t.cat((x, y), dim=1), real, real, kinds="fc"))
+cases("stack", case(lambda t, x, y: t.stack((x, y), dim=-1), real, real))
+cases("flip", case(lambda t, x: t.flip(x, (0, 1)), real), case(lambda t, x: x.flip(1), real))
+cases("fliplr", case(lambda t, x: t.fliplr(x), real))
+cases("flipud", case(lambda t, x: t.flipud(x), real))
+cases("roll", case(lambda t, x: t.roll(x, 1), real), case(lambda t, x: x.roll((1, 2), (0, 1)), real))
+cases("rot90", case(lambda t, x: t.rot90(x, 1, (0, 1)), real))
+cases("tile", case(lambda t, x: t.tile(x, (2, 1)), real), case(lambda t, x: x.repeat(2, 1, 3), real))
 cases(
     "repeat_interleave",
-    _case(lambda t, x: t.repeat_interleave(x, 2, 1), real),
-    _case(lambda t, x: x.repeat_interleave(3), real),
+    case(lambda t, x: t.repeat_interleave(x, 2, 1), real),
+    case(lambda t, x: x.repeat_interleave(3), real),
 )
-cases("tril", _case(lambda t, x: t.tril(x, 1), real), _case(lambda t, x: x.tril(-1), stack))
-cases("triu", _case(lambda t, x: t.triu(x), real))
-cases("diag", _case(lambda t, x: t.diag(x), vector), _case(lambda t, x: t.diag(x, 1), square))
-cases("trace", _case(lambda t, x: t.trace(x), square, kinds="fc"))
-cases("diff", _case(lambda t, x: t.diff(x), real), _case(lambda t, x: t.diff(x, 2, 0), real))
-cases("meshgrid", _case(lambda t, x, y: t.meshgrid(x, y, indexing="ij"), vector, vector))
+cases("tril", case(lambda t, x: t.tril(x, 1), real), case(lambda t, x: x.tril(-1), stack))
+cases("triu", case(lambda t, x: t.triu(x), real))
+cases("diag", case(lambda t, x: t.diag(x), vector), case(lambda t, x: t.diag(x, 1), square))
+cases("trace", case(lambda t, x: t.trace(x), square, kinds="fc"))
+cases("diff", case(lambda t, x: t.diff(x), real), case(lambda t, x: t.diff(x, 2, 0), real))
+cases("meshgrid", case(lambda t, x, y: t.meshgrid(x, y, indexing="ij"), vector, vector))
 
 # views
 for _name, _call in {
@@ -272,78 +270,78 @@ for _name, _call in {
     "T": lambda t, x: (x.T, x.mT, x.unfold(1, 2, 1), x.T.contiguous()),
     "split_with_sizes": lambda t, x: x.split_with_sizes([1, 3], 1),
 }.items():  # fmt: skip
-    cases(_name, _case(_call, real, kinds="fc" if _name != "getitem" else "f"))
+    cases(_name, case(_call, real, kinds="fc" if _name != "getitem" else "f"))
 
 # places
 _rows = lambda r: r.integers(0, 3, (2, 4))
 cases(
     "gather",
-    _case(lambda t, x, i: t.gather(x, 0, i), real, _rows),
-    _case(lambda t, x, i: x.gather(0, i), real, _rows, kinds="fc"),
+    case(lambda t, x, i: t.gather(x, 0, i), real, _rows),
+    case(lambda t, x, i: x.gather(0, i), real, _rows, kinds="fc"),
 )
 _once = lambda r: np.argsort(r.random((3, 4)), 0)[:2]
-cases("scatter", _case(lambda t, x, i, s: t.scatter(x, 0, i, s), real, _once, lambda r: real(r, (2, 4))))
-cases("scatter", _case(lambda t, x, i: x.scatter(0, i, 1.5), real, _once))
-cases("scatter_add", _case(lambda t, x, i, s: t.scatter_add(x, 0, i, s), real, _rows, lambda r: real(r, (2, 4))))
+cases("scatter", case(lambda t, x, i, s: t.scatter(x, 0, i, s), real, _once, lambda r: real(r, (2, 4))))
+cases("scatter", case(lambda t, x, i: x.scatter(0, i, 1.5), real, _once))
+cases("scatter_add", case(lambda t, x, i, s: t.scatter_add(x, 0, i, s), real, _rows, lambda r: real(r, (2, 4))))
 _some = lambda r: np.array([2, 0])
-cases("index_select", _case(lambda t, x, i: t.index_select(x, 1, i), real, _some))
-cases("index_add", _case(lambda t, x, i, s: t.index_add(x, 1, i, s, alpha=2), real, _some, lambda r: real(r, (3, 2))))
-cases("index_copy", _case(lambda t, x, i, s: t.index_copy(x, 1, i, s), real, _some, lambda r: real(r, (3, 2))))
-cases("index_fill", _case(lambda t, x, i: t.index_fill(x, 1, i, 0.5), real, _some))
-cases("index_put", _case(lambda t, x, i, s: t.index_put(x, (i,), s), real, _some, lambda r: real(r, (2, 4))))
-cases("index_put", _case(lambda t, x, i, s: t.index_put(x, (i,), s, accumulate=True), real, _some, vector))
-cases("masked_select", _case(lambda t, x: t.masked_select(x, x > 0), real))
-cases("masked_scatter", _case(lambda t, x, s: t.masked_scatter(x, x > 0, s), real, real))
-cases("take", _case(lambda t, x, i: t.take(x, i), real, _some))
-cases("take_along_dim", _case(lambda t, x, i: t.take_along_dim(x, i, 0), real, _rows))
-cases("nonzero", _case(lambda t, x: t.nonzero(x > 0), real), _case(lambda t, x: t.nonzero(x > 0, as_tuple=True), real))
-cases("argwhere", _case(lambda t, x: t.argwhere(x > 0), real))
-cases("unique", _case(lambda t, x: t.unique(x, return_inverse=True, return_counts=True), _int, kinds="i"))
-cases("bincount", _case(lambda t, x: t.bincount(x.reshape(-1)), _int, kinds="i"))
-cases("searchsorted", _case(lambda t, x, y: t.searchsorted(x.sort().values, y, right=True), vector, vector))
+cases("index_select", case(lambda t, x, i: t.index_select(x, 1, i), real, _some))
+cases("index_add", case(lambda t, x, i, s: t.index_add(x, 1, i, s, alpha=2), real, _some, lambda r: real(r, (3, 2))))
+cases("index_copy", case(lambda t, x, i, s: t.index_copy(x, 1, i, s), real, _some, lambda r: real(r, (3, 2))))
+cases("index_fill", case(lambda t, x, i: t.index_fill(x, 1, i, 0.5), real, _some))
+cases("index_put", case(lambda t, x, i, s: t.index_put(x, (i,), s), real, _some, lambda r: real(r, (2, 4))))
+cases("index_put", case(lambda t, x, i, s: t.index_put(x, (i,), s, accumulate=True), real, _some, vector))
+cases("masked_select", case(lambda t, x: t.masked_select(x, x > 0), real))
+cases("masked_scatter", case(lambda t, x, s: t.masked_scatter(x, x > 0, s), real, real))
+cases("take", case(lambda t, x, i: t.take(x, i), real, _some))
+cases("take_along_dim", case(lambda t, x, i: t.take_along_dim(x, i, 0), real, _rows))
+cases("nonzero", case(lambda t, x: t.nonzero(x > 0), real), case(lambda t, x: t.nonzero(x > 0, as_tuple=True), real))
+cases("argwhere", case(lambda t, x: t.argwhere(x > 0), real))
+cases("unique", case(lambda t, x: t.unique(x, return_inverse=True, return_counts=True), _int, kinds="i"))
+cases("bincount", case(lambda t, x: t.bincount(x.reshape(-1)), _int, kinds="i"))
+cases("searchsorted", case(lambda t, x, y: t.searchsorted(x.sort().values, y, right=True), vector, vector))
 
 # linear algebra
-cases("linalg.det", _case(lambda t, x: t.linalg.det(x), regular))
-cases("linalg.inv", _case(lambda t, x: t.linalg.inv(x), regular, kinds="fc"))
-cases("linalg.pinv", _case(lambda t, x: t.linalg.pinv(x), regular))
-cases("linalg.solve", _case(lambda t, x, y: t.linalg.solve(x, y), regular, real, kinds="fc"))
-cases("linalg.cholesky", _case(lambda t, x: t.linalg.cholesky(x @ x.T + 3 * t.eye(3, dtype=x.dtype)), regular))
-cases("linalg.slogdet", _case(lambda t, x: t.linalg.slogdet(x)[1], regular))
-cases("linalg.eigvalsh", _case(lambda t, x: t.linalg.eigvalsh(x + x.T), regular))
-cases("linalg.eigh", _case(lambda t, x: t.linalg.eigh(x + x.T).eigenvectors ** 2, regular))
-cases("linalg.svdvals", _case(lambda t, x: t.linalg.svdvals(x), regular))
-cases("linalg.svd", _case(lambda t, x: t.linalg.svd(x).Vh ** 2, regular))
-cases("linalg.qr", _case(lambda t, x: t.linalg.qr(x).R ** 2, regular))
-cases("linalg.matrix_exp", _case(lambda t, x: t.linalg.matrix_exp(x * 0.3), regular))
-cases("linalg.matrix_power", _case(lambda t, x: t.linalg.matrix_power(x, 3), regular))
-cases("linalg.multi_dot", _case(lambda t, x, y: t.linalg.multi_dot([x, y, y.T]), regular, real))
-cases("linalg.norm", _case(lambda t, x: t.linalg.norm(x), real), _case(lambda t, x: t.linalg.norm(x, 1, 1), real))
-cases("linalg.vector_norm", _case(lambda t, x: t.linalg.vector_norm(x, 3, dim=1), real))
+cases("linalg.det", case(lambda t, x: t.linalg.det(x), regular))
+cases("linalg.inv", case(lambda t, x: t.linalg.inv(x), regular, kinds="fc"))
+cases("linalg.pinv", case(lambda t, x: t.linalg.pinv(x), regular))
+cases("linalg.solve", case(lambda t, x, y: t.linalg.solve(x, y), regular, real, kinds="fc"))
+cases("linalg.cholesky", case(lambda t, x: t.linalg.cholesky(x @ x.T + 3 * t.eye(3, dtype=x.dtype)), regular))
+cases("linalg.slogdet", case(lambda t, x: t.linalg.slogdet(x)[1], regular))
+cases("linalg.eigvalsh", case(lambda t, x: t.linalg.eigvalsh(x + x.T), regular))
+cases("linalg.eigh", case(lambda t, x: t.linalg.eigh(x + x.T).eigenvectors ** 2, regular))
+cases("linalg.svdvals", case(lambda t, x: t.linalg.svdvals(x), regular))
+cases("linalg.svd", case(lambda t, x: t.linalg.svd(x).Vh ** 2, regular))
+cases("linalg.qr", case(lambda t, x: t.linalg.qr(x).R ** 2, regular))
+cases("linalg.matrix_exp", case(lambda t, x: t.linalg.matrix_exp(x * 0.3), regular))
+cases("linalg.matrix_power", case(lambda t, x: t.linalg.matrix_power(x, 3), regular))
+cases("linalg.multi_dot", case(lambda t, x, y: t.linalg.multi_dot([x, y, y.T]), regular, real))
+cases("linalg.norm", case(lambda t, x: t.linalg.norm(x), real), case(lambda t, x: t.linalg.norm(x, 1, 1), real))
+cases("linalg.vector_norm", case(lambda t, x: t.linalg.vector_norm(x, 3, dim=1), real))
 cases(
     "linalg.matrix_norm",
-    _case(lambda t, x: t.linalg.matrix_norm(x), stack),
-    _case(lambda t, x: t.linalg.matrix_norm(x, 1), real),
+    case(lambda t, x: t.linalg.matrix_norm(x), stack),
+    case(lambda t, x: t.linalg.matrix_norm(x, 1), real),
 )
-cases("linalg.cross", _case(lambda t, x, y: t.linalg.cross(x, y), square, square))
-cases("linalg.vecdot", _case(lambda t, x, y: t.linalg.vecdot(x, y), real, real))
+cases("linalg.cross", case(lambda t, x, y: t.linalg.cross(x, y), square, square))
+cases("linalg.vecdot", case(lambda t, x, y: t.linalg.vecdot(x, y), real, real))
 cases(
-    "linalg.solve_triangular", _case(lambda t, x, y: t.linalg.solve_triangular(x.tril(), y, upper=False), regular, real)
+    "linalg.solve_triangular", case(lambda t, x, y: t.linalg.solve_triangular(x.tril(), y, upper=False), regular, real)
 )
 
 # in place, on a copy
 for _name in "abs exp sin sqrt tanh neg sigmoid relu round floor".split():
-    cases(_name + "_", _case(lambda t, x, _name=_name: getattr(x * 1, _name + "_")(), positive))
+    cases(_name + "_", case(lambda t, x, _name=_name: getattr(x * 1, _name + "_")(), positive))
 for _name in "add sub mul div".split():
-    cases(_name + "_", _case(lambda t, x, y, _name=_name: getattr(x * 1, _name + "_")(y), real, vector, kinds="fc"))
-cases("pow_", _case(lambda t, x: (x * 1).pow_(3), real))
-cases("clamp_", _case(lambda t, x: (x * 1).clamp_(-1, 1), real))
-cases("masked_fill_", _case(lambda t, x: (x * 1).masked_fill_(x > 0, 0.5), real))
-cases("copy_", _case(lambda t, x, y: (x * 1).copy_(y), real, vector, kinds="fc"))
-cases("fill_", _case(lambda t, x: (x * 1).fill_(2), real))
-cases("zero_", _case(lambda t, x: (x * 1).zero_(), real))
-cases("lerp_", _case(lambda t, x, y: (x * 1).lerp_(y, 0.2), real, real))
-cases("scatter_add_", _case(lambda t, x, i, s: (x * 1).scatter_add_(0, i, s), real, _rows, lambda r: real(r, (2, 4))))
-cases("index_add_", _case(lambda t, x, i, s: (x * 1).index_add_(1, i, s), real, _some, lambda r: real(r, (3, 2))))
+    cases(_name + "_", case(lambda t, x, y, _name=_name: getattr(x * 1, _name + "_")(y), real, vector, kinds="fc"))
+cases("pow_", case(lambda t, x: (x * 1).pow_(3), real))
+cases("clamp_", case(lambda t, x: (x * 1).clamp_(-1, 1), real))
+cases("masked_fill_", case(lambda t, x: (x * 1).masked_fill_(x > 0, 0.5), real))
+cases("copy_", case(lambda t, x, y: (x * 1).copy_(y), real, vector, kinds="fc"))
+cases("fill_", case(lambda t, x: (x * 1).fill_(2), real))
+cases("zero_", case(lambda t, x: (x * 1).zero_(), real))
+cases("lerp_", case(lambda t, x, y: (x * 1).lerp_(y, 0.2), real, real))
+cases("scatter_add_", case(lambda t, x, i, s: (x * 1).scatter_add_(0, i, s), real, _rows, lambda r: real(r, (2, 4))))
+cases("index_add_", case(lambda t, x, i, s: (x * 1).index_add_(1, i, s), real, _some, lambda r: real(r, (3, 2))))
 
 
 def outcome(torch: Any, case: tuple[Any, Any, str], dtype: str, seed: int, orders: int = 2) -> dict[str, Any]:
@@ -414,14 +412,20 @@ _GROUPS = {  # by the file that they are in
     "views": "views",
     "reductions": "reductions, along axes, joins",
     "indexing": "by index",
+    "statistics": "statistics, integrals",
+    "placing": "parts, blocks",
+    "matrices": "matrices",
+    "special": "special functions, powers",
+    "signals": "windows, short-time transforms, chance",
 }
 
 
 def table() -> str:
     """What is there, counted."""
-    from adjoint.torch import linalg
+    from adjoint.torch import later, linalg
     from adjoint.torch.operators import FUNCTIONS, METHODS
 
+    later.load()
     groups: dict[str, list[str]] = {name: [] for name in _GROUPS}
     for name, function in sorted(FUNCTIONS.items()):
         if name != "Size":

@@ -583,6 +583,28 @@ def set_data(torch: Any, show: Any) -> None:
     x.data = torch.ones(3)
     show(x, x.shape)
     refused(show, lambda: setattr(x, "data", torch.ones(2).long()), 50)
+    w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)  # its views keep the memory that it had, and its history
+    part = w[:2]
+    last = part[1:]
+    w.data = torch.tensor([5.0, 6.0, 7.0])
+    show(w, part.tolist(), last.tolist(), w.is_leaf, part.requires_grad)
+    (part.sum() * 2 + (w**2).sum() + last.sum()).backward()
+    show(w.grad)
+    x = torch.zeros(2, 3)
+    column, row, apart = x.view(3, 2), x[0:1], x.detach()
+    x.data = torch.ones(2, 3)
+    column.add_(1)
+    show(x, column, row, apart)
+    row.mul_(3)
+    x[1].zero_()
+    show(x, column, row, apart)
+    a = torch.tensor([1.0, 2.0], requires_grad=True)
+    b = a * 2
+    c = b[0]
+    b.data = torch.tensor([9.0, 9.0])
+    (b * b).sum().backward(retain_graph=True)
+    c.backward()
+    show(a.grad, c.item())
 
 
 @program

@@ -100,6 +100,8 @@ RNN(3, 4, 2, nonlinearity='relu', batch_first=True) | f2,5,3
 RNN(3, 4, bias=False)                           | f5,3
 LSTM(3, 4, num_layers=2, bidirectional=True)    | f5,2,3
 LSTM(3, 4, batch_first=True)                    | f2,5,3
+LSTM(3, 4, num_layers=2, bidirectional=True, proj_size=2) | f3,2,3
+LSTM(3, 4, batch_first=True, bias=False, proj_size=2) | f2,3,3
 GRU(3, 4, bidirectional=True)                   | f5,2,3
 RNNCell(3, 4, nonlinearity='relu')              | f2,3 f2,4
 LSTMCell(3, 4)                                  | f2,3

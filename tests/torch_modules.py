@@ -379,9 +379,127 @@ def nothing_done(torch: Any) -> None:
     print(torch.ones(2).pin_memory if False else "done")
 
 
+def lazy_layers(torch: Any) -> None:
+    """Layers that learn their sizes from the first input, before and after it."""
+    nn = torch.nn
+
+    def made() -> Any:
+        first = nn.LazyConv2d(4, 3, groups=2, padding=1), nn.LazyBatchNorm2d(), nn.ReLU(), nn.Flatten()
+        return nn.Sequential(*first, nn.LazyLinear(3))
+
+    net = made()
+    print(net, [type(p).__name__ for p in net.parameters()], list(net.state_dict()))
+    print(net[0].has_uninitialized_params(), type(net[1].running_mean).__name__, net[0].weight)
+    refused(lambda: net[0].weight.shape)
+    net(torch.ones(2, 2, 5, 5)).sum().backward()
+    print(net, [(n, tuple(p.shape), p.requires_grad, type(p).__name__) for n, p in net.named_parameters()])
+    print(net[1].num_batches_tracked, net[0].weight.grad.shape)
+    other = made()
+    other.load_state_dict(net.state_dict())
+    print(tuple(other[0].weight.shape), [part.eval() and None for part in (net, other)])
+    x = torch.ones(1, 2, 5, 5)
+    print(bool((net(x) == other(x)).all()), type(other[0]).__name__)
+    for text, shape in [
+        ("Conv1d(2, 2)", (3, 5)), ("Conv3d(2, 1)", (1, 2, 2, 2, 2)), ("ConvTranspose1d(2, 2)", (1, 3, 5)),
+        ("ConvTranspose2d(2, 2)", (3, 5, 4)), ("ConvTranspose3d(2, 2, bias=False)", (1, 3, 5, 4, 4)),
+        ("InstanceNorm1d()", (2, 3, 5)), ("InstanceNorm2d(affine=False)", (1, 3, 5, 4)),
+        ("InstanceNorm3d(track_running_stats=False)", (1, 3, 2, 2, 2)), ("BatchNorm1d(affine=False)", (4, 3)),
+        ("BatchNorm3d()", (2, 3, 1, 2, 2)), ("Linear(2, bias=False)", (7,)),
+    ]:  # fmt: skip
+        layer = eval(f"nn.Lazy{text}", {"nn": nn})
+        print(tuple(layer(torch.ones(shape)).shape), layer, type(layer).__name__)
+        print([tuple(x.shape) for x in (*layer.parameters(), *layer.buffers())])
+    refused(lambda: nn.LazyConv1d(4, 2, groups=2)(torch.ones(1, 3, 5)))
+    waiting = nn.parameter.UninitializedParameter()
+    waiting.materialize((2, 3))
+    print(tuple(waiting.shape), waiting.requires_grad, type(waiting).__name__)
+
+
+def hooks_of_all(torch: Any) -> None:
+    """Hooks of every module, which run before a module's own."""
+    from importlib import import_module
+
+    where = import_module(f"{torch.__name__}.nn.modules.module")
+    net = filled(torch, torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Tanh()))
+    own = net[0].register_forward_hook(lambda m, args, out: print("own", shown(out)))
+    handles = [
+        where.register_module_forward_pre_hook(lambda m, args: print("before", type(m).__name__, shown(args[0]))),
+        where.register_module_forward_hook(lambda m, args, out: out * 2),
+        where.register_module_forward_hook(
+            lambda m, a, k, out: print(type(m).__name__, k, shown(out)), with_kwargs=True
+        ),
+        where.register_module_full_backward_pre_hook(lambda m, g: print("pulls", type(m).__name__, shown(g[0]))),
+        where.register_module_full_backward_hook(lambda m, g, h: print("pulled", type(m).__name__, shown(h[0]))),
+    ]
+    net(torch.ones(1, 2, requires_grad=True)).sum().backward()
+    print(shown(net[0].weight.grad))
+    for handle in [own, *handles]:
+        handle.remove()
+    print(shown(net(torch.ones(1, 2))))
+
+
+def averages(torch: Any) -> None:
+    """Averages of weights, statistics for them, and their rates."""
+    swa = torch.optim.swa_utils
+    nn = torch.nn
+    for options, make, buffers in [
+        ({}, lambda: None, False),
+        ({"anneal_strategy": "linear"}, lambda: swa.get_ema_avg_fn(0.9), True),
+    ]:
+        net = nn.Sequential(nn.Linear(3, 4, bias=False), nn.BatchNorm1d(4), nn.Tanh(), nn.Linear(4, 1))
+        filled(torch, net.double())
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        rates = swa.SWALR(optimizer, swa_lr=0.02, anneal_epochs=3, **options)
+        mean = swa.AveragedModel(net, avg_fn=make(), use_buffers=buffers)
+        x = torch.tensor(_NUMBERS[:12].reshape(4, 3))
+        for _ in range(5):
+            optimizer.zero_grad()
+            (net(x) ** 2).mean().backward()
+            optimizer.step()
+            mean.update_parameters(net)
+            rates.step()
+            print([round(r, 8) for r in rates.get_last_lr()])
+        swa.update_bn([x[:2], (x[2:], 0)], mean)
+        print({name: shown(v) for name, v in mean.state_dict().items()}, shown(mean(x)), mean.training)
+    several = swa.AveragedModel(net, multi_avg_fn=swa.get_ema_multi_avg_fn(0.5))
+    for _ in range(2):
+        several.update_parameters(mean.module)
+    print(shown(several.module[0].weight))
+    refused(lambda: swa.get_ema_avg_fn(1.5))
+    refused(lambda: swa.SWALR(optimizer, 0.1, anneal_strategy="x"))
+    refused(lambda: swa.SWALR(optimizer, [0.1, 0.2]))
+
+
+def orthogonal_weights(torch: Any) -> None:
+    """Orthogonal matrices, by each map and of each form; those that complete a basis are random."""
+    nn = torch.nn
+    make = nn.utils.parametrizations.orthogonal
+    for shape in ((3, 3), (5, 3), (3, 5)):
+        for name in (None, "matrix_exp", "cayley", "householder"):
+            layer = make(nn.Linear(shape[1], shape[0], bias=False).double(), orthogonal_map=name)
+            base = np.linalg.qr(_NUMBERS[: max(shape) ** 2].reshape(max(shape), -1))[0]
+            given = _NUMBERS[50 : 50 + shape[0] * shape[1]].reshape(shape) * 0.5
+            if name == "householder" or (name is None and shape != (3, 3)):
+                given[np.diag_indices(3)] = [-1.0, 1.0, -1.0]
+            state = {"parametrizations.weight.original": given, "parametrizations.weight.0.base": base}
+            print(list(layer.state_dict()) == list(state), layer)
+            layer.load_state_dict({key: torch.tensor(value) for key, value in state.items()})
+            w = layer.weight
+            (w**3).sum().backward()
+            print(shown(w), shown(layer.parametrizations.weight.original.grad))
+            layer.weight = w.detach()
+            print((layer.weight - w).abs().max().item() < 1e-9)
+    layer = make(nn.Linear(3, 3), use_trivialization=False)
+    gram = layer.weight @ layer.weight.T
+    print((gram - torch.eye(3)).abs().max().item() < 1e-5, list(layer.state_dict()))
+    refused(lambda: setattr(layer, "weight", torch.eye(3)))
+    refused(lambda: make(nn.Linear(3, 3), "bias"))
+    refused(lambda: make(nn.Linear(3, 3), orthogonal_map="x"))
+
+
 ALL = [
     "registration", "states", "modes_and_hooks", "clipping", "parametrisations", "loaders", "first_values",
-    "nothing_done",
+    "nothing_done", "lazy_layers", "hooks_of_all", "averages", "orthogonal_weights",
 ]  # fmt: skip
 
 

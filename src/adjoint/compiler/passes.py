@@ -166,9 +166,9 @@ def common_subexpressions(graph: Graph) -> Graph:
         seen: dict[Any, Any] = {}
 
         def change(e: Equation) -> Value | None:
-            identity = (e.name, e.backward, *map(_identity, e.operands), _identity(e.parameters))
+            how = (e.name, e.backward, *map(identity, e.operands), identity(e.parameters))
             try:
-                found = seen.setdefault(identity, e.results[0])
+                found = seen.setdefault(how, e.results[0])
             except TypeError:  # a parameter that has no hash
                 return None
             return None if found is e.results[0] else found
@@ -178,16 +178,16 @@ def common_subexpressions(graph: Graph) -> Graph:
     return _renamed(graph, begin)
 
 
-def _identity(x: Any) -> Any:
+def identity(x: Any) -> Any:
     """Equal for what gives equal results: 0.0 and -0.0 differ, and so do 1, 1.0 and True."""
     if isinstance(x, (float, complex)):
         return type(x), repr(x)
     if isinstance(x, (tuple, list)):
-        return type(x), *map(_identity, x)
+        return type(x), *map(identity, x)
     if isinstance(x, dict):
-        return tuple([(name, _identity(value)) for name, value in x.items()])
+        return tuple([(name, identity(value)) for name, value in x.items()])
     if isinstance(x, slice):
-        return slice, *map(_identity, (x.start, x.stop, x.step))
+        return slice, *map(identity, (x.start, x.stop, x.step))
     return type(x), x
 
 

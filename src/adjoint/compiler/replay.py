@@ -50,6 +50,7 @@ class Replay:
         writer.donated = {graph.inputs[i] for i in donated}
         writer.write("run", graph)
         self._unlinked, self._warns, self._checks = writer.regions, writer.warns, any(r.checks for r in writer.regions)
+        self.memory = max([r.memory for r in writer.regions], default=0)
         self.source = "\n".join(writer.lines) + "\n"
         self._places = writer.places
         self._file = f"<{name} {next(_numbers)}>"
@@ -65,7 +66,7 @@ class Replay:
         if self._unlinked:
             self._link()
         if self._checks:
-            from adjoint.compiler.native.steps import NotHeld
+            from adjoint.compiler.native.machine import NotHeld
 
             known = random_keys.Replay()  # both runs draw the same
             try:
@@ -194,8 +195,8 @@ class _Writer:
         if self.native:
             from adjoint.compiler.native.steps import with_regions
 
-            # what is donated may be written over by then
-            graph, found = with_regions(graph, lambda: f"n{next(self._count)}", checks=not self.donated)
+            # what is donated may be written over by the time of a check
+            graph, found = with_regions(graph, lambda: f"n{next(self._count)}", self.donated, checks=not self.donated)
             self.regions += found
         inner = {id(g): f"g{next(self._count)}" for e in graph.equations for g in e.graphs}
         body = _Body(self, graph, inner)
@@ -267,11 +268,13 @@ class _Body:
 
         writer, region = self.writer, e.parameters["region"]
         lines = []
-        writer.scope["empty"] = np.empty
+        writer.scope.update(empty=np.empty, over=_over)
+        places = self.written_over(e)
         for x in e.results:
             assert isinstance(x, Value)
             self.names[x] = f"v{next(self._next)}"
-            lines.append(f" {self.names[x]} = empty({tuple(x.shape)!r}, {writer.constant(x.dtype)})")
+            new = f"{tuple(x.shape)!r}, {writer.constant(x.dtype)}"
+            lines.append(f" {self.names[x]} = " + (f"over({places[x]}, {new})" if x in places else f"empty({new})"))
         made = [self.names[x] for x in region.outputs]
         if region.external:
             made.append(f"empty({region.memory + 64}, {writer.constant(_BYTES)})")
@@ -286,6 +289,19 @@ class _Body:
         lines.append(f" {region.name}({inputs}{outputs}) or {retry}")
         dead = [x for x in e.reads() if self.last.get(x) is e and x not in self.inputs]
         return [*lines, *([f" del {', '.join(self.names[x] for x in dict.fromkeys(dead))}"] if dead else [])]
+
+    def written_over(self, e: Equation) -> dict[Any, str]:
+        """Names of arrays that nobody reads any more, for results of machine code: those with few to choose first."""
+        over = e.parameters["region"].block.over
+        free = {x for x in e.reads() if x in self.owned and self.last.get(x) is e}
+        choices = {x: [y for y in over.get(x, ()) if y in free] for x in e.results if _large(x)}  # type: ignore[arg-type]
+        found: dict[Any, str] = {}
+        for x in sorted(choices, key=lambda x: len(choices[x])):
+            place = next((y for y in choices[x] if y in free), None)
+            if place is not None:
+                found[x] = self.names[place]
+                free.discard(place)
+        return found
 
     def special(self, e: Equation) -> str:
         writer = self.writer
@@ -330,7 +346,7 @@ class _Body:
         out = e.results[0]
         assert isinstance(out, Value)
         operands = [self.read(self.scalar(e, x)) for x in e.operands]
-        if out.shape and _elements(out.shape) * out.dtype.itemsize >= _REUSED:
+        if out.shape and _large(out):
             for x in e.operands:
                 mine = x in self.owned and self.last.get(x) is e
                 if mine and x.shape == out.shape and x.dtype == out.dtype:
@@ -349,6 +365,18 @@ class _Body:
                 made = np.array(x, like.dtype)
             return Value((), like.dtype, self.writer.scope.setdefault(_number(x, like.dtype), made))
         return x
+
+
+def _large(x: Value) -> bool:
+    """Whether memory is worth to be used again."""
+    return _elements(x.shape) * x.dtype.itemsize >= _REUSED
+
+
+def _over(x: np.ndarray[Any, Any], shape: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """The array's memory for one of this shape, if machine code writes into such arrays; else new memory."""
+    if x.__class__ is np.ndarray and x.dtype is dtype and x.flags.carray:
+        return x if x.shape == shape else x.reshape(shape)
+    return np.empty(shape, dtype)
 
 
 _ARITHMETIC = frozenset("add subtract multiply divide maximum minimum less less_equal greater greater_equal".split())

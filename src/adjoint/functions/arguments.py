@@ -132,12 +132,12 @@ _LARGEST = int(np.finfo(np.float64).max)
 
 def as_positive(value: Any, name: str, what: str, *, zero: bool = False) -> Any:
     """A number above zero, or also zero. Raises ArgumentTypeError for no number, ArgumentError for others and nan."""
-    wanted = f"{name}: {what} is {'a number of zero or more' if zero else 'a positive number'}"
-    if not is_number(value):
-        raise errors.ArgumentTypeError(f"{wanted}, received {errors.shown(value)}")
-    if not (value >= 0 if zero else value > 0):
-        raise errors.ArgumentError(f"{wanted}, received {errors.shown(value)}")
-    return _as_python(value, name, what)
+    known = is_number(value)
+    if known and (value >= 0 if zero else value > 0):
+        return _as_python(value, name, what)
+    wanted = "a number of zero or more" if zero else "a positive number"
+    error = errors.ArgumentError if known else errors.ArgumentTypeError
+    raise error(f"{name}: {what} is {wanted}, received {errors.shown(value)}")
 
 
 def as_flag(value: Any, name: str, what: str = "keepdims") -> bool:

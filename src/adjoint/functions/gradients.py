@@ -58,7 +58,7 @@ class Gradients(Generic[J]):
         self._popped: set[Key] = set()
 
     def _level_of(self, key: Key) -> Autodiff[Any]:
-        return self._elsewhere.get(key, self._level)
+        return self._elsewhere.get(key, self._level) if self._elsewhere else self._level
 
     def _backend(self, key: Key) -> Backend:
         """The backend of the gradient with this key."""
@@ -115,7 +115,7 @@ class Gradients(Generic[J]):
     def _known_key(self, x: object) -> Key | None:
         """The key of x, if there is a gradient of it."""
         node = getattr(x._array, "node", None) if isinstance(x, Tensor) else None
-        if node is None or node.key not in self._arrays or x.device is not self._level_of(node.key):  # type: ignore[attr-defined]
+        if node is None or node.key not in self._arrays or x._device is not self._level_of(node.key):  # type: ignore[attr-defined]
             return None
         return node.key  # type: ignore[no-any-return]
 
@@ -342,7 +342,7 @@ def _inner_array(value: Any, inner: Backend, what: str) -> Array:
 
 
 def as_autodiff(x: Tensor[Any], what: str) -> Autodiff[Any]:
-    level = x.device
+    level = x._device
     if not isinstance(level, Autodiff):
         raise errors.NoAutodiffError(
             f"{what}: {level} computes without gradients; make the tensor with device='autodiff<{level}>', or lift it "
@@ -435,7 +435,7 @@ def _replacing(x: Tensor[Any], array: Array, level: Autodiff[Any]) -> Tensor[Any
     leaf = new_leaf(array, level)
     if isinstance(x._array.node, LeafNode):
         leaf.node.origin = _origin(x._array.node)  # type: ignore[union-attr]
-    return wrap(leaf, level)
+    return wrap(leaf, level, x._dtype)
 
 
 def _origin(node: Any) -> Key:
@@ -455,7 +455,7 @@ def inner(x: Tensor[Any], /) -> Tensor[Any]:
     Raises NoAutodiffError on a backend without autodiff.
     """
     level = as_autodiff(x, "inner")
-    return wrap(level.unwrap(x._array), level.inner)
+    return wrap(level.unwrap(x._array), level.inner, x._dtype)
 
 
 # --- going back ---

@@ -7,7 +7,7 @@ import functools
 import inspect
 import itertools
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 
 from adjoint import errors
@@ -16,6 +16,7 @@ from adjoint.counterparts import counterpart
 from adjoint.devices import leaf_of
 from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import is_array
+from adjoint.functions.gradients import inner, is_require_grad
 from adjoint.methods import Signed
 from adjoint.random_keys import seeded
 from adjoint.tensor import Tensor
@@ -169,8 +170,16 @@ def part(x: Any) -> Any:
 
 
 def rebuilt(cls: type[Any], children: Any, frozen: frozenset[str], training: bool) -> Any:
+    made = _made(cls, frozen, training)
+    vars(made).update(zip(cls._fields, children, strict=True))
+    return made
+
+
+def _made(cls: type[Any], frozen: frozenset[str], training: bool) -> Any:
+    """A module whose fields are still to be written."""
     made = object.__new__(cls)
-    vars(made).update(zip(cls._fields, children, strict=True), _frozen=frozen, _training=training, _made=True)
+    values = vars(made)
+    values["_frozen"], values["_training"], values["_made"] = frozen, training, True
     return made
 
 
@@ -231,7 +240,7 @@ def _is_class_var(note: Any) -> bool:
     return text.rpartition("typing.")[2].startswith("ClassVar")
 
 
-_PLAIN = {bool, int, float, complex, str, types.FunctionType}  # classes of the most frequent settings
+_PLAIN = {types.NoneType, bool, int, float, complex, str, types.FunctionType}  # classes of the most frequent settings
 
 # --- trees of modules ----------------------------------------------------------------------------
 
@@ -253,10 +262,11 @@ def _gather(tree: Any, prefix: str, kind: str, found: list[Leaf]) -> None:
             _gather(child, f"{prefix}.{k}" if prefix else str(k), kind, found)
     elif isinstance(tree, Fields):
         values, start = vars(tree), f"{prefix}." if prefix else ""
+        alike = not (kind or tree._buffers or tree._frozen)
         for name in tree._fields:
             value = values[name]
-            if value is not None and value.__class__ not in _PLAIN:
-                _gather(value, start + name, role_of(tree, name, kind), found)
+            if value.__class__ not in _PLAIN:
+                _gather(value, start + name, "" if alike else role_of(tree, name, kind), found)
     elif is_array(tree):
         constant = kind != "buffer" and not _is_trained(tree)
         found.append(Leaf(prefix, tree, "constant" if constant else kind or "parameter"))
@@ -299,9 +309,13 @@ def with_arrays(module: T, values: Mapping[str, Any], leaves: list[Leaf] | None 
     """
     leaves = leaves_of(module) if leaves is None else leaves
     shared = {id(leaf.value): values[leaf.path] for leaf in reversed(leaves) if leaf.path in values}
-    return _rebuilt_with(  # type: ignore[no-any-return]
-        module, iter([values.get(leaf.path, shared.get(id(leaf.value), leaf.value)) for leaf in leaves])
-    )
+    images = iter([values.get(leaf.path, shared.get(id(leaf.value), leaf.value)) for leaf in leaves])
+    return _with_images(module, lambda _: next(images))  # type: ignore[no-any-return]
+
+
+def exchanged(module: T, images: Mapping[int, Any]) -> T:
+    """The module, or container, with other arrays in the place of some, everywhere; `images` are by their `id`."""
+    return _with_images(module, lambda x: images.get(id(x), x))  # type: ignore[no-any-return]
 
 
 def parted(tree: Any, module: Any = None, kind: str = "") -> tuple[Any, Any]:
@@ -329,7 +343,7 @@ def parted(tree: Any, module: Any = None, kind: str = "") -> tuple[Any, Any]:
 
 def value_of(x: Tensor[Any]) -> Tensor[Any]:
     """A leaf of `require_grad` as its value; what a running transform differentiates by stays tracked."""
-    return x.inner() if _is_leaf(x) else x
+    return inner(x) if _is_leaf(x) else x
 
 
 def constant_of(x: Tensor[Any]) -> Tensor[Any]:
@@ -338,12 +352,13 @@ def constant_of(x: Tensor[Any]) -> Tensor[Any]:
 
 
 def _is_leaf(x: Tensor[Any]) -> bool:
-    return x.is_require_grad() and not x.device.is_fresh
+    return is_require_grad(x) and not x._device.is_fresh
 
 
 def mapped(module: M, f: Callable[[Leaf], Any]) -> M:
     """The module with f of each of its arrays."""
-    return _rebuilt_with(module, map(f, leaves_of(module)))  # type: ignore[no-any-return]
+    images = map(f, leaves_of(module))
+    return _with_images(module, lambda _: next(images))  # type: ignore[no-any-return]
 
 
 def mapped_once(module: M, f: Callable[[Leaf], Any]) -> M:
@@ -359,22 +374,26 @@ def mapped_once(module: M, f: Callable[[Leaf], Any]) -> M:
     return mapped(module, once)
 
 
-def _rebuilt_with(tree: Any, values: Iterator[Any]) -> Any:
+def _with_images(tree: Any, image: Callable[[Any], Any]) -> Any:
+    """The tree with the image of each array, in the order of `leaves_of`."""
     cls = tree.__class__
     if cls is Tensor:
-        return next(values)
+        return image(tree)
     if cls is tuple:
-        return tuple([_rebuilt_with(child, values) for child in tree])
-    if tree is None or cls in _PLAIN:
+        return tuple([_with_images(child, image) for child in tree])
+    if cls in _PLAIN:
         return tree
     if isinstance(tree, Fields):
-        held = vars(tree)
-        children = [_rebuilt_with(held[name], values) for name in tree._fields]
-        return rebuilt(cls, children, tree._frozen, tree._training)
+        held, made = vars(tree), _made(cls, tree._frozen, tree._training)
+        values = vars(made)
+        for name in tree._fields:
+            x = held[name]
+            values[name] = x if x.__class__ in _PLAIN else _with_images(x, image)
+        return made
     if is_array(tree):
-        return next(values)
+        return image(tree)
     children, _, build = opened(tree)
-    return build([_rebuilt_with(child, values) for child in children])
+    return build([_with_images(child, image) for child in children])
 
 
 def each_module(tree: Any, f: Callable[[Any, list[Any], str], Any], prefix: str = "") -> Any:

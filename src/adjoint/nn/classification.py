@@ -73,23 +73,22 @@ def cross_entropy(
     smoothing = as_number(label_smoothing, name, "label_smoothing")
     if not 0 <= smoothing <= 1:
         raise errors.ArgumentError(f"{name}: label_smoothing is from 0 to 1, received {smoothing}")
-    if not x.ndim:
+    shape = x.shape
+    if not shape:
         raise errors.ShapeError(f"{name}: 0-d logits have no class axis")
     place = _class_axis(axis, x, name)
-    factors = _class_weights(weight, x, x.shape[place], name)
-    if labels.dtype.kind in dtypes.FLOATING and labels.shape == x.shape:
+    factors = _class_weights(weight, x, shape[place], name)
+    if labels.dtype.kind in dtypes.FLOATING and labels.shape == shape:
         return _of_probabilities(x, labels, factors, smoothing, reduction, place)
     if labels.dtype.kind not in "iu":
         raise errors.DtypeError(
-            f"{name}: targets are integers, or probabilities of the logits' shape {x.shape}; received {labels.dtype} "
+            f"{name}: targets are integers, or probabilities of the logits' shape {shape}; received {labels.dtype} "
             f"of shape {labels.shape}"
         )
-    rows = moveaxis(x, place, -1) if place < x.ndim - 1 else x
-    if rows.shape[:-1] != labels.shape:
-        hint = "; axis=-1 says that classes are last" if axis is None and x.shape[:-1] == labels.shape else ""
-        raise errors.ShapeError(
-            f"{name}: logits {x.shape} need targets of shape {rows.shape[:-1]}, received {labels.shape}{hint}"
-        )
+    rows, wanted = x if place == len(shape) - 1 else moveaxis(x, place, -1), shape[:place] + shape[place + 1 :]
+    if labels.shape != wanted:
+        hint = "; axis=-1 says that classes are last" if axis is None and shape[:-1] == labels.shape else ""
+        raise errors.ShapeError(f"{name}: logits {shape} need targets of shape {wanted}, received {labels.shape}{hint}")
     wide = cast(rows, dtypes.summing(x.dtype))
     labels, ignored = cast(labels, dtypes.int64), as_integer(ignore_index, name, "ignore_index")
     losses = run("labelled_cross_entropy", (wide, labels), ignore=ignored)

@@ -41,14 +41,15 @@ def linear(x: Operand[B], weight: Operand[B], bias: Operand[B] | None = None) ->
     x = as_tensor(x, "linear", weight, bias)
     weight = operand(weight, x, "linear")
     bias = None if bias is None else operand(bias, x, "linear")
-    if weight.ndim != 2:
-        raise errors.ShapeError(f"linear: weight is (outputs, inputs), received shape {weight.shape}")
-    if not x.ndim or x.shape[-1] != weight.shape[1] or (bias is not None and bias.shape != weight.shape[:1]):
+    shape, sizes = x.shape, weight.shape
+    if len(sizes) != 2:
+        raise errors.ShapeError(f"linear: weight is (outputs, inputs), received shape {sizes}")
+    if not shape or shape[-1] != sizes[1] or (bias is not None and bias.shape != sizes[:1]):
         raise errors.ShapeError(
-            f"linear: x is (..., inputs), weight (outputs, inputs) and bias (outputs,); received {x.shape}, "
-            f"{weight.shape} and {None if bias is None else bias.shape}"
+            f"linear: x is (..., inputs), weight (outputs, inputs) and bias (outputs,); received {shape}, "
+            f"{sizes} and {None if bias is None else bias.shape}"
         )
-    if bias is None or x.ndim == 1:
+    if bias is None or len(shape) == 1:
         out = matmul(x, weight.mT)
         return out if bias is None else out + bias
     return run("linear", as_tensors((x, weight, bias), "linear"))  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ from adjoint.functions.elementwise import where
 from adjoint.functions.gradients import Gradients
 from adjoint.functions.shape import stack
 from adjoint.module.base import Module
-from adjoint.module.fields import Leaf, fits, leaves_of, once_each, opened, value_of, with_arrays
+from adjoint.module.fields import Leaf, exchanged, fits, leaves_of, once_each, opened, value_of, with_arrays
 from adjoint.optim.fused import Job, Slots, updated
 from adjoint.optim.settings import Settings, flag, not_negative, rate, setting
 from adjoint.tensor import Tensor
@@ -221,7 +221,7 @@ class Optimizer(Settings):
             # a count that is a tensor, as in a step that is compiled, is as exact as the parameter
             dtype = None if counted else job.x.dtype
             jobs.setdefault((self._group_of(leaf) if self.groups else None, dtype), []).append((leaf, x, job))
-        values, slots = {}, dict(state.slots)
+        images, slots = {}, dict(state.slots)
         for (of, dtype), rows in jobs.items():
             count = state.step
             if dtype is not None:
@@ -232,8 +232,8 @@ class Optimizer(Settings):
             update = functools.partial(optimizer.update, step=count + 1, lr=now)
             results = updated(update, [job for *_, job in rows], optimizer.donate)
             for (leaf, x, _), (value, slots[leaf.path]) in zip(rows, results, strict=True):
-                values[leaf.path] = _again(leaf.value, x, _whole(value, x))
-        return with_arrays(model, values, leaves), State(state.step + 1, slots)
+                images[id(leaf.value)] = _again(leaf.value, x, _whole(value, x))
+        return exchanged(model, images), State(state.step + 1, slots)
 
 
 def rate_at(lr: Any, step: Any, name: str = "step", form: str = "lr(step)") -> Any:
@@ -273,29 +273,38 @@ def gradients_by_path(grads: Any, model: Any) -> Mapping[str, Tensor[Any]]:
 
 
 def _found(grads: Any, leaves: list[Leaf], own: list[Leaf]) -> Mapping[str, Tensor[Any]]:
-    found: Mapping[str, Tensor[Any]]
+    """The gradients by the paths of the parameters. Raises as a step does."""
+    found: Mapping[str, Any]
     if isinstance(grads, Gradients):
         found = {leaf.path: g for leaf in own if (g := grads.get(leaf.value)) is not None}
-    elif isinstance(grads, Module):
-        found = _added({leaf.path: leaf.value for leaf in leaves_of(grads)}, leaves, own)
-    elif isinstance(grads, (dict, list, tuple)):
-        found = _added(_paths(grads), leaves, own)
-    elif isinstance(grads, Mapping):
-        found = _added(grads, leaves, own)
     else:
-        raise errors.ArgumentTypeError(
-            f"step: grads are what backward() gave, a module or container of gradients, or a mapping from paths, "
-            f"received {errors.shown(grads)}"
-        )
-    if not any(leaf.path in found for leaf in own):
+        found = _as_tensors(_added(_by_path(grads), leaves, own), own)
+    if not any([leaf.path in found for leaf in own]):
         raise errors.ArgumentError(
             "step: there is no gradient of a parameter of this model; gradients of backward() are those of the very "
             "model that the loss was computed with"
         )
-    arrays = [leaf for leaf in own if isinstance(found.get(leaf.path), (np.ndarray, np.generic))]
-    if arrays:  # as a transform gives them for arrays
-        found = dict(found)
-        for leaf in arrays:
+    return found
+
+
+def _by_path(grads: Any) -> Mapping[str, Any]:
+    """Gradients in a module, in containers or in a mapping by their paths."""
+    if isinstance(grads, Module):
+        return {leaf.path: leaf.value for leaf in leaves_of(grads)}
+    if isinstance(grads, (dict, list, tuple)):
+        return _paths(grads)
+    if isinstance(grads, Mapping):
+        return grads
+    raise errors.ArgumentTypeError(
+        f"step: grads are what backward() gave, a module or container of gradients, or a mapping from paths, "
+        f"received {errors.shown(grads)}"
+    )
+
+
+def _as_tensors(found: dict[str, Any], own: list[Leaf]) -> dict[str, Any]:
+    """The gradients with tensors where a transform of arrays has given arrays."""
+    for leaf in own:
+        if isinstance(found.get(leaf.path), (np.ndarray, np.generic)):
             device = value_of(leaf.value).device
             found[leaf.path] = asarray(found[leaf.path], dtype=leaf.value.dtype, device=device)
     return found
@@ -315,7 +324,7 @@ def chosen(condition: Any, x: Any, y: Any) -> Any:
     return where(condition, x, y) if isinstance(condition, Tensor) else (x if condition else y)
 
 
-def _added(found: Mapping[str, Tensor[Any]], leaves: list[Leaf], own: list[Leaf]) -> Mapping[str, Tensor[Any]]:
+def _added(found: Mapping[str, Any], leaves: list[Leaf], own: list[Leaf]) -> dict[str, Any]:
     """The gradients with those of the places of one tensor added up at the first."""
     first = {id(leaf.value): leaf.path for leaf in own}
     sums = dict(found)
@@ -353,9 +362,9 @@ def _gradient(found: Mapping[str, Any], leaf: Leaf, x: Tensor[Any]) -> Tensor[An
         return None
     if not isinstance(g, Tensor):
         raise errors.ArgumentTypeError(f"step: the gradient of {leaf.path} is a tensor, received {errors.shown(g)}")
-    if g.shape != x.shape:
+    if g._array.shape != x._array.shape:
         raise errors.ShapeError(f"step: {leaf.path} has shape {x.shape}, its gradient {g.shape}")
-    return _parts(g.inner() if x is not leaf.value and g.device is leaf.value.device else g)
+    return _parts(g.inner() if x is not leaf.value and g._device is leaf.value._device else g)
 
 
 def _again(leaf: Tensor[Any], x: Tensor[Any], value: Tensor[Any]) -> Tensor[Any]:
@@ -365,11 +374,11 @@ def _again(leaf: Tensor[Any], x: Tensor[Any], value: Tensor[Any]) -> Tensor[Any]
 
 def _parts(x: Tensor[Any]) -> Tensor[Any]:
     """Complex numbers as pairs of real ones along a last axis, each of which is updated by itself, as in PyTorch."""
-    return stack([x.real, x.imag], axis=-1) if x.dtype.kind == "c" else x
+    return stack([x.real, x.imag], axis=-1) if x._dtype.kind == "c" else x
 
 
 def _whole(x: Tensor[Any], like: Tensor[Any]) -> Tensor[Any]:
-    return (x[..., 0] + 1j * x[..., 1]).astype(like.dtype) if like.dtype.kind == "c" else x
+    return (x[..., 0] + 1j * x[..., 1]).astype(like.dtype) if like._dtype.kind == "c" else x
 
 
 # --- for rules that look at several parameters at once -------------------------------------------

@@ -151,7 +151,7 @@ class Muon(MatrixOptimizer):
         if x.ndim == 2:
             m = self.momentum * slots["mean"] + (1 - self.momentum) * g
             longer = max(1.0, x.shape[0] / max(x.shape[1], 1)) ** 0.5
-            change = longer * self._orthogonal(self._ahead(m, g, self.momentum, step)) + self.weight_decay * x
+            change = longer * self.orthogonal(self._ahead(m, g, self.momentum, step)) + self.weight_decay * x
             return x - lr * change, {"mean": m}
         b1, b2 = self.betas
         m = b1 * slots["mean"] + (1 - b1) * g
@@ -163,9 +163,10 @@ class Muon(MatrixOptimizer):
         mean: Tensor[Any] = m / (1 - b**step)
         return b * m / (1 - b ** (step + 1)) + (1 - b) * g / (1 - b**step) if self.nesterov else mean
 
-    def _orthogonal(self, m: Tensor[Any]) -> Tensor[Any]:
+    def orthogonal(self, m: Tensor[Any]) -> Tensor[Any]:
+        """What the iteration makes of a matrix."""
         if m.shape[0] > m.shape[1]:
-            return matrix_transpose(self._orthogonal(matrix_transpose(m)))
+            return matrix_transpose(self.orthogonal(matrix_transpose(m)))
         (a, b, c), m = self.ns_coefficients, m / (vector_norm(m) + self.eps)
         for _ in range(self.ns_steps):
             gram = m @ matrix_transpose(m)

@@ -13,17 +13,22 @@ from typing import Any
 from adjoint.torch import autograd as autograd
 from adjoint.torch import gradients as _gradients  # noqa: F401
 from adjoint.torch import indexing as _indexing  # noqa: F401
+from adjoint.torch import later as _later
 from adjoint.torch import linalg as linalg
 from adjoint.torch import products as _products  # noqa: F401
 from adjoint.torch import state as _state
 from adjoint.torch import utils as utils
 from adjoint.torch import views as _views  # noqa: F401
 from adjoint.torch.creation import Generator as Generator
+from adjoint.torch.creation import of_type as _of_type
 from adjoint.torch.dtypes import (
     DTYPES as _DTYPES,
 )
 from adjoint.torch.dtypes import (
     Size as Size,
+)
+from adjoint.torch.dtypes import (
+    can_cast as can_cast,
 )
 from adjoint.torch.dtypes import (
     device as device,
@@ -32,7 +37,13 @@ from adjoint.torch.dtypes import (
     dtype as dtype,
 )
 from adjoint.torch.dtypes import (
+    finfo as finfo,
+)
+from adjoint.torch.dtypes import (
     get_default_dtype as get_default_dtype,
+)
+from adjoint.torch.dtypes import (
+    iinfo as iinfo,
 )
 from adjoint.torch.dtypes import (
     of_numpy as _of_numpy,
@@ -73,10 +84,13 @@ from adjoint.torch.tensor import Tensor as Tensor
 
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 strided = "torch.strided"
+newaxis = None
+channels_last, channels_last_3d = "torch.channels_last", "torch.channels_last_3d"
 preserve_format, contiguous_format = "torch.preserve_format", "torch.contiguous_format"
 
 for _name, _member in _METHODS.items():
     setattr(Tensor, _name, _member)
+_later.give_methods()
 globals().update(_FUNCTIONS)
 globals().update(_SETTINGS)
 globals().update(_DTYPES)
@@ -133,6 +147,16 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 
 # imported when they are first asked for: modules, and functions with the module that each is in
+__version__ = "2.13.0+adjoint"  # of the PyTorch that it is compared with
+# of `nn.functional`, where the arguments are in the same order
+_FUNCTIONAL = frozenset(
+    """
+    alpha_dropout avg_pool1d binary_cross_entropy_with_logits bilinear celu celu_ channel_shuffle conv1d conv2d conv3d
+    conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity dropout feature_alpha_dropout group_norm
+    hardshrink layer_norm max_pool1d max_pool2d max_pool3d pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu
+    rms_norm rrelu rrelu_ selu selu_ threshold threshold_
+    """.split()
+)
 _ROOMS = {"amp", "fft", "func", "nn", "optim", "special", "utils"}
 _FROM = {"load": "serialization", "save": "serialization", "vmap": "func"}
 
@@ -142,4 +166,15 @@ def __getattr__(name: str) -> Any:
         return _importlib.import_module(f"{__name__}.{name}")
     if name in _FROM:
         return getattr(_importlib.import_module(f"{__name__}.{_FROM[name]}"), name)
-    raise _missing(name)
+    if name.endswith("Tensor"):
+        found = _of_type(name.removesuffix("Tensor"))
+    elif name in _FUNCTIONAL:
+        found = _importlib.import_module(f"{__name__}.nn.functional").ALL[name]
+    else:
+        found = _later.function(name)
+    if found is None and name.endswith("_"):
+        found = _METHODS.get(name)  # torch.relu_(x), for one
+    if found is None:
+        raise _missing(name)
+    globals()[name] = found
+    return found

@@ -20,15 +20,18 @@ USAGE = "usage: python -m adjoint.torch script.py [arguments]\n       python -m 
 
 
 class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `torch` and its modules as the face's."""
+    """Finds `torch` and its modules as the face's, and `safetensors.torch`."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        if fullname == "safetensors.torch":
+            return importlib.machinery.ModuleSpec(fullname, self)
         if fullname.partition(".")[0] != "torch" or importlib.util.find_spec(f"adjoint.{fullname}") is None:
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def exec_module(self, module: ModuleType) -> None:
-        sys.modules[module.__name__] = importlib.import_module(f"adjoint.{module.__name__}")
+        name = "torch.safetensors" if module.__name__ == "safetensors.torch" else module.__name__
+        sys.modules[module.__name__] = importlib.import_module(f"adjoint.{name}")
 
 
 def main(arguments: Sequence[str]) -> None:

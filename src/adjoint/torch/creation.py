@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.torch import lifted
-from adjoint.torch.dtypes import CPU, Size, default_complex, default_float, device, dtype_of_number, numpy_dtype
+from adjoint.torch.dtypes import CPU, DTYPES, Size, default_complex, default_float, device, dtype_of_number, numpy_dtype
 from adjoint.torch.memory import of_numpy_array
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.state import modes
@@ -108,6 +108,27 @@ def legacy(cls: type, *args: Any, **options: Any) -> Any:
     if cls is not Tensor:
         out.__class__ = cls
     return out
+
+
+class _OfType(type):
+    """The class of `FloatTensor` and its like, which have no tensors of their own."""
+
+    kind: Any
+
+    def __call__(cls, *args: Any) -> Any:
+        if len(args) == 1 and not isinstance(args[0], (int, Tensor)):
+            return constant(np.array(_plain(args[0]), dtype=cls.kind))
+        made = legacy(Tensor, *args)
+        return made if made._dtype is cls.kind else constant(values(made).astype(cls.kind))
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, Tensor) and x._dtype is cls.kind
+
+
+def of_type(name: str) -> Any:
+    """`torch.FloatTensor` for "Float", which makes tensors of its type and knows them; None for another name."""
+    found = next((d for d in DTYPES.values() if d.class_name == name), None)
+    return None if found is None else _OfType(f"{name}Tensor", (), {"kind": found.of_numpy, "__module__": "torch"})
 
 
 @function

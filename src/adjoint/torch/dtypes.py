@@ -86,6 +86,50 @@ def numpy_dtype(given: Any) -> Any:
     raise TypeError(f"dtype must be a torch.dtype, not {type(given).__name__}")
 
 
+class finfo:
+    """The bounds of a floating-point type, by default of the default one."""
+
+    __module__ = "adjoint.torch"
+
+    def __init__(self, type: dtype | None = None) -> None:
+        given = get_default_dtype() if type is None else type
+        if not (given.is_floating_point or given.is_complex):
+            raise TypeError(
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
+            )
+        known = given.to_real()
+        found = np.finfo(known.of_numpy)
+        self.bits, self.dtype = found.bits, known.name
+        self.eps, self.max, self.min = float(found.eps), float(found.max), float(found.min)
+        self.tiny = self.smallest_normal = float(found.smallest_normal)
+        self.resolution = 10.0**-found.precision
+
+    def __repr__(self) -> str:
+        names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        return f"finfo({', '.join([f'{name}={getattr(self, name):g}' for name in names])}, dtype={self.dtype})"
+
+
+class iinfo:
+    """The bounds of a type of integers."""
+
+    __module__ = "adjoint.torch"
+
+    def __init__(self, type: dtype) -> None:
+        if type.of_numpy.kind not in "iu":
+            raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
+        found = np.iinfo(type.of_numpy)
+        self.bits, self.dtype, self.max, self.min = found.bits, type.name, int(found.max), int(found.min)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether a result of one type may be written to a tensor of another."""
+    ranks = [1 if d.of_numpy.kind == "u" else _RANK[d.of_numpy.kind] for d in (from_, to)]
+    return ranks[0] <= ranks[1]
+
+
 class Size(tuple[int, ...]):
     """The sizes of a tensor's axes."""
 

@@ -48,7 +48,7 @@ def _with_out(function: Any) -> Any:
 # --- one argument -------------------------------------------------------------------------------------
 
 
-def _floating(x: Tensor) -> Tensor:
+def floating_of(x: Tensor) -> Tensor:
     """Integers in the default floating type."""
     return x if x._dtype.kind in "fc" else FUNCTIONS["to"](x, dtype=default_float())
 
@@ -59,7 +59,7 @@ def _unary(name: str, function: Any, made: str | None = None, *, floating: bool 
     def spelled(input: Any) -> Any:
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-        return call(function, made, _floating(input) if floating else input)
+        return call(function, made, floating_of(input) if floating else input)
 
     public(name, in_place=True, out=True)(spelled)
 
@@ -71,6 +71,19 @@ for _name, _function in {
     _unary(_name, _function)
 _unary("frac", lambda x: x - ad.trunc(x))
 _unary("nan_to_num", "nan_to_num", floating=False)
+
+
+_round = FUNCTIONS["round"]
+
+
+@public("round", in_place=True)
+def round(input: Tensor, *, decimals: int = 0, out: Any = None) -> Any:
+    """The nearest integers, or numbers of so many decimals; of two the even one."""
+    if not decimals:
+        return _round(input) if out is None else _round(input, out=out)
+    if input._dtype.kind in "biu":
+        raise RuntimeError(f"\"round_vml_cpu\" not implemented for '{input.dtype.class_name}'")
+    return into(out, call(lambda x: ad.round(x, decimals), "RoundBackward1", input))
 
 
 @public("sgn", in_place=True, out=True)
@@ -90,7 +103,7 @@ METHODS["__pos__"] = positive
 
 def _test(name: str) -> None:
     def spelled(input: Tensor) -> Tensor:
-        x = input if input._dtype.kind in "fc" or name == "logical_not" else _floating(input)
+        x = input if input._dtype.kind in "fc" or name == "logical_not" else floating_of(input)
         return run(name, (x,))
 
     public(name, in_place=name == "logical_not")(spelled)
@@ -125,7 +138,7 @@ METHODS["__invert__"] = bitwise_not
 
 @public("angle", out=True)
 def angle(input: Tensor) -> Any:
-    return call("angle", "Angle", _floating(input))
+    return call("angle", "Angle", floating_of(input))
 
 
 @public("conj_physical", "conj")
@@ -505,7 +518,7 @@ METHODS["zero_"] = lambda self: _erase(self, constant(np.zeros(tuple(self.shape)
 FUNCTIONS["zero_"], FUNCTIONS["fill_"] = METHODS["zero_"], METHODS["fill_"]
 
 
-def _drawn(name: str, draw: Any) -> None:
+def drawn(name: str, draw: Any) -> None:
     def filled(self: Any, *args: Any, generator: Any = None, **options: Any) -> Any:
         value = draw(creation.source(generator), tuple(self.shape), *args, **options)
         return _erase(self, constant(np.asarray(value, self._dtype)), name.capitalize())
@@ -517,11 +530,11 @@ def _values(x: Any) -> Any:
     return values(x) if isinstance(x, Tensor) else x
 
 
-_drawn("normal_", lambda r, size, mean=0.0, std=1.0: r.normal(mean, std, size))
-_drawn("uniform_", lambda r, size, a=0.0, b=1.0: r.uniform(a, b, size))
-_drawn("bernoulli_", lambda r, size, p=0.5: r.random(size) < _values(p))
-_drawn("exponential_", lambda r, size, lambd=1.0: r.exponential(1 / lambd, size))
-_drawn(
+drawn("normal_", lambda r, size, mean=0.0, std=1.0: r.normal(mean, std, size))
+drawn("uniform_", lambda r, size, a=0.0, b=1.0: r.uniform(a, b, size))
+drawn("bernoulli_", lambda r, size, p=0.5: r.random(size) < _values(p))
+drawn("exponential_", lambda r, size, lambd=1.0: r.exponential(1 / lambd, size))
+drawn(
     "random_",
     lambda r, size, low=0, high=None: r.integers(*((low, high) if high is not None else (0, low or 1 << 24)), size),
 )

@@ -222,11 +222,9 @@ class Gradients:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if memory.is_same_part(self, other):  # w.data -= step: it was written to already
             return
-        if is_view(self) or not memory.leave(self):
-            raise NotImplementedError(
-                "adjoint.torch: x.data = y of a view, or of a tensor that has views, is not there; write "
-                "x.data.copy_(y)"
-            )
+        if is_view(self):
+            raise NotImplementedError("adjoint.torch: x.data = y of a view is not there; write x.data.copy_(y)")
+        memory.leave(self)
         node = self._array.node
         value = values(other)
         if node.__class__ is Accumulate:

@@ -313,7 +313,7 @@ def _check_index(x: Tensor, index: Any, name: str) -> None:
             raise RuntimeError(f"{name}(): Expected dtype int64 for index")
 
 
-def _in_range(index: Tensor, n: int) -> None:
+def in_range(index: Tensor, n: int) -> None:
     found = values(index)
     if is_lifted(index) and is_batched(index):
         return  # of each example: what is out of range is an error of adjoint's
@@ -329,7 +329,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     _check_index(input, index, "gather")
     if input.ndim != index.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
-    _in_range(index, input.shape[axis])
+    in_range(index, input.shape[axis])
     return call(lambda x, i: x[_grid(axis, i.shape, i)], "Gather", input, index)
 
 
@@ -344,7 +344,7 @@ def _scattered(mode: str, made: str) -> Any:
     def scattered(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None) -> Any:
         axis = axis_of(dim, input.ndim)
         _check_index(input, index, "scatter")
-        _in_range(index, input.shape[axis])
+        in_range(index, input.shape[axis])
         src = value if src is None else src
         if isinstance(src, Tensor):
             if src._dtype is not input._dtype:
@@ -383,7 +383,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
 def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     axis = axis_of(dim, input.ndim)
     _check_index(input, index, "index_select")
-    _in_range(index, input.shape[axis] if input.ndim else 1)
+    in_range(index, input.shape[axis] if input.ndim else 1)
     return call(lambda x, i: ad.take(x, i, axis=axis), "IndexSelect", input, index)
 
 
@@ -394,7 +394,7 @@ def _along(axis: int, index: Any) -> tuple[Any, ...]:
 @public("index_add", in_place=True)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
     axis = axis_of(dim, input.ndim)
-    _in_range(index, input.shape[axis])
+    in_range(index, input.shape[axis])
     source = source if alpha == 1 else source * alpha
     return call(lambda x, i, s: ad.scatter(x, _along(axis, i), s, mode="add"), "IndexAdd", input, index, source)
 
@@ -402,14 +402,14 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 @public("index_copy", in_place=True)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     axis = axis_of(dim, input.ndim)
-    _in_range(index, input.shape[axis])
+    in_range(index, input.shape[axis])
     return call(lambda x, i, s: ad.scatter(x, _along(axis, i), s), "IndexCopy", input, index, source)
 
 
 @public("index_fill", in_place=True)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     axis = axis_of(dim, input.ndim)
-    _in_range(index, input.shape[axis])
+    in_range(index, input.shape[axis])
     fill = to(value, dtype=input._dtype) if isinstance(value, Tensor) else constant(number(value, input._dtype))
     return call(lambda x, i, s: ad.scatter(x, _along(axis, i), s), "IndexFill", input, index, fill)
 

@@ -166,6 +166,39 @@ class Part:
         return tuple([2 * s for s in strides]), 2 * offset + (self.name == "imag")
 
 
+class Halves:
+    """Complex numbers as pairs of real ones, along a last axis."""
+
+    def read(self, B: Any, parent: Any) -> Any:
+        shape = (*parent.shape, 1)
+        pair = B.reshape(B.real(parent), shape=shape), B.reshape(B.imag(parent), shape=shape)
+        return B.concat(*pair, axis=len(shape) - 1)
+
+    def write(self, B: Any, parent: Any, part: Any) -> Any:
+        return Whole(B.dtype_of(parent)).read(B, part)
+
+    def place(self, shape: Any, strides: Any, offset: int) -> Any:
+        return (*[2 * s for s in strides], 1), 2 * offset
+
+
+class Whole:
+    """Pairs of real numbers along the last axis as complex ones."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+
+    def read(self, B: Any, parent: Any) -> Any:
+        front = tuple([range(n) for n in parent.shape[:-1]])
+        real, imag = (B.astype(B.index(parent, key=(*front, i)), dtype=self.dtype) for i in (0, 1))
+        return B.add(real, B.multiply(imag, 1j))
+
+    def write(self, B: Any, parent: Any, part: Any) -> Any:
+        return Halves().read(B, part)
+
+    def place(self, shape: Any, strides: Any, offset: int) -> Any:
+        return tuple([s // 2 for s in strides[:-1]]), offset // 2
+
+
 class Bits:
     """The same bits as numbers of another type, which have no gradient."""
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import adjoint as ad
+from adjoint.torch import creation
 from adjoint.torch.calls import call
+from adjoint.torch.missing import missing as _missing
+from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.reductions import axes_of
-from adjoint.torch.tensor import Tensor
+from adjoint.torch.tensor import Tensor, axis_of, constant, values
 
 
 def _plain(name: str, function: Any, made: str | None = None) -> Any:
@@ -21,11 +27,44 @@ def _plain(name: str, function: Any, made: str | None = None) -> Any:
 det = _plain("det", "linalg.det")
 inv = _plain("inv", "linalg.inv", "LinalgInvEx")
 solve = _plain("solve", "linalg.solve", "LinalgSolveEx")
-cholesky = _plain("cholesky", "linalg.cholesky", "LinalgCholeskyEx")
 eigvalsh = _plain("eigvalsh", "linalg.eigvalsh", "LinalgEigh")
 svdvals = _plain("svdvals", "linalg.svdvals", "LinalgSvd")
-pinv = _plain("pinv", "linalg.pinv")
-matrix_exp = _plain("matrix_exp", "linalg.expm")
+eigvals = _plain("eigvals", "linalg.eigvals", "LinalgEig")
+householder_product = _plain("householder_product", "linalg.householder_product", "LinalgHouseholderProduct")
+matrix_exp = _plain("matrix_exp", "linalg.expm", "LinalgMatrixExp")
+
+
+def cholesky(A: Tensor, *, upper: bool = False) -> Any:
+    return call("linalg.cholesky", "LinalgCholeskyEx", A, upper=upper)
+
+
+def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+    return call("linalg.pinv", "LinalgPinv", A, rtol=_relative(A, atol, rtol), hermitian=hermitian)
+
+
+def matrix_rank(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+    """How many singular values are not nearly zero."""
+    bound = _relative(A, atol, rtol)
+    return call(lambda a: ad.linalg.matrix_rank(a, rtol=bound, hermitian=hermitian), None, A.detach())
+
+
+def _relative(A: Tensor, atol: Any, rtol: Any) -> Any:
+    """One bound on singular values, in terms of the largest."""
+    rtol = values(rtol) if isinstance(rtol, Tensor) else rtol
+    if atol is None:
+        return rtol
+    atol = values(atol) if isinstance(atol, Tensor) else atol
+    largest = np.linalg.norm(values(A), 2, (-2, -1))
+    return np.maximum(0.0 if rtol is None else rtol, atol / np.where(largest == 0, 1, largest))
+
+
+def cond(A: Tensor, p: Any = None) -> Any:
+    """The norm of a matrix times that of its inverse."""
+    return call(lambda a: ad.linalg.cond(a, p), "Div", A)
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    return FUNCTIONS["diagonal"](A, offset, dim1, dim2)
 
 
 class SlogDet(NamedTuple):
@@ -36,6 +75,29 @@ class SlogDet(NamedTuple):
 class Eigh(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
+
+
+class Eig(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class LU(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+class LUFactor(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+
+
+class Lstsq(NamedTuple):
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
 
 
 class QR(NamedTuple):
@@ -65,15 +127,95 @@ def svd(A: Tensor, full_matrices: bool = True) -> SVD:
     return SVD(*call(lambda a: tuple(ad.linalg.svd(a, full_matrices=full_matrices)), "LinalgSvd", A))
 
 
+def eig(A: Tensor) -> Eig:
+    """Complex eigenvalues and eigenvectors of length one; a gradient that depends on their phases is refused."""
+    return Eig(*call(lambda a: tuple(ad.linalg.eig(a)), "LinalgEig", A))
+
+
+def lu(A: Tensor, *, pivot: bool = True) -> LU:
+    _refuse_without_pivots(pivot)
+    return LU(*call(lambda a: tuple(ad.linalg.lu(a)), "LinalgLu", A))
+
+
+def _refuse_without_pivots(pivot: bool) -> None:
+    if not pivot:
+        raise NotImplementedError("adjoint.torch: LU decompositions with pivot=False are not there")
+
+
+def lu_factor(A: Tensor, *, pivot: bool = True) -> LUFactor:
+    """L and U in one matrix, and the rows that were swapped at each step, counted from 1."""
+    _refuse_without_pivots(pivot)
+    both, order = call(lambda a: tuple(ad.linalg.lu_factor(a)), "LinalgLuFactorEx", A)
+    rows = values(order).reshape(-1, A.shape[-1]).tolist()
+    swaps = np.array([_swaps(row) for row in rows], np.int32)
+    return LUFactor(both, constant(swaps.reshape(tuple(order.shape))))
+
+
+def _swaps(order: list[int]) -> list[int]:
+    """The swaps that bring rows into an order."""
+    now = list(range(len(order)))
+    found = []
+    for i, wanted in enumerate(order):
+        at = now.index(wanted)
+        now[i], now[at] = now[at], now[i]
+        found.append(at + 1)
+    return found
+
+
+def _order(swaps: list[int]) -> list[int]:
+    """The order that swaps bring rows into."""
+    now = list(range(len(swaps)))
+    for i, at in enumerate(swaps):
+        now[i], now[at - 1] = now[at - 1], now[i]
+    return now
+
+
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Any:
+    """The X of A X = B from `lu_factor` of A, of X A = B with left=False, of the adjoint of A with `adjoint`."""
+    if not left:
+        return lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
+    rows = values(pivots).reshape(-1, pivots.shape[-1]).tolist()
+    order = constant(np.array([_order(row) for row in rows]).reshape(tuple(pivots.shape)))
+    trans = 2 if adjoint else 0
+    return call(
+        lambda both, places, b: ad.linalg.lu_solve((both, places), b, trans=trans), "LinalgLuSolve", LU, order, B
+    )
+
+
+def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Lstsq:
+    """The X for which A X - B is shortest. There are residuals, and singular values, where PyTorch's driver
+    has them."""
+    if A.ndim < 2 or B.ndim < 1:
+        raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions, and other at least 1")
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError(
+            "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got " + str(driver)
+        )
+    x, rest, rank, singular = call(lambda a, b: tuple(ad.linalg.lstsq(a, b, rtol=rcond)), "LinalgLstsq", A, B)
+    m, n = A.shape[-2:]
+    if m <= n or driver in (None, "gelsy") or (driver != "gels" and not bool((values(rank) == n).all())):
+        rest = rest.reshape(-1)[:0]
+    ranked = driver != "gels"
+    known = driver in ("gelsd", "gelss")
+    return Lstsq(
+        x, rest, rank if ranked else creation.empty(0, dtype=rank.dtype),
+        singular.detach() if known else creation.empty(0, dtype=singular.dtype),
+    )  # fmt: skip
+
+
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Any:
     axes = axes_of(dim, x.ndim)
     return call(lambda a: ad.linalg.vector_norm(a, ord=ord, axis=axes, keepdims=keepdim), "LinalgVectorNorm", x)
 
 
 def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Any:
-    if axes_of(tuple(dim), A.ndim) != (A.ndim - 2, A.ndim - 1):
-        raise NotImplementedError("adjoint.torch: matrix_norm of other axes than the last two is not there")
-    return call(lambda a: ad.linalg.matrix_norm(a, ord=ord, keepdims=keepdim), "LinalgMatrixNorm", A)
+    axes = axes_of(tuple(dim), A.ndim)
+
+    def norm(a: Any) -> Any:
+        found = ad.linalg.matrix_norm(ad.moveaxis(a, axes, (-2, -1)), ord=ord, keepdims=keepdim)
+        return ad.moveaxis(found, (-2, -1), axes) if keepdim else found
+
+    return call(norm, "LinalgMatrixNorm", A)
 
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Any:
@@ -97,10 +239,41 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
 
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
     if not left:
-        raise NotImplementedError("adjoint.torch: solve_triangular has no left=False")
+        return solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular).mT
     options = {"upper": upper, "unitriangular": unitriangular}
     return call("linalg.solve_triangular", "LinalgSolveTriangular", A, B, **options)
 
 
+def matmul(input: Tensor, other: Tensor) -> Any:
+    return FUNCTIONS["matmul"](input, other)
+
+
+def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Any:
+    """The X for which the sum of products of A with it over its last axes is B."""
+    if dims is not None:
+        moved = [axis_of(d, A.ndim) for d in dims]
+        A = A.movedim(moved, list(range(A.ndim - len(moved), A.ndim)))
+    shape = tuple(A.shape[B.ndim :])
+    return solve(A.reshape(B.numel(), -1), B.reshape(-1)).reshape(shape)
+
+
+def tensorinv(A: Tensor, ind: int = 2) -> Any:
+    """The inverse in the sense of `tensordot` over the first `ind` axes."""
+    if ind <= 0:
+        raise RuntimeError("Expected a strictly positive integer for 'ind'")
+    first, last = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    return inv(A.reshape(math.prod(first), -1)).reshape(*last, *first)
+
+
+def vander(x: Tensor, *, N: int | None = None) -> Any:
+    """The powers of each element along a last axis, from the zeroth on."""
+    count = x.shape[-1] if N is None else N
+    return x.unsqueeze(-1) ** creation.arange(count)
+
+
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
     return call(lambda a, b: ad.vecdot(a, b, axis=dim), "Sum", x, y)
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing(name, "adjoint.torch.linalg")

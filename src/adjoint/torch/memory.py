@@ -562,21 +562,34 @@ def stand_alone(x: Tensor) -> None:
         memory.add(x)
 
 
-def leave(base: Tensor) -> bool:
-    """Take a tensor out of the memory that it shared, for another value; not one that has views."""
+def leave(base: Tensor) -> None:
+    """Take a tensor out of the memory that it shared, for another value. Its views stay there, with its history."""
     rare = base._rare
     if rare is None or rare.memory is None:
-        return True
+        return
     others = [t for reference in rare.memory.aliases if (t := reference()) is not None and t is not base]
     if any([t._rare.parent is not None and base_of(t) is base for t in others]):
-        return False
+        others.append(_stand_in(base, others))
     array = var_of(np.array(values(base)), node_of_base(base))
     rare.memory.aliases = [weakref.ref(t) for t in others]
     rare.version = base._version
     rare.memory, rare.path, rare.place, rare.node, rare.silent = None, (), None, None, False
     rare.entangled = rare.retains or rare.inference
     base._array = array
-    return True
+
+
+def _stand_in(base: Tensor, others: list[Tensor]) -> Tensor:
+    """A tensor with the memory and the history of another, in its place as the base of its views."""
+    made: Tensor = new(Tensor)
+    made._dtype, made._rare = base._dtype, Rare()
+    for name in ("memory", "path", "place", "node", "silent", "inference", "entangled"):
+        setattr(made._rare, name, getattr(base._rare, name))
+    if base._rare.memory.buffer is None:
+        made._array = base._array
+    for x in others:
+        if x._rare.parent is base:
+            x._rare.parent = made
+    return made
 
 
 def leave_if_alone(x: Tensor) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch.calls import call, named, off
-from adjoint.torch.dtypes import default_float, result_dtype
-from adjoint.torch.functions import public, to
+from adjoint.torch.dtypes import result_dtype
+from adjoint.torch.functions import floating_of, public, to
 from adjoint.torch.graph import label
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -23,7 +23,7 @@ class _Pair(NamedTuple):
 
 
 @functools.cache
-def _pair_of(name: str) -> Any:
+def pair_of(name: str) -> Any:
     """The class of pairs of values and indices that a function gives."""
 
     def text(self: Any) -> str:
@@ -169,9 +169,9 @@ def _label(x: Any, name: str) -> None:
         label(x._array.node, name)
 
 
-def _picked(x: Tensor, places: Any, dim: Any, keepdim: bool, made: str) -> Any:
+def picked(x: Tensor, places: Any, dim: Any, keepdim: bool, made: str) -> Any:
     """The elements at places along an axis, which keep their gradient for themselves."""
-    pair = _pair_of(made.partition("Backward")[0].lower())
+    pair = pair_of(made.partition("Backward")[0].lower())
     if not x.ndim:
         return pair(FUNCTIONS["clone"](x), constant(np.zeros((), np.int64)))
     axis = axis_of(dim, x.ndim)
@@ -201,7 +201,7 @@ def _extreme_with_places(name: str, function: Any, places: Any) -> None:
         found = None
         if input.ndim:
             found = FUNCTIONS[f"arg{name}"](input, axis) if is_batched(input) else places(values(input), axis)
-        return _picked(input, found, dim, keepdim, f"{name.capitalize()}Backward0")
+        return picked(input, found, dim, keepdim, f"{name.capitalize()}Backward0")
 
     public(name)(spelled)
 
@@ -244,13 +244,9 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     return constant(np.asarray(np.count_nonzero(values(input), axes_of(dim, input.ndim)), np.int64))
 
 
-def _floating(x: Tensor) -> Tensor:
-    return x if x._dtype.kind in "fc" else to(x, dtype=default_float())
-
-
 @public("logsumexp", out=True)
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
-    x = _floating(input)
+    x = floating_of(input)
     return call("special.logsumexp", "Logsumexp", x, axis=axes_of(dim, x.ndim), keepdims=keepdim)
 
 
@@ -341,12 +337,12 @@ def _order_of(array: Any, dim: int, descending: bool) -> Any:
 @public("sort")
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     if not input.ndim:
-        return _pair_of("sort")(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
+        return pair_of("sort")(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
     axis = axis_of(dim, input.ndim)
     index = _order(input, axis, descending)
     out = FUNCTIONS["gather"](input, axis, index)
     _label(out, "Sort")
-    return _pair_of("sort")(out, index)
+    return pair_of("sort")(out, index)
 
 
 @public("argsort")
@@ -360,11 +356,11 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if not 0 <= k <= (input.shape[axis] if input.ndim else 1):
         raise RuntimeError("selected index k out of range")
     if not input.ndim:
-        return _pair_of("topk")(*sort(input))
+        return pair_of("topk")(*sort(input))
     index = _order(input, axis, largest).narrow(axis, 0, k).contiguous()
     out = FUNCTIONS["gather"](input, axis, index)
     _label(out, "Topk")
-    return _pair_of("topk")(out, index)
+    return pair_of("topk")(out, index)
 
 
 @public("kthvalue")
@@ -373,7 +369,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     if not 1 <= k <= (input.shape[axis] if input.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
     order = np.argsort(values(input), axis, kind="stable") if input.ndim else None
-    return _picked(input, None if order is None else np.take(order, k - 1, axis), dim, keepdim, "Kthvalue")
+    return picked(input, None if order is None else np.take(order, k - 1, axis), dim, keepdim, "Kthvalue")
 
 
 @public("median")
@@ -383,19 +379,19 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         flat = FUNCTIONS["reshape"](input, -1)
         return median(flat, 0).values
     if not input.ndim:
-        return _pair_of("median")(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
+        return pair_of("median")(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
     axis = axis_of(dim, input.ndim)
     order = np.argsort(values(input), axis, kind="stable")
     middle = (input.shape[axis] - 1) // 2
     nan = np.isnan(values(input)) if input._dtype.kind == "f" else np.zeros(tuple(input.shape), bool)
     places = np.where(nan.any(axis), nan.argmax(axis), np.take(order, middle, axis))
-    return _picked(input, places, dim, keepdim, "Median")
+    return picked(input, places, dim, keepdim, "Median")
 
 
 # --- joining and moving -----------------------------------------------------------------------------------
 
 
-def _one_type(tensors: Any) -> list[Tensor]:
+def one_type(tensors: Any) -> list[Tensor]:
     dtype = result_dtype(tensors)
     return [x if x._dtype is dtype else to(x, dtype=dtype) for x in tensors]
 
@@ -406,7 +402,7 @@ def cat(tensors: Any, dim: int = 0) -> Any:
         raise ValueError("expected a non-empty list of Tensors")
     if any([not x.ndim for x in tensors]):
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
-    given = [x for x in _one_type(tensors) if not (x.ndim == 1 and x.shape[0] == 0)] or list(tensors)
+    given = [x for x in one_type(tensors) if not (x.ndim == 1 and x.shape[0] == 0)] or list(tensors)
     axis = axis_of(dim, given[0].ndim)
     for x in given:
         if x.ndim != given[0].ndim:
@@ -431,7 +427,7 @@ def stack(tensors: Any, dim: int = 0) -> Any:
                 f"{list(x.shape)} at entry {i}"
             )
     axis = axis_of(dim, tensors[0].ndim + 1)
-    return call(lambda *xs: ad.stack(xs, axis=axis), "Stack", *_one_type(tensors))
+    return call(lambda *xs: ad.stack(xs, axis=axis), "Stack", *one_type(tensors))
 
 
 for _name, _function in {
@@ -439,7 +435,7 @@ for _name, _function in {
 }.items():  # fmt: skip
 
     def _joined(tensors: Any, _function: Any = _function) -> Any:
-        return call(lambda *xs: named(_function)(xs), "Cat", *_one_type(tensors))
+        return call(lambda *xs: named(_function)(xs), "Cat", *one_type(tensors))
 
     public(_name, method=False)(_joined)
 

@@ -1,15 +1,16 @@
-"""`torch.special`: adjoint's special functions under PyTorch's names."""
+"""`torch.special`: adjoint's special functions under PyTorch's names; those of `torch` itself, and powers."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 import adjoint as ad
-from adjoint.torch.calls import call, into
-from adjoint.torch.dtypes import default_float
-from adjoint.torch.functions import composed
+from adjoint.torch.calls import call, into, write
+from adjoint.torch.functions import composed, floating_of, public, to
 from adjoint.torch.missing import missing as _missing
-from adjoint.torch.operators import FUNCTIONS
+from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.tensor import Tensor
 
 # names that torch has, too
@@ -36,7 +37,7 @@ def _unary(name: str, function: str) -> Any:
     def spelled(input: Tensor, *, out: Any = None) -> Any:
         if not isinstance(input, Tensor):
             raise TypeError(f"special_{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
-        x: Any = input if input._dtype.kind in "fc" else input.to(dtype=default_float())
+        x = floating_of(input)
         return into(out, call(f"special.{function}", made, x))
 
     spelled.__name__ = spelled.__qualname__ = name
@@ -51,23 +52,73 @@ FUNCTIONS_HERE: dict[str, Any] = {
 globals().update(FUNCTIONS_HERE)
 
 
+# names of torch
+
+public("igamma", in_place=True, out=True)(composed("igamma", "special.gammainc", "Igamma"))
+public("igammac", in_place=True, out=True)(composed("igammac", "special.gammaincc", "Igammac"))
+
+
+@public("mvlgamma", in_place=True, out=True)
+def mvlgamma(input: Tensor, p: int) -> Any:
+    """The logarithm of the multivariate gamma function of dimension p."""
+    x = floating_of(input)
+    return call(lambda a: ad.special.multigammaln(a, p), "Mvlgamma", x)
+
+
+@public("polygamma", method=False, out=True)
 def polygamma(n: int, input: Tensor) -> Any:
     """The n-th derivative of digamma.
 
     >>> import adjoint.torch as torch
-    >>> torch.special.polygamma(1, torch.tensor(1.0))
+    >>> torch.polygamma(1, torch.tensor(1.0))
     tensor(1.6449)
     """
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
-    x: Any = input if input._dtype.kind == "f" else input.to(dtype=default_float())
+    x = floating_of(input)
     return call(lambda a: ad.special.polygamma(n, a), "Polygamma", x)
 
 
-def multigammaln(input: Tensor, p: int) -> Any:
-    """The logarithm of the multivariate gamma function of dimension p."""
-    x: Any = input if input._dtype.kind == "f" else input.to(dtype=default_float())
-    return call(lambda a: ad.special.multigammaln(a, p), "Mvlgamma", x)
+METHODS["polygamma"] = lambda self, n: polygamma(n, self)
+METHODS["polygamma_"] = lambda self, n: write(self, lambda x: polygamma(n, x))
+
+FUNCTIONS_HERE |= {"polygamma": polygamma, "multigammaln": mvlgamma}
+multigammaln = mvlgamma
+
+
+# --- powers --------------------------------------------------------------------------------------------
+
+
+def _wide(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return to(x, dtype=np.dtype("complex128" if x._dtype.kind == "c" else "float64"))
+    return x
+
+
+@public("float_power", in_place=True, out=True)
+def float_power(input: Any, exponent: Any) -> Any:
+    """The power in double precision."""
+    return _wide(input) ** _wide(exponent)
+
+
+class _Frexp(NamedTuple):
+    mantissa: Tensor
+    exponent: Tensor
+
+
+@public("frexp")
+def frexp(input: Tensor) -> Any:
+    """Numbers between a half and one, and powers of two."""
+    if input._dtype.kind != "f":
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    mantissa, exponent = call("frexp", "Frexp", input)
+    return _Frexp(mantissa, to(exponent, dtype=np.dtype("int32")))
+
+
+@public("ldexp", in_place=True, out=True)
+def ldexp(input: Tensor, other: Tensor) -> Any:
+    """input * 2**other."""
+    return call(lambda x, n: x * 2.0**n, "Ldexp", input, floating_of(other))
 
 
 def __getattr__(name: str) -> Any:

@@ -141,6 +141,17 @@ class Tensor:
     def is_same_size(self, other: Tensor) -> bool:
         return self.shape == other.shape
 
+    def is_conj(self) -> bool:
+        return False  # conj() is computed at once, as neg() is
+
+    is_neg = is_pinned = is_shared = is_conj
+
+    def is_nonzero(self) -> bool:
+        return bool(self)
+
+    def cuda(self, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
+        dtypes.device("cuda")  # which refuses
+
     def get_device(self) -> int:
         return -1
 

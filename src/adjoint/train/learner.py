@@ -17,7 +17,6 @@ from adjoint import tree as trees
 from adjoint.data.batches import Unread
 from adjoint.dtypes import as_real, float16
 from adjoint.functions.arguments import as_integer, as_positive, called, check_callable, is_array, items
-from adjoint.functions.creation import asarray
 from adjoint.module.base import Module
 from adjoint.module.fields import leaves_of
 from adjoint.optim.averaging_optimizers import AveragingOptimizer
@@ -31,7 +30,7 @@ from adjoint.train.checkpoints import Checkpoints, Content
 from adjoint.train.cluster import Cluster
 from adjoint.train.loaders import Loader, batches_of, one_batch
 from adjoint.train.nonfinite import all_finite, find_layer
-from adjoint.train.objective import Forward, Objective, Outcome, has_buffers, paired
+from adjoint.train.objective import Forward, Objective, Outcome, has_buffers, paired, with_buffers
 from adjoint.train.parallel import data_parallel
 from adjoint.train.parts import on_device, place_of, seed_of, size_of, values
 from adjoint.train.run import Callback, History, Run, check_names
@@ -261,7 +260,7 @@ class Learner:
             bound = check and (self.scaler is None or scaling.scale < 1)  # else such a step is left out
             if bound and not (math.isfinite(loss.item()) and all_finite(grads)):
                 raise self._not_finite(model, batch, seed, loss.item())
-            model = _with_buffers(model, [found.buffers for found in auxes], self._place)
+            model = with_buffers(model, [found.buffers for found in auxes], self._place)
             losses.append(loss)
             slopes.append(grads)
             sizes.append(size)
@@ -558,23 +557,6 @@ def _objects(given: Any, fits: Callable[[Any], bool], what: str) -> tuple[Any, .
     if found is None or wrong:
         raise errors.ArgumentTypeError(f"Learner: {what}, received {errors.shown(wrong[0])}")
     return found
-
-
-def _with_buffers(model: Any, found: list[Any], place: Any) -> Any:
-    """The model with the buffers that a batch gave; those of several devices' parts are averaged."""
-    if found[0] is None:
-        return model
-    new = (
-        found[0]
-        if len(found) == 1
-        else trees.map(lambda *xs: sum(asarray(x, device=place) for x in xs) / len(xs), *found)
-    )
-    by_path = {leaf.path: leaf.value for leaf in leaves_of(new)}
-    like = {leaf.path: leaf.value for leaf in leaves_of(model) if leaf.kind == "buffer"}
-    state = model.state()
-    for path, x in like.items():
-        state = state.at(path).set(asarray(by_path[path], device=x.device, dtype=x.dtype))
-    return model.with_state(state)
 
 
 def _weight(batch: Any, name: str) -> float:

@@ -12,6 +12,7 @@ from adjoint import tree as trees
 from adjoint.backend import Backend
 from adjoint.dtypes import FLOATING
 from adjoint.functions.arguments import called, check_tensor
+from adjoint.functions.creation import asarray
 from adjoint.module.base import Module
 from adjoint.module.fields import leaves_of
 from adjoint.tensor import Tensor
@@ -83,6 +84,23 @@ def _read(found: Any) -> tuple[Any, Outcome]:
 
 def has_buffers(model: Module) -> bool:
     return any(leaf.kind == "buffer" for leaf in leaves_of(model))
+
+
+def with_buffers(model: Any, found: list[Any], place: Any) -> Any:
+    """The model with the buffers that a batch gave; those of several devices' parts are averaged."""
+    if found[0] is None:
+        return model
+    new = (
+        found[0]
+        if len(found) == 1
+        else trees.map(lambda *xs: sum(asarray(x, device=place) for x in xs) / len(xs), *found)
+    )
+    by_path = {leaf.path: leaf.value for leaf in leaves_of(new)}
+    like = {leaf.path: leaf.value for leaf in leaves_of(model) if leaf.kind == "buffer"}
+    state = model.state()
+    for path, x in like.items():
+        state = state.at(path).set(asarray(by_path[path], device=x.device, dtype=x.dtype))
+    return model.with_state(state)
 
 
 def paired(loss: Any, buffered: bool, precision: Any) -> Forward:

@@ -30,17 +30,17 @@ def _matmul(x: Array, y: Array) -> Array:
 
 def _linear(x: Array, weight: Array, bias: Array) -> Array:
     """In blocks of rows, whose products are still in the cache when the bias is added to them."""
-    shape, count = (*x.shape[:-1], len(weight)), math.prod(x.shape[:-1])
-    weight, step = weight.T, max(1, _BLOCK // max(1, len(weight)))
-    if count <= step:
+    count, width = math.prod(x.shape[:-1]), len(weight)
+    weight = weight.T
+    if count * width <= _BLOCK:
         out = _matmul(x, weight)
         return np.add(out, bias, out=out)
-    rows, out = x.reshape(count, x.shape[-1]), np.empty((count, shape[-1]), x.dtype)
+    rows, out, step = x.reshape(count, x.shape[-1]), np.empty((count, width), x.dtype), max(1, _BLOCK // width)
     for start in range(0, count, step):
         block = slice(start, start + step)
         part = np.matmul(rows[block], weight, out=out[block])
         np.add(part, bias, out=part)
-    return out.reshape(shape)
+    return out.reshape(*x.shape[:-1], width)
 
 
 IMPLEMENTATIONS: dict[str, Implementation] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from adjoint.compiler.graph import Value
 from adjoint.compiler.native.loops import FAILED, Nest
 from adjoint.compiler.native.plan import Check, Choice, Kernel, Loop, Plan, Product, Step, While
-from adjoint.compiler.native.products import Multiplied
+from adjoint.compiler.native.products import Called, Multiplied
 from adjoint.compiler.native.text import Builder, memory_type
 
 _BYTE = np.dtype(np.uint8)
@@ -23,14 +23,16 @@ _ON_STACK = 1 << 12  # bytes of memory of a loop
 class Block:
     """Steps of a plan as functions, in order: what they read, what they write, and places of what only they see."""
 
-    def __init__(self, plan: Plan, steps: Sequence[Step], name: str, wanted: set[Any]) -> None:
+    def __init__(
+        self, plan: Plan, steps: Sequence[Step], name: str, wanted: set[Any], donated: Container[Any] = ()
+    ) -> None:
         self.nests: list[Nest | Controlled] = []
         for i, step in enumerate(steps):
             inner = f"{name}_{i}"
             if isinstance(step, Kernel):
                 self.nests.append(Nest(plan, step, inner))
             elif isinstance(step, Product):
-                self.nests.append(Multiplied(plan, step, inner))
+                self.nests.append((Multiplied if step.small else Called)(plan, step, inner))
             elif isinstance(step, Loop):
                 self.nests.append(Repeated(plan, step, inner))
             elif isinstance(step, Choice):
@@ -44,7 +46,24 @@ class Block:
         self.inputs = list(
             dict.fromkeys(x for n in self.nests for x in n.buffers if isinstance(x, Value) and x not in written)
         )
-        self.places, self.memory = _arena(self.nests, [x for x in written if x not in wanted])
+        self.over: dict[Value, list[Value]] = {}  # inputs that an output may be written over
+        self.hosted: dict[int, Value] = {}  # what lies in the memory of an output until that is computed
+        later: set[int] = set()
+        hosts: set[Value] = set()
+        for n in reversed(self.nests):
+            pairs = [(out, x) for out, x in n.over() if out in self.outputs and id(x) not in later]
+            for out, x in pairs:
+                if x in self.inputs:
+                    self.over.setdefault(out, []).append(x)
+            for out, x in pairs:
+                mine = x in written and x not in wanted and id(x) not in self.hosted
+                if mine and out not in hosts and not any(y in donated for y in self.over.get(out, ())):
+                    self.hosted[id(x)] = out
+                    hosts.add(out)
+                    self.over.pop(out, None)
+            later.update(id(x) for x in n.buffers)
+        left = [x for x in written if x not in wanted and id(x) not in self.hosted]
+        self.places, self.memory = _arena(self.nests, left)
         self.texts: list[str] = [text for n in self.nests for text in n.texts]
         self.called: dict[str, str] = {key: text for n in self.nests for key, text in n.called.items()}
 
@@ -52,7 +71,7 @@ class Block:
 
     def calls(self, b: Builder, pointers: dict[int, str], memory: str) -> None:
         """Call all functions; `pointers` are those of inputs and outputs."""
-        found = dict(pointers)
+        found = {**pointers, **{key: pointers[id(out)] for key, out in self.hosted.items()}}
         for key, place in self.places.items():
             found[key] = b(f"getelementptr i8, ptr {memory}, i64 {place}")
         for n in self.nests:
@@ -85,6 +104,9 @@ class Controlled:
         self.called: dict[str, str] = {_COPY: f"declare void @{_COPY}(ptr, ptr, i64, i1)", **self.b.called}
         for block in blocks:
             self.called.update(block.called)
+
+    def over(self) -> list[tuple[Value, Value]]:
+        return []
 
     def _room(self, size: int) -> str:
         """Memory that only this function sees: on the stack if it is small."""
@@ -247,7 +269,10 @@ def _arena(nests: Sequence[Nest | Controlled], temporary: Sequence[Value]) -> tu
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     sizes: dict[int, int] = {}
+    over: dict[int, list[int]] = {}  # what may have the place of what
     for i, nest in enumerate(nests):
+        for out, x in nest.over():
+            over.setdefault(id(out), []).append(id(x))
         for x in nest.buffers:
             if x is FAILED:
                 continue
@@ -264,13 +289,18 @@ def _arena(nests: Sequence[Nest | Controlled], temporary: Sequence[Value]) -> tu
     whole = 0
     for key in sorted(sizes, key=lambda k: (first[k], -sizes[k])):
         taken = sorted(
-            (places[k], places[k] + sizes[k]) for k in places if first[k] <= last[key] and first[key] <= last[k]
+            (places[k], places[k] + sizes[k], k) for k in places if first[k] <= last[key] and first[key] <= last[k]
         )
         at = 0
-        for begin, end in taken:
+        for begin, end, _ in taken:
             if at + sizes[key] <= begin:
                 break
             at = max(at, end)
+        for k in over.get(key, ()):
+            ends = k in places and sizes[k] == sizes[key] and last[k] == first[key]
+            if ends and not any(other != k and b < places[k] + sizes[k] and places[k] < e for b, e, other in taken):
+                at = places[k]
+                break
         places[key] = at
         whole = max(whole, at + sizes[key])
     return places, whole

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from adjoint.compiler.graph import Value
@@ -19,10 +19,12 @@ _ALONE = 1 << 14  # elements that are computed, from which on other threads of P
 class Region:
     """Kernels that follow each other without a step of Python's between."""
 
-    def __init__(self, plan: Plan, first: int, last: int, name: str, wanted: set[Any]) -> None:
+    def __init__(
+        self, plan: Plan, first: int, last: int, name: str, wanted: set[Any], donated: Container[Any] = ()
+    ) -> None:
         self.name = name
         steps = plan.steps[first:last]
-        self.block = Block(plan, steps, name, wanted)
+        self.block = Block(plan, steps, name, wanted, donated)
         self.inputs, self.outputs, self.memory = self.block.inputs, self.block.outputs, self.block.memory
         self.checks = self.block.checks
         self.external = self.memory > _ON_STACK
@@ -56,15 +58,20 @@ class Region:
         if thread:
             b.do(f"call void @PyEval_RestoreThread(ptr {thread})")
         if failed:
-            self._check(b, b(f"icmp eq i8 {b(f'load i8, ptr {failed}, align 1')}, 0"))
+            held, interrupted, raised = b.name(), b.name(), b.name()
+            fails = b(f"load i8, ptr {failed}, align 1")
+            b.do(f"br i1 {b(f'icmp eq i8 {fails}, 0')}, label %{held}, label %{interrupted}")
+            b.label(interrupted)  # or not: then what is raised says that a check does not hold
+            error = b("call ptr @PyErr_Occurred()")
+            b.do(f"br i1 {b(f'icmp eq ptr {error}, null')}, label %refused, label %{raised}")
+            b.label("refused")
+            b.do("call void @PyErr_SetNone(ptr @adjoint_not_held)")
+            b.do(f"br label %{raised}")
+            b.label(raised)
+            b.do("ret ptr null")
+            b.label(held)
         b.do(f"ret ptr {b('call ptr @PyBool_FromLong(i64 1)')}")
         b.label("unlike")
-        if failed:  # or interrupted
-            error = b("call ptr @PyErr_Occurred()")
-            b.do(f"br i1 {b(f'icmp eq ptr {error}, null')}, label %refused, label %raised")
-            b.label("raised")
-            b.do("ret ptr null")
-            b.label("refused")
         b.do(f"ret ptr {b('call ptr @PyBool_FromLong(i64 0)')}")
         lines = "\n".join(b.lines)
         return f"define ptr @{self.name}(ptr %self, ptr %arguments, i64 %count) #0 {{\nentry:\n{lines}\n}}"
@@ -96,8 +103,8 @@ class Region:
                 self._check(b, b(f"icmp eq i64 {size}, {n}"))
 
 
-def regions(plan: Plan, wanted: set[Any], name: Callable[[], str]) -> dict[int, Region]:
-    """The regions of a plan, by the step that each begins with."""
+def regions(plan: Plan, wanted: set[Any], name: Callable[[], str], donated: Container[Any] = ()) -> dict[int, Region]:
+    """The regions of a plan, by the step that each begins with. Results may be written over donated inputs."""
     found = {}
     i = 0
     while i < len(plan.steps):
@@ -105,7 +112,7 @@ def regions(plan: Plan, wanted: set[Any], name: Callable[[], str]) -> dict[int, 
         while j < len(plan.steps) and not isinstance(plan.steps[j], Host):
             j += 1
         if j > i:
-            found[i] = Region(plan, i, j, name(), wanted)
+            found[i] = Region(plan, i, j, name(), wanted, donated)
         i = max(j, i + 1)
     return found
 
@@ -117,6 +124,8 @@ declare i32 @PyGILState_Ensure()
 declare void @PyGILState_Release(i32)
 declare i32 @PyErr_CheckSignals()
 declare ptr @PyErr_Occurred()
+declare void @PyErr_SetNone(ptr)
+@adjoint_not_held = external global i8
 attributes #0 = { nounwind "prefer-vector-width"="512" }
 attributes #1 = { nounwind alwaysinline "prefer-vector-width"="512" }
 """

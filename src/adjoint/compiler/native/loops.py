@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.compiler.graph import Equation, Value
+from adjoint.compiler.native.elementary import FUNCTIONS
 from adjoint.compiler.native.elements import EMITTERS, constant, extreme, operand_dtypes
 from adjoint.compiler.native.machine import vector_bytes
 from adjoint.compiler.native.plan import REDUCTIONS, Kernel, Plan, split_of
@@ -18,10 +19,16 @@ from adjoint.primitives import DType
 
 _INLINED = 200  # lines of a step's kernel that goes into its loop, where arrays of few elements become registers
 _JOINED = {"sum": ("add", "fadd"), "prod": ("mul", "fmul"), "any": ("or", ""), "all": ("and", "")}
+_LONG = 4  # vectors of a row, from which on
+_TWICE = 64  # equations of a kernel, up to which it takes two vectors at once where it calls functions
 _CHEAP = 6  # operations that are rather done again in a later pass than their result kept
 
 
 FAILED: Any = object()  # in the place of an array: a byte, which is 1 where something does not hold
+
+
+def _is(x: Any) -> bool:
+    return x.__class__ is Value
 
 
 class Nest:
@@ -34,6 +41,9 @@ class Nest:
         self.columns = math.prod(kernel.domain[self.split :])
         widest = max([x.dtype.itemsize for x in kernel.kind])  # also of integers, which are rare
         most = max(1, vector_bytes() // widest)
+        calls = any(e.name in FUNCTIONS for e in kernel.equations)
+        if calls and self.columns >= _LONG * most and len(kernel.equations) <= _TWICE:
+            most *= 2  # an elementary function has two vectors at once, and works on one while it waits for the other
         exact = plan.inner and self.columns < most and not kernel.reduced  # no masks, which are memory
         self.lanes = self.columns if exact else min(most, 1 << (self.columns - 1).bit_length())
         self.row, self.wide = Vector(self.b, 1), Vector(self.b, self.lanes)
@@ -103,6 +113,28 @@ class Nest:
         return list(
             dict.fromkeys(self.kernel.target[x][0] if x in self.kernel.target else x for x in self.kernel.stored)
         )
+
+    def over(self) -> list[tuple[Value, Value]]:
+        """Results, each with an array of its size that it may be written over: no element is read after that."""
+        found = []
+        gathered = {e.operands[0] for e in self.kernel.equations if e.name == "gather"}
+        for out in self.kernel.stored:
+            if self.kernel.kind[out] != "full" or out in self.kernel.target:
+                continue
+            made: list[Any] = self.passes[self.level[out]][0]
+            count = 1 + [e.results[0] for e in made].index(out)
+            before = {x for e in made[:count] for x in e.operands if _is(x)}
+            later = [*made[count:], *[e for equations, _ in self.passes[self.level[out] + 1 :] for e in equations]]
+            after = {x for e in later for x in e.operands if _is(x)}
+            passed = {x for e in later[len(made) - count :] for x in e.operands if _is(x)}
+            for x in [x for x in self.kernel.read if x not in gathered]:
+                root, *where = self._access(x)
+                alone = [self._root(y) for y in self.kernel.read].count(root) == 1
+                late = x in passed or (x in after and x not in before)  # in a pass each element is read once
+                same = where == list(self._access(out)[1:]) and math.prod(root.shape) == math.prod(out.shape)
+                if alone and same and not late and root.const is None and self.kernel.read[x][2]:
+                    found.append((out, root))
+        return found
 
     # --- addresses ---
 

@@ -12,25 +12,72 @@ from adjoint.backends.numpy import NumPy
 from adjoint.backends.numpy.reduction import no_class
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.elements import computable
+from adjoint.compiler.passes import identity
 from adjoint.primitives import TABLE, DType, result_spec
 from adjoint.rules import RECORDS
 from adjoint.rules.records import Composed
 
 _STEPS, _ROW = 1024, 16  # a loop over more steps takes rows of so many elements
+_SCORES = 1 << 20  # of attention: more are made in blocks
+_KEPT = 1 << 18  # of attention: so many weights stay for the backward pass
+_SMALL = 16  # times smaller is small
 
 
 def lowered(graph: Graph) -> Graph:
     """The graph with larger primitives taken apart, in its own equations. Checks of values come last."""
     equations: list[Equation] = []
     checks: list[Equation] = []
+    recorded = dict.fromkeys(graph.inputs, False)
     for e in graph.equations:
+        recorded.update(dict.fromkeys(e.results, e.backward))
         if e.name in LOWERED and all(_ready(x) for x in (*e.operands, *e.results)):
-            writer = _Writer(e, checks)
+            writer = _Writer(e, checks, recorded)
             made = LOWERED[e.name](writer, *e.operands, **e.parameters)
             equations += [e] if made is None else writer.named(made if isinstance(made, tuple) else (made,), e)
         else:
             equations.append(e)
-    return Graph(graph.inputs, [*equations, *checks], graph.outputs)
+    return _shared(Graph(graph.inputs, [*equations, *checks], graph.outputs))
+
+
+def _shared(graph: Graph) -> Graph:
+    """Without equations that compute what others do.
+
+    What a backward pass computes again is taken from before it only if it is small beside what it follows from, such as
+    the mean of each row: to keep it costs next to nothing.
+    """
+    written: dict[Any, Value] = {}  # by operands
+    equal: dict[Any, Value] = {}  # by what operands are equal to
+    same: dict[Any, Value] = {}  # equal values, the first of them
+    known: dict[Any, Value] = {}  # what is in the place of another
+    largest: dict[Any, int] = {}  # elements of what a value follows from
+    equations = []
+    for e in graph.equations:
+        values = [x for x in e.operands if x.__class__ is Value]
+        if any(x in known for x in values):
+            e = e.on([known.get(x, x) if x.__class__ is Value else x for x in e.operands])
+        if e.name in TABLE and len(e.results) == 1:
+            out: Any = e.results[0]
+            size = math.prod(out.shape)
+            largest[out] = max([size, *[largest.get(x, math.prod(x.shape)) for x in values]])
+            how = e.name, identity(e.parameters)
+            plain = e.backward, how, *map(identity, e.operands)
+            deep = how, *[identity(same.get(x, x) if x.__class__ is Value else x) for x in e.operands]
+            try:
+                found, first = written.get(plain), equal.setdefault(deep, out)
+            except TypeError:  # a parameter that has no hash
+                equations.append(e)
+                continue
+            if first is not out:
+                same[out] = first
+                if found is None and size * _SMALL <= largest[out]:
+                    found = first
+            if found is not None:
+                known[out] = found
+                continue
+            written[plain] = out
+        equations.append(e)
+    outputs: list[Any] = [known.get(x, x) for x in graph.outputs]
+    return Graph(graph.inputs, equations, outputs)
 
 
 def _ready(x: Any) -> bool:
@@ -40,13 +87,16 @@ def _ready(x: Any) -> bool:
 class _Writer:
     """A backend of formulas: each primitive is written down as an equation."""
 
-    def __init__(self, e: Equation, checks: list[Equation]) -> None:
+    def __init__(self, e: Equation, checks: list[Equation], recorded: dict[Any, bool]) -> None:
         self.equations: list[Equation] = []
-        self.checks = checks  # of the whole graph
-        self._backward, self._line = e.backward, e.line
+        self.checks, self.recorded = checks, recorded  # of the whole graph; the latter, in a backward pass or not
+        self.backward, self._line = e.backward, e.line
 
     def dtype_of(self, x: Value) -> DType:
         return x.dtype
+
+    def detach(self, x: Value) -> Value:
+        return x
 
     def arange(self, *, start: int, stop: int, step: int, dtype: DType) -> Value:
         values: np.ndarray[Any, Any] = np.arange(start, stop, step, dtype=dtype)
@@ -62,7 +112,7 @@ class _Writer:
             specs: list[Any] = [x.spec() if x.__class__ is Value else x for x in operands]
             found = result_spec(TABLE[name], specs, parameters)
             out = Value(tuple(found.shape), found.dtype)
-            made = Equation(name, operands, parameters, [out], backward=self._backward, line=self._line)
+            made = Equation(name, operands, parameters, [out], backward=self.backward, line=self._line)
             self.equations.append(made)
             return out
 
@@ -92,14 +142,20 @@ def _mean(B: Any, x: Any, axis: Any) -> Any:
 
 
 def _over_deviation(B: Any, x: Any, axis: Any, epsilon: float) -> tuple[Any, Any]:
-    """x minus its mean, and one over its standard deviation, also where squares overflow."""
+    """x minus its mean, and one over its standard deviation, also where squares overflow: these are made of smaller x.
+
+    A power of two makes them smaller, so nothing is rounded. What is added to their variance has not to vanish.
+    """
+    info = np.finfo(x.dtype)
+    small = 2.0**-75 if x.dtype.itemsize == 4 else 2.0**-600
+    top = B.max(B.abs(x), axis=axis, keepdims=True)
+    large = B.logical_and(B.greater(top, math.sqrt(info.max) / 2e4), B.isfinite(top))
+    either: Callable[[float, float], Any] = lambda y, z: B.where(large, B.full(shape=(), value=y, dtype=x.dtype), z)
+    scale = either(small, 1.0)
+    rest = either(max(epsilon * small * small, float(info.tiny)) if epsilon else 0.0, epsilon)
     centred = B.subtract(x, _mean(B, x, axis))
-    top = B.max(B.abs(centred), axis=axis, keepdims=True)
-    large = B.logical_and(B.greater(top, math.sqrt(np.finfo(x.dtype).max) / 1e4), B.isfinite(top))
-    scale = B.where(large, top, 1.0)
-    variance = _mean(B, B.square(B.divide(centred, scale)), axis)
-    rest = B.divide(B.divide(epsilon, scale), scale)
-    return centred, B.divide(B.divide(1.0, scale), B.sqrt(B.add(variance, rest)))
+    variance = _mean(B, B.square(B.multiply(centred, scale)), axis)
+    return centred, B.divide(scale, B.sqrt(B.add(variance, rest)))
 
 
 def _standardize(B: Any, x: Any, *, axis: Any, epsilon: float) -> Any:
@@ -319,6 +375,19 @@ def _accumulated(name: str, first: float) -> Callable[..., Any]:
     return rule
 
 
+def _matmul(B: Any, x: Any, y: Any) -> Any:
+    """Of one summed element there is no sum, and a matrix times each vector of a stack is one product."""
+    if len(x.shape) < 2 or len(y.shape) < 2 or x.dtype != y.dtype or x.dtype.kind != "f":
+        return None
+    if x.shape[-1] == 1:
+        return B.add(B.multiply(x, y), 0.0)  # which a sum begins with
+    if y.shape[-1] == 1 < x.shape[0] and len(x.shape) == 2 < len(y.shape):
+        vectors = B.reshape(y, shape=(math.prod(y.shape[:-2]), y.shape[-2]))
+        found = B.matmul(vectors, B.permute_dims(x, axes=(1, 0)))
+        return B.reshape(found, shape=(*y.shape[:-2], x.shape[0], 1))
+    return None
+
+
 def _linear(B: Any, x: Any, weight: Any, bias: Any) -> Any:
     return B.add(B.matmul(x, B.permute_dims(weight, axes=(1, 0))), bias) if len(x.shape) == 2 else None
 
@@ -349,6 +418,22 @@ def _reduced(name: str) -> Callable[..., Any]:
         if keepdims:
             return found
         return B.reshape(found, shape=tuple(n for i, n in enumerate(x.shape) if i not in axis))
+
+    return rule
+
+
+def _whole(name: str) -> Callable[..., Any]:
+    """Attention with all its scores at once, where these are few."""
+    definition = _as_defined(name)
+
+    def rule(B: Any, *operands: Any, **parameters: Any) -> Any:
+        q, k = operands[name == "attention_pullback" :][:2]
+        scores = math.prod(q.shape[:-1]) * k.shape[-2]
+        if scores > _SCORES:
+            return None
+        if name == "attention_pullback" and scores <= _KEPT:  # the weights of the result are there
+            B.backward = B.recorded.get(operands[4], B.backward)
+        return definition(B, *operands, **parameters)
 
     return rule
 
@@ -392,6 +477,9 @@ LOWERED: dict[str, Callable[..., Any]] = {
     "argmin": _place_of("min"),
     "cumulative_sum": _accumulated("add", -0.0),
     "cumulative_prod": _accumulated("multiply", 1.0),
+    "attention": _whole("attention"),
+    "attention_pullback": _whole("attention_pullback"),
+    "matmul": _matmul,
     **{name: _reduced(name) for name in ("sum", "prod", "max", "min", "any", "all")},
     **{
         name: _as_defined(name)

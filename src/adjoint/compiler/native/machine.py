@@ -25,6 +25,10 @@ TYPE, DATA, AXES, SHAPE, DTYPE, FLAGS = 8, 16, 24, 32, 56, 64
 WANTED = 0x101  # contiguous in C's order, and aligned
 
 
+class NotHeld(Exception):
+    """A check of machine code does not hold: Python runs the graph, and raises the error."""
+
+
 class _Method(ctypes.Structure):
     """PyMethodDef of Python's C interface."""
 
@@ -53,8 +57,10 @@ def llvm() -> Any:
     api: Any = ctypes.pythonapi
     symbols = {
         "adjoint_array": id(np.ndarray),
+        "adjoint_not_held": id(NotHeld),
         **{f"adjoint_{np.dtype(name).name}": id(np.dtype(name)) for name in DTYPES},
         **{name: _address(api[name]) for name in _PYTHON},
+        **{f"adjoint_{name}": _address(function) for name, function in blas()[1].items()},
     }
     for name, address in symbols.items():
         binding.add_symbol(name, address)
@@ -63,13 +69,43 @@ def llvm() -> Any:
 
 _PYTHON = (
     "PyBool_FromLong PyEval_SaveThread PyEval_RestoreThread PyGILState_Ensure PyGILState_Release PyErr_CheckSignals "
-    "PyErr_Occurred"
+    "PyErr_Occurred PyErr_SetNone"
 ).split()
 DTYPES = ("f4", "f8", "?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 
 
 def _address(function: Any) -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+@functools.cache
+def blas() -> tuple[int, dict[str, Any]]:
+    """The bits of an integer of the BLAS that NumPy itself calls, and functions of it; none where it is not found."""
+    try:
+        file: Any = importlib.import_module("numpy._core._multiarray_umath").__file__
+        library = ctypes.CDLL(file)  # whose symbols include those of the libraries that it needs
+        config: Any = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    except (ImportError, OSError, KeyError, TypeError):  # NumPy is built in another way
+        return 0, {}
+    built = f"{config.get('name')} {config.get('openblas configuration')}".upper()
+    plain = 64 if "USE64BITINT" in built or "ILP64" in built else 32
+    for pattern, bits in (
+        ("scipy_cblas_{}64_", 64),
+        ("cblas_{}64_", 64),
+        ("cblas_{}$NEWLAPACK$ILP64", 64),
+        ("scipy_cblas_{}", plain),
+        ("cblas_{}", plain),
+    ):
+        names = [letter + name for letter in "sd" for name in ("gemm", "gemv", "dot")]
+        found = {name: getattr(library, pattern.format(name), None) for name in names}
+        if all(found.values()):
+            return bits, found
+    return 0, {}
+
+
+def integer_bits() -> int:
+    """The bits of an integer of BLAS; 0 where there is none."""
+    return blas()[0]
 
 
 def _as_expected() -> bool:

@@ -19,7 +19,8 @@ import numpy as np
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.elements import computable, constant, supported
 from adjoint.compiler.native.lowering import lowered
-from adjoint.compiler.native.views import Layout, contiguous, is_view, merged, picked, view
+from adjoint.compiler.native.machine import integer_bits
+from adjoint.compiler.native.views import Layout, contiguous, is_view, merged, picked, transposed, view
 from adjoint.primitives import index_shape, slices
 
 REDUCTIONS = frozenset({"sum", "prod", "max", "min", "any", "all"})
@@ -28,8 +29,9 @@ _EQUATIONS = 400  # of one kernel
 _LOOK_BACK = 24  # kernels that are tried
 _PARTS = 16  # arrays that are joined
 _COPIED = 1 << 12  # elements of an array of which a part is assigned to
-_PRODUCT = 1 << 12  # multiplications: larger products are NumPy's
-_PRODUCT_OF_STEP = 1 << 15  # ... and in the step of a loop, which would be run by Python otherwise
+_PRODUCT = 1 << 12  # multiplications: larger products are BLAS's
+_BLAS = 1 << 31  # sizes and distances that BLAS's integers may be too small for
+_PRODUCT_OF_STEP = 1 << 15  # ... and in the step of a loop, which without BLAS would be run by Python
 
 
 def squashed(shape: Sequence[int]) -> tuple[int, ...]:
@@ -70,14 +72,14 @@ class Kernel:
 
 
 class Product:
-    """A product of two small matrices."""
+    """A product of two matrices, or of stacks of them: as loops, or a call of BLAS for each."""
 
-    def __init__(self, e: Equation, x: Layout, y: Layout) -> None:
-        self.read: dict[Value, Layout] = dict(zip(e.operands, (x, y), strict=True))
-        self.operands, self.x, self.y = e.operands, x, y
-        self.out: Any = e.results[0]
+    def __init__(self, out: Value, operands: Sequence[Value], x: Layout, y: Layout, small: bool) -> None:
+        self.read: dict[Value, Layout] = dict(zip(operands, (x, y), strict=True))
+        self.operands, self.x, self.y, self.small = operands, x, y, small
+        self.out: Any = out
         self.stored: dict[Any, None] = {self.out: None}
-        self.work = x.shape[0] * x.shape[1] * y.shape[1]
+        self.work = math.prod(self.out.shape) * x.shape[-1]
 
 
 class Loop:
@@ -146,6 +148,7 @@ class Plan:
         self.source: dict[Value, tuple[Equation, Value]] = {}  # of a view
         self.root: dict[Any, Any] = {}  # the array that a view is of
         self.layout: dict[Any, Layout] = {}
+        self.order: dict[Value, tuple[int, ...]] = {}  # of views: the axes as they lie in memory
         for e in graph.equations:
             self._take(e)
         self._store()
@@ -157,15 +160,81 @@ class Plan:
             return
         if all(computable(x.dtype) and math.prod(x.shape) for x in (*e.results, *e.operands) if isinstance(x, Value)):
             if e.name in REDUCTIONS:
-                if _sums(e) and self._take_native(e):
+                if _sums(e) and (self._take_ordered_sum(e) or self._take_native(e)):
                     return
             elif supported(e):
-                if self._take_native(e):
+                if self._take_ordered(e) or self._take_native(e):
                     return
             elif e.name in _TAKEN and _TAKEN[e.name](self, e):
                 return
+            elif (order := self._order_of_result(e)) is not None:
+                (out,) = e.results
+                made, base = Value(out.shape, out.dtype), Value(tuple([out.shape[i] for i in order]), out.dtype)  # type: ignore[union-attr]
+                self._take_host(Equation(e.name, e.operands, e.parameters, [made], backward=e.backward, line=e.line))
+                self._take_host(Equation("permute_dims", [made], {"axes": order}, [base]))
+                self._order_as(base, out, order)  # type: ignore[arg-type]
+                return
+        self._take_host(e)
+
+    def _take_host(self, e: Equation) -> None:
         self.place.update(dict.fromkeys(e.results, len(self.steps)))
         self.steps.append(Host(e))
+
+    # --- memory in another order than that of the axes ---
+
+    def _order_of_result(self, e: Equation) -> tuple[int, ...] | None:
+        """How functions of NumPy's leaf lay out what they give. Were it otherwise, it would be copied."""
+        if e.name in ("conv", "conv_input"):
+            return (*range(1, len(e.results[0].shape)), 0)  # type: ignore[union-attr]
+        like = {"max_pool": 0, "max_pool_pullback": 1}.get(e.name)
+        return None if like is None else self.order.get(e.operands[like])
+
+    def _order_as(self, base: Value, out: Value, order: tuple[int, ...]) -> None:
+        """Have a value be a view of an array whose axes are in another order."""
+        back = tuple([order.index(i) for i in range(len(order))])
+        if not self._take_view(Equation("permute_dims", [base], {"axes": back}, [out])):
+            raise AssertionError(base.shape)  # transposes are always views
+        self.order[out] = order
+
+    def _take_ordered(self, e: Equation) -> bool:
+        """What is computed elementwise lies as its operands do."""
+        (out,) = e.results
+        orders = {self.order[x] for x in e.operands if x in self.order}
+        if len(orders) != 1 or not isinstance(out, Value):
+            return False
+        (order,) = orders
+        operands: list[Any] = []
+        for x in e.operands:
+            if x in self.order and x.shape == out.shape:
+                x = self.source[x][1]
+            elif x.__class__ is Value and constant(x) is None:
+                if x.const is not None or math.prod(x.shape) == math.prod(out.shape):
+                    return False
+                whole = Value((*[1] * (len(order) - len(x.shape)), *x.shape), x.dtype)
+                turned = Value(tuple([whole.shape[i] for i in order]), x.dtype)
+                views = (
+                    Equation("reshape", [x], {"shape": whole.shape}, [whole]),
+                    Equation("permute_dims", [whole], {"axes": order}, [turned]),
+                )
+                if not all(map(self._take_view, views)):
+                    return False
+                x = turned
+            operands.append(x)
+        base = Value(tuple([out.shape[i] for i in order]), out.dtype)
+        if not self._take_native(Equation(e.name, operands, e.parameters, [base], backward=e.backward, line=e.line)):
+            return False
+        self._order_as(base, out, order)
+        return True
+
+    def _take_ordered_sum(self, e: Equation) -> bool:
+        """What is reduced is read as it lies."""
+        (x,), order = e.operands, self.order.get(e.operands[0])
+        if order is None or e.parameters["keepdims"]:
+            return False
+        axis = {i % len(order) for i in e.parameters["axis"]}
+        left = [i for i in order if i not in axis]
+        how = {"axis": tuple([k for k, i in enumerate(order) if i in axis]), "keepdims": False}
+        return left == sorted(left) and self._take_native(Equation(e.name, [self.source[x][1]], how, e.results))
 
     def _take_view(self, e: Equation) -> bool:
         x, out = e.operands[0], e.results[0]
@@ -173,7 +242,11 @@ class Plan:
             return False
         found = view(e, self._layout(x))
         if found is None:
-            return False
+            if not computable(x.dtype):
+                return False
+            x = self._copied(x)
+            e = Equation(e.name, [x], e.parameters, e.results)
+            found = contiguous(out.shape)  # type: ignore[union-attr]
         root = self.root.get(x, x)
         self.layout[out], self.root[out], self.source[out] = found, root, (e, x)  # type: ignore[index]
         return True
@@ -453,12 +526,25 @@ class Plan:
         x, y = e.operands
         if not (x.__class__ is y.__class__ is Value) or x.dtype != y.dtype or x.dtype.kind != "f":
             return False
-        if len(x.shape) != 2 or len(y.shape) != 2:
-            return False
-        if x.shape[0] * x.shape[1] * y.shape[1] > (_PRODUCT_OF_STEP if self.inner else _PRODUCT):
-            return False
-        self._add(Product(e, self._layout(x), self._layout(y)), e)
+        out: Any = e.results[0]
+        plain = len(x.shape) == len(y.shape) == 2
+        width = integer_bits()
+        least = _PRODUCT if width or not self.inner else _PRODUCT_OF_STEP
+        small = plain and math.prod(out.shape) * x.shape[1] <= least
+        if not small:
+            if not width or min(len(x.shape), len(y.shape)) < 2 or max(*x.shape, *y.shape) >= _BLAS:
+                return False
+            x, y = (z if _is_blas(self._layout(z)) else self._copied(z) for z in (x, y))
+        self.place[out] = len(self.steps)
+        self.steps.append(Product(out, (x, y), self._layout(x), self._layout(y), small))
         return True
+
+    def _copied(self, x: Value) -> Value:
+        """The same elements, one after the other."""
+        copy = Value(x.shape, x.dtype)
+        if not self._take_native(Equation("real", [x], {}, [copy])):
+            raise AssertionError(x.dtype)  # a kernel of its own can be made of any
+        return copy
 
     def _take_scan(self, e: Equation) -> bool:
         if not e.parameters["length"] or not all(x.__class__ is Value for x in e.operands):
@@ -495,9 +581,7 @@ class Plan:
             if x.const is not None:
                 x = Value(x.shape, x.dtype, np.array(x.const, order="C"))
             elif self._layout(x)[1:] != contiguous(x.shape)[1:]:
-                copy = Value(x.shape, x.dtype)
-                self._take_native(Equation("real", [x], {}, [copy]))
-                x = copy
+                x = self._copied(x)
             found.append(x)
         return found
 
@@ -565,6 +649,11 @@ _TAKEN = {
     "take_along_axis": Plan._take_along_axis,
     "while": Plan._take_while,
 }
+
+
+def _is_blas(x: Layout) -> bool:
+    """Whether BLAS reads the matrices as they lie."""
+    return transposed(x) is not None and max(x.strides[-2:]) < _BLAS
 
 
 def _sums(e: Equation) -> bool:

@@ -1,14 +1,118 @@
-"""Products of small matrices as loops."""
+"""Products of small matrices as loops, and calls of BLAS for others."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from adjoint.compiler.graph import Value
 from adjoint.compiler.native.loops import Nest
-from adjoint.compiler.native.machine import vector_bytes
+from adjoint.compiler.native.machine import integer_bits, vector_bytes
 from adjoint.compiler.native.plan import Plan, Product
-from adjoint.compiler.native.text import Builder, Vector, memory_type
+from adjoint.compiler.native.text import Builder, Vector, memory_type, number
+from adjoint.compiler.native.views import Layout, contiguous, merged, transposed
+from adjoint.primitives import Shape
+
+
+class Called(Nest):
+    """The text of a product's function that calls BLAS: once, or for each matrix of a stack."""
+
+    def __init__(self, plan: Plan, step: Product, name: str) -> None:
+        self.plan, self.name = plan, name
+        self.b, self.buffers = Builder(), []
+        self.dtype, self.type, self.written_to = step.out.dtype, memory_type(step.out.dtype), step.out
+        x, y, out = _stack(step.x, step.out.shape), _stack(step.y, step.out.shape), contiguous(step.out.shape)
+        if not any(y.strides[:-2]) and not transposed(x) and (one := _as_one(x)) is not None:
+            x, y, out = one, Layout(y.shape[-2:], y.offset, y.strides[-2:]), contiguous((one.shape[0], y.shape[-1]))
+        arrays = x, y, out
+        pointers = [self._pointer(self._root(a)) for a in (*step.operands, step.out)]
+        offsets, loops = [str(z.offset) for z in arrays], []
+        for axis, size in enumerate(out.shape[:-2]):
+            if size > 1:
+                loops.append(self.b.begin(size))
+                parts = [self.b(f"mul nsw i64 {loops[-1].counter}, {z.strides[axis]}") for z in arrays]
+                offsets = [self.b(f"add nsw i64 {old}, {part}") for old, part in zip(offsets, parts, strict=True)]
+        places = zip(pointers, offsets, strict=True)
+        self._call(x, y, *[self.b(f"getelementptr {self.type}, ptr {p}, i64 {offset}") for p, offset in places])
+        for loop in reversed(loops):
+            self.b.end(loop)
+        self._close()
+
+    def over(self) -> list[tuple[Value, Value]]:
+        return []
+
+    @property
+    def written(self) -> list[Value]:
+        return [self.written_to]
+
+    def _call(self, x: Layout, y: Layout, x_place: str, y_place: str, out: str) -> None:
+        (rows, summed), columns = x.shape[-2:], y.shape[-1]
+        one, zero = (f"{self.type} {number(value, self.dtype)}" for value in (1, 0))
+        along = [z.strides[axis] if summed > 1 else 1 for z, axis in ((x, -1), (y, -2))]  # of vectors
+        if rows == columns == 1:
+            found = self._blas("dot", [summed, f"ptr {x_place}", along[0], f"ptr {y_place}", along[1]], self.type)
+            self.b.do(f"store {self.type} {found}, ptr {out}, align {self.dtype.itemsize}")
+            return
+        if columns == 1:
+            given = [*_matrix(x), one, f"ptr {x_place}", _lead(x), f"ptr {y_place}", along[1]]
+        elif rows == 1:  # of the transposes
+            flipped = Layout(y.shape[:-2] + y.shape[:-3:-1], y.offset, y.strides[:-2] + y.strides[:-3:-1])
+            given = [*_matrix(flipped), one, f"ptr {y_place}", _lead(flipped), f"ptr {x_place}", along[0]]
+        else:
+            given = [_flag(x), _flag(y), rows, columns, summed, one, f"ptr {x_place}", _lead(x)]
+            given += [f"ptr {y_place}", _lead(y)]
+        vector = 1 in (rows, columns)
+        whole = [_ROW_MAJOR, *given, zero, f"ptr {out}", 1 if vector else columns]
+        self._blas("gemv" if vector else "gemm", whole)
+
+    def _blas(self, function: str, given: Sequence[Any], type_: str = "void") -> str:
+        """A call of a function of BLAS; numbers are its integers."""
+        operands = [x if isinstance(x, str) else f"i{integer_bits()} {x}" for x in given]
+        name = f"adjoint_{'s' if self.dtype.itemsize == 4 else 'd'}{function}"
+        self.b.called[name] = f"declare {type_} @{name}({', '.join(x.split(' ')[0] for x in operands)})"
+        call = f"call {type_} @{name}({', '.join(operands)})"
+        if type_ != "void":
+            return self.b(call)
+        self.b.do(call)
+        return ""
+
+
+_ROW_MAJOR = "i32 101"  # of cblas.h
+
+
+def _flag(x: Layout) -> str:
+    return "i32 112" if transposed(x) else "i32 111"
+
+
+def _matrix(x: Layout) -> list[Any]:
+    """The flag of a matrix for a product with a vector, and its sizes in memory."""
+    return [_flag(x), *(x.shape[:-3:-1] if transposed(x) else x.shape[-2:])]
+
+
+def _lead(x: Layout) -> int:
+    """How far the lines of a matrix are apart in memory."""
+    (rows, columns), (down, right) = x.shape[-2:], x.strides[-2:]
+    if transposed(x):
+        return right if columns > 1 else rows
+    return down if rows > 1 else columns
+
+
+def _stack(x: Layout, shape: Shape) -> Layout:
+    """The matrices of an operand, as many as the result has."""
+    own = [0 if n == 1 else s for n, s in zip(x.shape[:-2], x.strides[:-2], strict=True)]
+    missing = len(shape) - len(x.shape)
+    return Layout((*shape[:-2], *x.shape[-2:]), x.offset, (*[0] * missing, *own, *x.strides[-2:]))
+
+
+def _as_one(x: Layout) -> Layout | None:
+    """All matrices of a stack, one under the other, if they lie so."""
+    lines = [(n, s) for n, s in zip(x.shape[:-1], x.strides[:-1], strict=True) if n != 1]
+    runs = merged([n for n, _ in lines], [s for _, s in lines])
+    rows, columns = math.prod(x.shape[:-1]), x.shape[-1]
+    if len(runs) > 1 or (runs and runs[0][1] < columns):
+        return None
+    return Layout((rows, columns), x.offset, (runs[0][1] if runs else columns, x.strides[-1]))
 
 
 class Multiplied(Nest):
@@ -45,6 +149,9 @@ class Multiplied(Nest):
                 self._columns_from(x, y, out, str(whole), rest)
         self.b.end(outer)
         self._close()
+
+    def over(self) -> list[tuple[Value, Value]]:
+        return []
 
     @property
     def written(self) -> list[Value]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,9 @@ from adjoint.compiler.native.lowering import lowered
 from adjoint.compiler.native.plan import Host, Plan
 
 
-class NotHeld(Exception):
-    """A check of machine code does not hold: Python runs the graph, and raises the error."""
-
-
-def with_regions(graph: Graph, name: Callable[[], str], checks: bool = True) -> tuple[Graph, list[Region]]:
+def with_regions(
+    graph: Graph, name: Callable[[], str], donated: Container[Any] = (), checks: bool = True
+) -> tuple[Graph, list[Region]]:
     """The graph with equations `native` in the place of others. Views are made where Python reads them.
 
     `checks` says that machine code may check values, and the graph be run again where these are not as they should be.
@@ -34,7 +32,7 @@ def with_regions(graph: Graph, name: Callable[[], str], checks: bool = True) -> 
             wanted.update(x for x in roots if region_of.get(plan.place.get(x, -1)) != region_of[i])
     wanted.update(plan.root.get(x, x) for x in graph.outputs)
     wanted.update(x for x, steps in plan.parts.items() if len({region_of[i] for i in steps}) > 1)
-    found = regions(plan, wanted, name)
+    found = regions(plan, wanted, name, donated)
     equations: list[Equation] = []
     made: set[Any] = set()
     written: set[Any] = set()
@@ -75,6 +73,10 @@ def _numbered(plan: Plan) -> dict[int, int]:
 
 def again(run: Callable[..., bool], inputs: Sequence[Any], like: Sequence[Value], outputs: Sequence[Any]) -> None:
     """Call machine code with copies of arrays that are not as it reads them."""
-    copies = [np.array(x, y.dtype, order="C") for x, y in zip(inputs, like, strict=True)]
-    if not run(*copies, *outputs):
-        raise NotHeld([(x.shape, x.dtype) for x in copies], [(x.shape, x.dtype) for x in like])
+    for copy in (None, True):  # of those that NumPy sees a reason to copy, and then of all
+        copies = [np.array(x, y.dtype, order="C", copy=copy) for x, y in zip(inputs, like, strict=True)]
+        if run(*copies, *outputs):
+            return
+    raise AssertionError(  # never, or shapes are not what the table of primitives says
+        [(x.shape, x.dtype) for x in copies], [(x.shape, x.dtype) for x in like]
+    )

@@ -130,3 +130,17 @@ def merged(sizes: list[int], strides: list[int]) -> list[tuple[int, int]]:
         else:
             runs.append((n, s))
     return runs
+
+
+def transposed(x: Layout) -> bool | None:
+    """Whether each matrix of a stack lies column by column, not row by row; None if it lies otherwise."""
+    (rows, columns), (down, right) = x.shape[-2:], x.strides[-2:]
+    if any(s < 0 for s in x.strides):
+        return None
+    if right == 1 or columns == 1:
+        if rows == 1 or down >= columns:
+            return False
+    if down == 1 or rows == 1:
+        if columns == 1 or right >= rows:
+            return True
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib as _importlib
 from typing import Any
 
 from adjoint.torch.missing import missing as _missing
@@ -16,12 +17,15 @@ from adjoint.torch.nn.containers import Sequential as Sequential
 from adjoint.torch.nn.layers import attention as _attention
 from adjoint.torch.nn.layers import parametric as _parametric
 from adjoint.torch.nn.layers import recurrent as _recurrent
+from adjoint.torch.nn.layers.lazy import ALL as _LAZY
 from adjoint.torch.nn.layers.simple import ALL as _SIMPLE
 from adjoint.torch.nn.module import Module as Module
 from adjoint.torch.nn.parameter import Buffer as Buffer
 from adjoint.torch.nn.parameter import Parameter as Parameter
+from adjoint.torch.nn.parameter import UninitializedBuffer as UninitializedBuffer
+from adjoint.torch.nn.parameter import UninitializedParameter as UninitializedParameter
 
-LAYERS: dict[str, Any] = dict(_SIMPLE)  # every layer and loss by its name
+LAYERS: dict[str, Any] = {**_SIMPLE, **_LAZY}  # every layer and loss by its name
 for _module in (_parametric, _recurrent, _attention):
     for _name, _member in vars(_module).items():
         if isinstance(_member, type) and issubclass(_member, Module) and _member.__module__ == _module.__name__:
@@ -35,4 +39,6 @@ globals().update(LAYERS)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "modules":
+        return _importlib.import_module(f"{__name__}.modules")
     raise _missing(name, "adjoint.torch.nn")

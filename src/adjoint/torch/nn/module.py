@@ -17,6 +17,11 @@ _DICTIONARIES = (
 )  # fmt: skip
 
 
+# hooks of all modules, which run before a module's own; see `nn.modules.module`
+EVERYWHERE: dict[str, dict[int, Any]] = {name: {} for name in ("forward", "forward_pre", "backward", "backward_pre")}
+_FORWARD, _FORWARD_PRE, _BACKWARD, _BACKWARD_PRE = EVERYWHERE.values()
+
+
 def kind_of(value: Any) -> str:
     """What PyTorch calls the type of a value in messages."""
     if isinstance(value, Tensor):
@@ -62,15 +67,14 @@ class Module(States):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         own = self.__dict__
-        if (
-            not (own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"])
-            and not (own["_backward_pre_hooks"])
+        if not (own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"]) and not (
+            own["_backward_pre_hooks"] or _FORWARD or _FORWARD_PRE or _BACKWARD or _BACKWARD_PRE
         ):
             return self.forward(*args, **kwargs)
         return self._with_hooks(args, kwargs)
 
     def _with_hooks(self, args: Any, kwargs: Any) -> Any:
-        for hook, named, _ in list(self._forward_pre_hooks.values()):
+        for hook, named, _ in [*_FORWARD_PRE.values(), *self._forward_pre_hooks.values()]:
             answer = hook(self, args, kwargs) if named else hook(self, args)
             if answer is None:
                 continue
@@ -83,18 +87,20 @@ class Module(States):
             else:
                 args = answer if isinstance(answer, tuple) else (answer,)
         watch = None
-        if self._backward_hooks or self._backward_pre_hooks:
-            watch = Watch(self, list(self._backward_hooks.values()), list(self._backward_pre_hooks.values()))
+        backward = [*_BACKWARD.values(), *self._backward_hooks.values()]
+        before = [*_BACKWARD_PRE.values(), *self._backward_pre_hooks.values()]
+        if backward or before:
+            watch = Watch(self, backward, before)
             args = watch.inputs(args)
         done = False
         try:
             result = self.forward(*args, **kwargs)
             done = True
-            for hook, named, _ in list(self._forward_hooks.values()):
+            for hook, named, _ in [*_FORWARD.values(), *self._forward_hooks.values()]:
                 answer = hook(self, args, kwargs, result) if named else hook(self, args, result)
                 result = result if answer is None else answer
         except Exception:
-            for hook, named, always in list(self._forward_hooks.values()):
+            for hook, named, always in [*_FORWARD.values(), *self._forward_hooks.values()]:
                 if always and not done:  # a hook that runs in any case sees that there is no result
                     hook(self, args, kwargs, None) if named else hook(self, args, None)
             raise

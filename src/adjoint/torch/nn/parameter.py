@@ -1,11 +1,15 @@
-"""`Parameter`: a tensor that a module counts as one of its own; `Buffer`: one that it keeps beside them."""
+"""`Parameter`: a tensor that a module counts as one of its own; `Buffer`: one that it keeps beside them; and both
+before they have a shape."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from adjoint.torch.dtypes import default_float, numpy_dtype
 from adjoint.torch.memory import detached
-from adjoint.torch.tensor import Tensor, constant
+from adjoint.torch.tensor import Tensor, constant, forget, give_array
 
 
 class Parameter(Tensor):
@@ -61,3 +65,79 @@ class Buffer(Tensor, metaclass=_IsBuffer):
             made.requires_grad_()
         made.persistent, made.is_buffer = persistent, True
         return made
+
+
+# --- without a shape ------------------------------------------------------------------------------------
+
+_WAITING = (
+    "Attempted to use an uninitialized parameter. This error happens when you are using a `LazyModule` or explicitly "
+    "manipulating `torch.nn.parameter.UninitializedParameter` objects. When using LazyModules Call `forward` with a "
+    "dummy batch to initialize the parameters before calling torch functions"
+)
+
+
+class Waiting(Tensor):
+    """What a tensor without a shape has: `materialize` gives it one."""
+
+    __slots__ = ()
+    _becomes: type = Tensor
+    wanted: bool  # whether it will ask for a gradient
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        made: Any = constant(np.zeros(0, numpy_dtype(dtype) or default_float()))
+        forget(made)
+        made.__class__ = cls
+        made.wanted = requires_grad and issubclass(cls, Parameter)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_array":
+            raise ValueError(_WAITING)
+        return super().__getattr__(name)
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call "
+            "`forward` to initialize the parameters before accessing their attributes."
+        )
+
+    @property
+    def ndim(self) -> Any:
+        raise ValueError(_WAITING)
+
+    is_leaf: Any = True
+
+    @property
+    def requires_grad(self) -> Any:
+        return self.wanted
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Make it a tensor of a shape, with values that are not set yet."""
+        wanted = self.wanted
+        del self.wanted
+        self.__class__ = self._becomes
+        made = constant(np.zeros(tuple(shape), numpy_dtype(dtype) or self._dtype))
+        self._dtype = made._dtype
+        give_array(self, made._array)
+        self.requires_grad_(wanted)
+
+    def detach(self) -> Any:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class UninitializedParameter(Waiting, Parameter):
+    """A parameter whose shape is not known yet."""
+
+    __slots__ = ()
+    _becomes = Parameter
+
+
+class UninitializedBuffer(Waiting):
+    """A buffer whose shape is not known yet."""
+
+    __slots__ = ()

@@ -85,6 +85,16 @@ class Optimizer:
 
     def step(self, closure: Any = None) -> Any:
         """Change the parameters by their gradients; `closure` computes the loss anew, with its gradients."""
+        for hook in list(self._step_pre_hooks.values()):
+            hook(self, (closure,), {})
+        loss = self._loss(closure)
+        self._step()
+        for hook in list(self._step_post_hooks.values()):
+            hook(self, (closure,), {})
+        return loss
+
+    def _step(self) -> None:
+        """What a step does once the gradients are there: subclasses say it, or have a `step` of their own."""
         raise NotImplementedError
 
     def _loss(self, closure: Any) -> Any:

@@ -66,17 +66,10 @@ class Ruled(Optimizer):
             )
         super().__init__(params, settings)
 
-    def step(self, closure: Any = None) -> Any:
-        """Change the parameters by their gradients; `closure` computes the loss anew, with its gradients."""
-        for hook in list(self._step_pre_hooks.values()):
-            hook(self, (closure,), {})
-        loss = self._loss(closure)
+    def _step(self) -> None:
         with grad_mode(False):
             for group in self.param_groups:
                 self._change(group)
-        for hook in list(self._step_post_hooks.values()):
-            hook(self, (closure,), {})
-        return loss
 
     def _change(self, group: dict[str, Any]) -> None:
         core, decay = self._rule(group)

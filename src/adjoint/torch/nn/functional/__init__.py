@@ -20,7 +20,8 @@ for _module, _names in {
         adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
         adaptive_max_pool3d alpha_dropout avg_pool1d avg_pool2d avg_pool3d batch_norm bilinear conv1d conv2d conv3d
         conv_transpose1d conv_transpose2d conv_transpose3d dropout dropout1d dropout2d dropout3d embedding
-        embedding_bag feature_alpha_dropout group_norm instance_norm layer_norm linear local_response_norm lp_pool1d
+        embedding_bag feature_alpha_dropout fractional_max_pool2d fractional_max_pool3d group_norm instance_norm
+        layer_norm linear local_response_norm lp_pool1d
         lp_pool2d lp_pool3d max_pool1d max_pool2d max_pool3d max_unpool1d max_unpool2d max_unpool3d one_hot rms_norm
     """,
     _losses: """
@@ -32,6 +33,7 @@ for _module, _names in {
 }.items():
     for _name in _names.split():
         ALL[_name] = getattr(_module, _name)
+ALL |= _layers.WITH_INDICES
 globals().update(ALL)
 
 

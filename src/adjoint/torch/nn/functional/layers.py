@@ -196,10 +196,49 @@ def _lp_pool(axes: int) -> Any:
     return pool
 
 
+def _fractional(axes: int) -> Any:
+    def pool(
+        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+        return_indices: bool = False, _random_samples: Any = None,
+    ) -> Any:  # fmt: skip
+        """The largest element under each of so many windows, whose places are drawn."""
+        if _random_samples is not None:
+            raise NotImplementedError(
+                f"adjoint.torch: fractional_max_pool{axes}d(_random_samples=...) is not there; places of windows "
+                "follow torch.manual_seed"
+            )
+        size = None if output_size is None else _sizes(output_size)
+        return drawing(
+            f"nn.fractional_max_pool{axes}d", f"FractionalMaxPool{axes}D", input, _sizes(kernel_size), size,
+            output_ratio=output_ratio, return_indices=return_indices,
+        )  # fmt: skip
+
+    pool.__name__ = pool.__qualname__ = f"fractional_max_pool{axes}d"
+    return pool
+
+
+def _with_places(pool: Any) -> Any:
+    """The form of a pool that always gives places, too."""
+
+    def spelled(*args: Any, **options: Any) -> Any:
+        return pool(*args, **{**options, "return_indices": True})
+
+    spelled.__name__ = spelled.__qualname__ = f"{pool.__name__}_with_indices"
+    return spelled
+
+
 max_pool1d, max_pool2d, max_pool3d = [_max_pool(n) for n in (1, 2, 3)]
 avg_pool1d, avg_pool2d, avg_pool3d = [_avg_pool(n) for n in (1, 2, 3)]
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = [_adaptive("avg", n) for n in (1, 2, 3)]
 adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = [_adaptive("max", n) for n in (1, 2, 3)]
+fractional_max_pool2d, fractional_max_pool3d = [_fractional(n) for n in (2, 3)]
+WITH_INDICES = {
+    f"{pool.__name__}_with_indices": _with_places(pool)
+    for pool in (
+        max_pool1d, max_pool2d, max_pool3d, adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d,
+        fractional_max_pool2d, fractional_max_pool3d,
+    )
+}  # fmt: skip
 max_unpool1d, max_unpool2d, max_unpool3d = [_unpool(n) for n in (1, 2, 3)]
 lp_pool1d, lp_pool2d, lp_pool3d = [_lp_pool(n) for n in (1, 2, 3)]
 

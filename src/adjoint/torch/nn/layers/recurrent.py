@@ -45,19 +45,24 @@ class RNNBase(Module):
             raise ValueError("hidden_size must be greater than zero")
         if num_layers <= 0:
             raise ValueError("num_layers must be greater than zero")
-        if proj_size:
-            raise NotImplementedError("adjoint.torch: proj_size is not there; follow the LSTM by a Linear layer")
+        if proj_size < 0:
+            raise ValueError("proj_size should be a positive integer or zero to disable projections")
+        if proj_size >= hidden_size:
+            raise ValueError("proj_size has to be smaller than hidden_size")
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, float(dropout), bidirectional
-        self.proj_size = 0
+        self.proj_size = proj_size
+        out = proj_size or hidden_size
         rows = _GATES[mode.partition("_")[0]] * hidden_size
         self._names: list[list[str]] = []
         for layer in range(num_layers):
-            inputs = input_size if layer == 0 else hidden_size * (2 if bidirectional else 1)
+            inputs = input_size if layer == 0 else out * (2 if bidirectional else 1)
             for end in ("", "_reverse") if bidirectional else ("",):
-                shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, inputs), "weight_hh": (rows, hidden_size)}
+                shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, inputs), "weight_hh": (rows, out)}
                 if bias:
                     shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+                if proj_size:
+                    shapes["weight_hr"] = (proj_size, hidden_size)
                 for name, shape in shapes.items():
                     setattr(self, f"{name}_l{layer}{end}", made_of(*shape, dtype=dtype, device=device))
                 self._names.append([f"{name}_l{layer}{end}" for name in shapes])
@@ -85,14 +90,15 @@ class RNNBase(Module):
             )
 
     def _check_state(self, x: Tensor, state: Any, alone: str) -> None:
-        for part in state if isinstance(state, (tuple, list)) else (state,):
+        for place, part in enumerate(state if isinstance(state, (tuple, list)) else (state,)):
             if x.ndim == 2 and part.ndim != 2:
                 raise RuntimeError(f"For unbatched 2-D input, hx should also be 2-D but got {part.ndim}-D tensor")
             if x.ndim == 3 and part.ndim != 3:
                 raise RuntimeError(f"For batched 3-D input, hx should also be 3-D but got {part.ndim}-D tensor")
             batch = [x.shape[0 if self.batch_first else 1]] if x.ndim == 3 else []
-            wanted = [len(self._names), *batch, self.hidden_size]
+            wanted = [len(self._names), *batch, self.hidden_size if place else self.proj_size or self.hidden_size]
             if list(part.shape) != wanted:
+                alone = alone.replace("[0]", f"[{place}]")
                 raise RuntimeError(f"Expected {alone} size {tuple(wanted)}, got {list(part.shape)}")
 
     def forward(self, input: Any, hx: Any = None) -> Any:
@@ -116,6 +122,8 @@ class RNNBase(Module):
 
     def _run(self, x: Any, state: Any, lengths: Any, first: bool) -> Any:
         dropout = self.dropout if self.training else 0.0
+        if self.proj_size:
+            return self._run_projected(x, state, lengths, first, dropout)
         settings: dict[str, Any] = {
             "input_size": self.input_size, "hidden_size": self.hidden_size, "num_layers": self.num_layers,
             "bias": self.bias, "batch_first": first, "dropout": dropout, "bidirectional": self.bidirectional,
@@ -133,10 +141,60 @@ class RNNBase(Module):
         apply = drawing if dropout else call
         return apply(run, None, x, state, *weights)
 
+    def _run_projected(self, x: Any, state: Any, lengths: Any, first: bool, dropout: float) -> Any:
+        """Layers whose output is a projection of what a cell gives. H. Sak, A. Senior, F. Beaufays (2014)."""
+        ends = 2 if self.bidirectional else 1
+        names = [[name.partition("_l")[0] for name in group] for group in self._names]
+        settings = {"input_size": self.input_size, "hidden_size": self.hidden_size, "bias": self.bias}
+        cell, leaves = _template("LSTMCell", tuple(settings.items()))
+
+        def run(x: Any, state: Any, *weights: Any) -> Any:
+            if first and x.ndim == 3:
+                x = ad.swapaxes(x, 0, 1)
+            given = iter(weights)
+            out: list[Any] = []
+            for k, group in enumerate(names):
+                own = {name: next(given) for name in group}
+                project = ad.matrix_transpose(own.pop("weight_hr"))
+                if state is None:
+                    h = ad.zeros((*x.shape[1:-1], self.proj_size), dtype=x.dtype)
+                    c = ad.zeros((*x.shape[1:-1], self.hidden_size), dtype=x.dtype)
+                else:
+                    h, c = state[0][k], state[1][k]
+                out.append(_follow(with_arrays(cell, own, leaves), project, x, h, c, lengths, k % ends == 1))
+                if k % ends == ends - 1:
+                    x = ad.concat([outputs for outputs, _, _ in out[-ends:]], axis=-1)
+                    if dropout and k < len(names) - 1:
+                        x = ad.nn.dropout(x, dropout)
+            state = tuple([ad.stack([end[i] for end in out]) for i in (1, 2)])
+            return ad.swapaxes(x, 0, 1) if first and x.ndim == 3 else x, state
+
+        apply = drawing if dropout else call
+        return apply(run, None, x, state, *[weight for group in self.all_weights for weight in group])
+
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
+        if self.proj_size:
+            text += f", proj_size={self.proj_size}"
         defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
         return text + "".join([f", {n}={getattr(self, n)}" for n, v in defaults.items() if getattr(self, n) != v])
+
+
+def _follow(cell: Any, project: Any, x: Any, h: Any, c: Any, lengths: Any, backward: bool) -> Any:
+    """All steps of a cell with a projection, or from the last one: the outputs and the last states."""
+    outputs: list[Any] = [None] * x.shape[0]
+    counts = None if lengths is None else ad.asarray(lengths)
+    for t in reversed(range(x.shape[0])) if backward else range(x.shape[0]):
+        full, inner = cell(x[t], (h, c))
+        new = ad.matmul(full, project)
+        if counts is None:
+            h, c = new, inner
+            outputs[t] = h
+        else:
+            runs = (counts > t)[:, None]
+            h, c = ad.where(runs, new, h), ad.where(runs, inner, c)
+            outputs[t] = ad.where(runs, new, 0.0)
+    return ad.stack(outputs), h, c
 
 
 def _each(state: Any, f: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from adjoint.torch.nn import functional as F
 from adjoint.torch.nn import init
-from adjoint.torch.nn.layers.base import Applied, Loss, Settings, made_of, several, table
+from adjoint.torch.nn.layers.base import Applied, Loss, Settings, made_of, settings_of, several, table
 from adjoint.torch.nn.module import Module
 from adjoint.torch.tensor import Tensor
 
@@ -233,6 +233,41 @@ def _max_unpool(self: Any, input: Tensor, indices: Tensor, output_size: Any = No
 for _n in (1, 2, 3):
     ALL[f"MaxPool{_n}d"].forward = _max_pool
     ALL[f"MaxUnpool{_n}d"].forward = _max_unpool
+
+
+class _Fractional(Settings):
+    _settings = settings_of("kernel_size output_size=None output_ratio=None return_indices=False _random_samples=None")
+    _axes = 2
+    _shown = "-"
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **given)
+        if self.output_size is None and self.output_ratio is None:
+            raise ValueError(f"{type(self).__name__} requires specifying either an output size, or a pooling ratio")
+        if self.output_size is not None and self.output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        if self.output_ratio is not None and not all([0 < ratio < 1 for ratio in self.output_ratio]):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {self.output_ratio})")
+
+    def _read(self, name: str, value: Any) -> Any:
+        return value if value is None or name == "return_indices" else several(value, self._axes)
+
+    def forward(self, input: Tensor) -> Any:
+        function = F.ALL[f"fractional_max_pool{self._axes}d"]
+        return function(input, *[getattr(self, name) for name in self._settings])
+
+
+class FractionalMaxPool2d(_Fractional):
+    """The largest element under each of so many windows of images, whose places are drawn. B. Graham (2014)."""
+
+
+class FractionalMaxPool3d(_Fractional):
+    """The same of volumes."""
+
+    _axes = 3
+
+
+ALL |= {"FractionalMaxPool2d": FractionalMaxPool2d, "FractionalMaxPool3d": FractionalMaxPool3d}
 
 
 class _Pad(Settings):

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.torch import creation
+import numpy as np
+
+from adjoint.torch import creation, linalg
 from adjoint.torch.nn import functional as F
 from adjoint.torch.nn.layers.parametric import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from adjoint.torch.nn.module import Module
 from adjoint.torch.nn.parameter import Parameter
 from adjoint.torch.nn.utils.parametrize import register_parametrization
+from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.state import no_grad
+from adjoint.torch.tensor import Tensor
 
 _normalize: Any = F.ALL["normalize"]
 
 
 def _norm_except(v: Any, dim: int) -> Any:
     """The norms along all axes but one, which stays; of everything for -1."""
-    from adjoint.torch import linalg
-
     if dim == -1:
         return linalg.vector_norm(v)
     axes = [i for i in range(v.ndim) if i != dim]
@@ -109,6 +111,106 @@ def spectral_norm(
     """A weight over its largest singular value, which each forward pass in training estimates better."""
     made = _SpectralNorm(getattr(module, name), n_power_iterations, _output_axis(module, dim), eps)
     return register_parametrization(module, name, made)
+
+
+class _Orthogonal(Module):
+    """Orthogonal matrices by exponentials, Cayley's map or Householder's reflections. M. Lezcano Casado (2019)."""
+
+    def __init__(self, weight: Any, orthogonal_map: str, use_trivialization: bool) -> None:
+        super().__init__()
+        if weight.is_complex() and orthogonal_map == "householder":
+            raise ValueError("The householder parametrization does not support complex tensors.")
+        self.shape, self.orthogonal_map = weight.shape, orthogonal_map
+        if use_trivialization:
+            self.register_buffer("base", None)
+
+    def forward(self, X: Any) -> Any:
+        wide = X.shape[-2] < X.shape[-1]
+        x = X.mT if wide else X
+        n, k = x.shape[-2:]
+        if self.orthogonal_map == "householder":
+            reflectors = x.tril(-1)
+            factors = 2.0 / (1.0 + (reflectors * reflectors).sum(-2))
+            signs = x.diagonal(dim1=-2, dim2=-1).detach().int()
+            out = linalg.householder_product(reflectors, factors) * signs.unsqueeze(-2)
+        else:
+            lower = x.tril()
+            if n != k:
+                lower = F.ALL["pad"](lower, (0, n - k))
+            skew = lower - lower.mH
+            if self.orthogonal_map == "matrix_exp":
+                out = linalg.matrix_exp(skew)
+            else:
+                one = creation.eye(n, dtype=skew.dtype)
+                out = linalg.solve(one - skew / 2, one + skew / 2)
+            out = out[..., :k]
+        if "base" in self._buffers:
+            out = self.base @ out
+        return out.mT if wide else out
+
+    def right_inverse(self, Q: Any) -> Any:
+        """The tensor that gives Q, or the orthogonal matrix next to it by its QR decomposition."""
+        if Q.shape != self.shape:
+            raise ValueError(
+                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
+            )
+        if "base" not in self._buffers:
+            raise NotImplementedError(
+                "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
+                "use_trivialization=False."
+            )
+        with no_grad():
+            tall = Q.mT if Q.shape[-2] < Q.shape[-1] else Q
+            n, k = tall.shape[-2:]
+            if n != k:
+                rest = creation.randn(*tall.shape[:-2], n, n - k, dtype=tall.dtype)
+                tall = FUNCTIONS["cat"]([tall, rest], dim=-1)
+            self.base = tall.clone() if _is_orthogonal(tall) else _made_orthogonal(tall)
+            found = FUNCTIONS["zeros_like"](Q)
+            found.diagonal(dim1=-2, dim2=-1).fill_(-1.0)  # zero reflectors with these signs give the identity
+        return found
+
+
+def _is_orthogonal(q: Any) -> Any:
+    n = q.shape[-1]
+    return FUNCTIONS["allclose"](q.mH @ q, creation.eye(n, dtype=q.dtype), atol=10.0 * n * np.finfo(q._dtype).eps)
+
+
+def _made_orthogonal(x: Any) -> Any:
+    """The orthogonal factor whose triangle has a positive diagonal."""
+    q, r = linalg.qr(x)
+    return q * r.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
+
+
+def orthogonal(
+    module: Any, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
+) -> Any:
+    """A weight that is an orthogonal matrix: of a wide one the rows are, of a tall one the columns.
+
+    >>> import adjoint.torch as torch
+    >>> layer = torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(2, 3))
+    >>> torch.allclose(layer.weight.T @ layer.weight, torch.eye(2), atol=1e-5)
+    True
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor):
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    if weight.ndim < 2:
+        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions.")
+    if orthogonal_map is None:
+        square = weight.shape[-2] == weight.shape[-1]
+        orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
+    if orthogonal_map not in ("matrix_exp", "cayley", "householder"):
+        raise ValueError(
+            f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}'
+        )
+    if orthogonal_map == "householder" and not use_trivialization:
+        raise NotImplementedError(
+            "adjoint.torch: orthogonal(orthogonal_map='householder', use_trivialization=False) is not there; take "
+            "use_trivialization=True"
+        )
+    made = _Orthogonal(weight, orthogonal_map, use_trivialization)
+    return register_parametrization(module, name, made, unsafe=True)
 
 
 # --- the older forms, `torch.nn.utils.weight_norm` and `spectral_norm`: hooks before the forward pass ---------------

@@ -51,7 +51,10 @@ class ParametrizationList(ModuleList):
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
                     return value
-                value = module.right_inverse(value)
+                try:
+                    value = module.right_inverse(value)
+                except NotImplementedError:  # it has none, and functions of what is there start anew
+                    return value
         return value
 
     def right_inverse(self, value: Any) -> None:

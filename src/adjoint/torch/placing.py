@@ -1,0 +1,310 @@
+"""What puts values into parts of tensors, makes and cuts blocks, and gives a tensor another shape in its place."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import adjoint as ad
+from adjoint.torch import creation
+from adjoint.torch.calls import call, off
+from adjoint.torch.dtypes import complex_of, default_float, numpy_dtype
+from adjoint.torch.functions import clone, public
+from adjoint.torch.graph import label, result_overwritten
+from adjoint.torch.indexing import in_range
+from adjoint.torch.kinds import Halves, Whole
+from adjoint.torch.memory import check_write, leave_if_alone, view_of
+from adjoint.torch.operators import FUNCTIONS, METHODS
+from adjoint.torch.reductions import one_type
+from adjoint.torch.tensor import Tensor, axis_of, constant, is_lifted, rare_of, unnoticed, values
+
+# --- parts of a copy --------------------------------------------------------------------------------------
+
+
+def _part(name: str, view: Any) -> None:
+    """A copy of a tensor in which a view of it has other values."""
+
+    def spelled(input: Tensor, src: Tensor, *args: Any, **options: Any) -> Any:
+        out = clone(input)
+        part = view(out, *args, **options)
+        if part.shape != src.shape:
+            raise RuntimeError(
+                f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
+                f"{list(part.shape)}"
+            )
+        part.copy_(src)
+        if not is_lifted(out):
+            label(out._array.node, f"{name.title().replace('_', '')}")
+        return out
+
+    public(name)(spelled)
+
+
+def _slice(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    return x[(*[slice(None)] * axis_of(dim, x.ndim), slice(start, end, step))]
+
+
+_part("select_scatter", lambda x, dim, index: x.select(dim, index))
+_part("slice_scatter", _slice)
+_part("diagonal_scatter", lambda x, offset=0, dim1=0, dim2=1: x.diagonal(offset, dim1, dim2))
+_part("as_strided_scatter", lambda x, size, stride, offset=None: x.as_strided(size, stride, offset))
+
+_MODES = {"sum": "add", "prod": "multiply", "mean": "mean", "amax": "max", "amin": "min"}
+
+
+def _mode(reduce: str, name: str) -> str:
+    if reduce not in _MODES:
+        raise RuntimeError(f"{name}: reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    return _MODES[reduce]
+
+
+@public("scatter_reduce", in_place=True)
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Any:
+    """Combine values with what is at the places that index names along an axis.
+
+    >>> import adjoint.torch as torch
+    >>> torch.zeros(2).scatter_reduce(0, torch.tensor([0, 1, 1]), torch.tensor([1.0, 2.0, 3.0]), "amax")
+    tensor([1., 3.])
+    """
+    axis, mode = axis_of(dim, input.ndim), _mode(reduce, "scatter_reduce")
+    in_range(index, input.shape[axis])
+    cut = tuple([slice(n) for n in index.shape])
+
+    def place(x: Any, i: Any, s: Any) -> Any:
+        key: list[Any] = list(np.ogrid[cut])
+        key[axis] = i
+        return ad.scatter(x, tuple(key), s[cut], mode=mode, include_self=include_self)
+
+    return call(place, "ScatterReduce", input, index, src)
+
+
+@public("index_reduce", in_place=True)
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Any:
+    """Combine slices with those at the places that index names along an axis."""
+    axis, mode = axis_of(dim, input.ndim), _mode(reduce, "index_reduce")
+    in_range(index, input.shape[axis])
+    front = (slice(None),) * axis
+    return call(
+        lambda x, i, s: ad.scatter(x, (*front, i), s, mode=mode, include_self=include_self),
+        "IndexReduce", input, index, source,
+    )  # fmt: skip
+
+
+@public("put", in_place=True)
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
+    """Values at places of the flattened tensor."""
+    in_range(index, input.numel())
+    mode = "add" if accumulate else "set"
+
+    def place(x: Any, i: Any, s: Any) -> Any:
+        flat = ad.scatter(ad.reshape(x, (-1,)), ad.reshape(i, (-1,)), ad.reshape(s, (-1,)), mode=mode)
+        return ad.reshape(flat, x.shape)
+
+    return call(place, "Put", input, index, source)
+
+
+def _fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
+    """Fill the main diagonal, in a tall matrix with `wrap` again and again."""
+    if self.ndim < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    step = sum(self.stride())
+    count = min(self.shape)
+    if wrap and self.ndim == 2:
+        count = math.ceil(self.numel() / (self.shape[1] + 1))
+    self.as_strided((count,), (step,), self.storage_offset()).fill_(fill_value)
+    return self
+
+
+METHODS["fill_diagonal_"] = _fill_diagonal_
+
+
+@public("fill", method=False)
+def fill(input: Tensor, value: Any) -> Any:
+    """A tensor of this shape and type with one number everywhere."""
+    return clone(input).fill_(value)
+
+
+# --- blocks -----------------------------------------------------------------------------------------------
+
+
+def _at_least(count: int) -> None:
+    def spelled(*tensors: Any) -> Any:
+        given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+        found = call(lambda *xs: [getattr(ad, f"atleast_{count}d")(x) for x in xs], "View", *given)
+        return found if given is not tensors or len(given) > 1 else found[0]
+
+    public(f"atleast_{count}d", method=False)(spelled)
+
+
+for _count in (1, 2, 3):
+    _at_least(_count)
+
+
+@public("block_diag", method=False)
+def block_diag(*tensors: Tensor) -> Any:
+    """Matrices along the diagonal of one."""
+    return call(lambda *xs: ad.linalg.block_diag(*xs), "BlockDiag", *one_type(tensors))
+
+
+@public("cartesian_prod", method=False)
+def cartesian_prod(*tensors: Tensor) -> Any:
+    """All choices of one element of each vector, as rows."""
+    return call(lambda *xs: ad.cartesian_prod(*xs), "Stack", *tensors)
+
+
+@public("combinations", method=False)
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Any:
+    """All choices of r elements of a vector, as rows."""
+    return call("combinations", "Stack", input, r, with_replacement)
+
+
+@public("diag_embed")
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """Matrices with the last axis as their diagonals."""
+    return call("diag_embed", "DiagEmbed", input, offset, dim1, dim2)
+
+
+@public("diagflat")
+def diagflat(input: Tensor, offset: int = 0) -> Any:
+    """The matrix with all elements as its diagonal."""
+    return call("diagflat", "DiagEmbed", input, offset)
+
+
+def _cut(name: str, axis: int) -> None:
+    def spelled(input: Tensor, indices_or_sections: Any) -> Any:
+        least = 1 if name == "hsplit" else max(axis + 1, 2)
+        if input.ndim < least:
+            raise RuntimeError(
+                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor "
+                f"with {input.ndim} dimensions!"
+            )
+        dim = 0 if name == "hsplit" and input.ndim == 1 else axis
+        if isinstance(indices_or_sections, int) and input.shape[dim] % indices_or_sections:
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
+                f"{input.shape[dim]} is not divisible by the split_size {indices_or_sections}!"
+            )
+        return FUNCTIONS["tensor_split"](input, indices_or_sections, dim)
+
+    public(name)(spelled)
+
+
+_cut("hsplit", 1)
+_cut("vsplit", 0)
+_cut("dsplit", 2)
+
+
+@public("vander", method=False)
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Any:
+    """The powers of each element, in rows."""
+    return call("vander", "Flip", x, N, increasing)
+
+
+# --- places -----------------------------------------------------------------------------------------------
+
+
+def _triangle(name: str) -> None:
+    def spelled(
+        row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None
+    ) -> Any:
+        found = getattr(np, name)(row, offset, col)
+        return creation.finished(np.stack(found), numpy_dtype(dtype) or np.dtype("int64"), False, device)
+
+    public(name, method=False)(spelled)
+
+
+_triangle("tril_indices")
+_triangle("triu_indices")
+
+
+@public("unravel_index", method=False)
+def unravel_index(indices: Tensor, shape: Any) -> Any:
+    """Numbers of elements as places in a shape."""
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    return tuple([constant(np.asarray(part)) for part in np.unravel_index(values(indices), sizes)])
+
+
+@public("range", method=False)
+def range_(
+    start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
+) -> Tensor:
+    """Numbers from a start up to an end, which is in it. PyTorch deprecates it for `arange`."""
+    start, end = (0, start) if end is None else (start, end)
+    made = start + np.arange(int((end - start) / step) + 1) * step
+    return creation.finished(made, numpy_dtype(dtype) or default_float(), requires_grad, device)
+
+
+# --- complex numbers as pairs -----------------------------------------------------------------------------
+
+
+@public("view_as_real", method=False)
+def view_as_real(input: Tensor) -> Tensor:
+    """Complex numbers as pairs of real ones along a last axis, as a view."""
+    if input._dtype.kind != "c":
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return view_of(input, Halves(), "ViewAsReal")
+
+
+@public("view_as_complex", method=False)
+def view_as_complex(input: Tensor) -> Tensor:
+    """Pairs of real numbers along the last axis as complex ones, as a view."""
+    if input._dtype.kind != "f":
+        raise RuntimeError(f"view_as_complex is only supported for floating point tensors, but got {input.dtype}")
+    if not input.ndim or input.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if input.stride(-1) != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    return view_of(input, Whole(complex_of(input._dtype)), "ViewAsComplex")
+
+
+# --- another shape in its place ---------------------------------------------------------------------------
+
+
+def _reshaping(*names: str) -> None:
+    """The in-place form of a view: the tensor itself has another shape afterwards."""
+
+    def in_place(self: Any, *args: Any, **options: Any) -> Any:
+        if self._rare is not None and self._rare.memory is not None:
+            leave_if_alone(self)
+        shares = self._rare is not None and self._rare.memory is not None
+        if is_lifted(self) or shares or (off() and self.requires_grad):
+            raise NotImplementedError(
+                f"adjoint.torch: {names[0]}_() of a tensor that shares memory, that a function transform made, or "
+                f"that is tracked, where nothing is recorded, is not there; write x = x.{names[0]}(...)"
+            )
+        check_write(self)
+        old = self._array
+        array = FUNCTIONS[names[0]](unnoticed(old), *args, **options)._array
+        array.value = np.array(array.value)  # in the order in which it lies in memory
+        result_overwritten(old.node)
+        self._array = array
+        rare_of(self).version += 1
+        return self
+
+    for name in names:
+        METHODS[f"{name}_"] = in_place
+
+
+for _names in (("transpose", "swapaxes", "swapdims"), ("t",), ("squeeze",), ("unsqueeze",)):
+    _reshaping(*_names)
+
+
+def _sum_to_size(self: Any, *size: Any) -> Any:
+    """The sum over what broadcasting to this shape had repeated."""
+    shape = creation.sizes_of(size)
+    extra = self.ndim - len(shape)
+    bad = extra < 0 or any([n not in (1, m) for n, m in zip(shape, self.shape[extra:], strict=True)])
+    if bad:
+        raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(self.shape)}}}.")
+    axes = [*range(extra), *[i + extra for i, n in enumerate(shape) if n == 1 != self.shape[i + extra]]]
+    out = FUNCTIONS["sum"](self, axes, keepdim=True) if axes else self
+    return FUNCTIONS["reshape"](out, shape) if extra else out
+
+
+METHODS["sum_to_size"] = _sum_to_size

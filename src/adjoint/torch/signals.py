@@ -1,0 +1,120 @@
+"""Windows and short-time Fourier transforms; random numbers of further distributions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import adjoint as ad
+from adjoint.torch import creation
+from adjoint.torch.calls import call
+from adjoint.torch.creation import finished
+from adjoint.torch.dtypes import default_float, numpy_dtype
+from adjoint.torch.functions import drawn, public
+from adjoint.torch.tensor import Tensor, constant, values
+
+
+def _window(name: str, function: str, *settings: tuple[str, float]) -> None:
+    def spelled(
+        window_length: int, periodic: bool = True, *given: float, dtype: Any = None, requires_grad: bool = False,
+        device: Any = None, layout: Any = None, pin_memory: bool = False, **named: float,
+    ) -> Tensor:  # fmt: skip
+        found = dict(settings) | dict(zip([key for key, _ in settings], given, strict=False)) | named
+        if set(found) != {key for key, _ in settings}:
+            raise TypeError(f"{name}() got an unexpected keyword argument among {sorted(named)}")
+        kind = numpy_dtype(dtype) or default_float()
+        if kind.kind != "f":
+            raise RuntimeError(f"{name} expects floating point dtypes, got: {dtype}")
+        made = _values_of(function, int(window_length), bool(periodic), found)
+        return finished(made, kind, requires_grad, device)
+
+    public(name, method=False)(spelled)
+
+
+def _values_of(function: str, length: int, periodic: bool, settings: dict[str, float]) -> Any:
+    if length == 0:
+        return np.zeros(0)
+    if function == "hamming":  # alpha - beta cos, out of (1 - cos) / 2
+        hann = ad.fft.hann(length, periodic=periodic, dtype=ad.float64).numpy()
+        return settings["alpha"] - settings["beta"] * (1 - 2 * hann) if length > 1 else np.ones(1)
+    given = (settings["beta"],) if settings else ()
+    return getattr(ad.fft, function)(length, *given, periodic=periodic, dtype=ad.float64).numpy()
+
+
+for _name in ("bartlett", "blackman", "hann"):
+    _window(f"{_name}_window", _name)
+_window("hamming_window", "hamming", ("alpha", 0.54), ("beta", 0.46))
+_window("kaiser_window", "kaiser", ("beta", 12.0))
+
+
+@public("stft")
+def stft(
+    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
+    center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
+    return_complex: bool | None = None,
+) -> Any:  # fmt: skip
+    """The Fourier transforms of overlapping windows of signals.
+
+    >>> import adjoint.torch as torch
+    >>> torch.stft(torch.ones(16), 4, window=torch.hann_window(4), return_complex=True).shape
+    torch.Size([3, 17])
+    """
+    if return_complex is None and not input.is_complex():
+        raise RuntimeError(
+            "stft requires the return_complex parameter be given for real inputs, and will further require that "
+            "return_complex=True in a future PyTorch release."
+        )
+    options: dict[str, Any] = {
+        "hop_length": hop_length, "win_length": win_length, "center": center, "pad_mode": pad_mode,
+        "normalized": normalized, "onesided": onesided,
+    }  # fmt: skip
+    found = call(lambda x, w: ad.fft.stft(x, n_fft, window=w, **options), "Transpose", input, window)
+    if return_complex or return_complex is None:
+        return found
+    from adjoint.torch.placing import view_as_real
+
+    return view_as_real(found)
+
+
+@public("istft")
+def istft(
+    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
+    center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None,
+    return_complex: bool = False,
+) -> Any:  # fmt: skip
+    """The signal that `stft` was made of."""
+    options: dict[str, Any] = {
+        "hop_length": hop_length, "win_length": win_length, "center": center, "normalized": normalized,
+        "onesided": onesided, "length": length, "return_complex": return_complex,
+    }  # fmt: skip
+    return call(lambda x, w: ad.fft.istft(x, n_fft, window=w, **options), "Div", input, window)
+
+
+# --- random numbers ---------------------------------------------------------------------------------------
+
+
+@public("poisson", method=False)
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """Counts with these means."""
+    return constant(creation.source(generator).poisson(values(input)).astype(input._dtype))
+
+
+@public("binomial", method=False)
+def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+    """How many of so many attempts succeed with these chances."""
+    made = creation.source(generator).binomial(values(count).astype(np.int64), values(prob))
+    return constant(np.asarray(made, prob._dtype))
+
+
+@public("randint_like", method=False)
+def randint_like(
+    input: Tensor, *bounds: int, dtype: Any = None, requires_grad: bool = False, device: Any = None
+) -> Any:
+    made = creation.randint(*bounds, tuple(input.shape), dtype=dtype or input.dtype)
+    return made.requires_grad_(requires_grad)
+
+
+drawn("cauchy_", lambda r, size, median=0.0, sigma=1.0: median + sigma * r.standard_cauchy(size))
+drawn("geometric_", lambda r, size, p: r.geometric(p, size))
+drawn("log_normal_", lambda r, size, mean=1.0, std=2.0: r.lognormal(mean, std, size))

@@ -1,0 +1,195 @@
+"""Statistics, orders and running extremes, integrals and differences."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import adjoint as ad
+from adjoint.torch.calls import call
+from adjoint.torch.functions import floating_of, public
+from adjoint.torch.operators import FUNCTIONS
+from adjoint.torch.reductions import pair_of, picked
+from adjoint.torch.tensor import Tensor, axis_of, constant, values
+
+
+@public("cov")
+def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+    """The covariances of rows, which are variables; columns are observations.
+
+    >>> import adjoint.torch as torch
+    >>> torch.cov(torch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    return call("cov", "Squeeze", input, correction=correction, fweights=fweights, aweights=aweights)
+
+
+@public("corrcoef")
+def corrcoef(input: Tensor) -> Any:
+    """The correlations of rows."""
+    return call("corrcoef", "ClampBackward1", input)
+
+
+@public("histc")
+def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
+    """How many elements are in each of so many bins between two bounds, by default those of the elements."""
+    low, high = _bounds(values(input), min, max)
+    if low > high:
+        raise RuntimeError("torch.histc: max must be larger than min")
+    return constant(np.histogram(values(input), bins, (low, high))[0].astype(input._dtype))
+
+
+def _bounds(array: Any, low: Any, high: Any) -> Any:
+    if low == high and array.size:
+        low, high = array.min().item(), array.max().item()
+    return (low - 1, high + 1) if low == high else (low, high)
+
+
+class _Histogram(NamedTuple):
+    hist: Tensor
+    bin_edges: Tensor
+
+
+@public("histogram")
+def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+    """How many elements are in each bin, or their weights, and the edges."""
+    array = values(input)
+    given = values(bins) if isinstance(bins, Tensor) else bins
+    bounds = range if range is not None or isinstance(bins, Tensor) else _bounds(array, 0, 0)
+    weights = None if weight is None else values(weight)
+    found, edges = np.histogram(array, given, bounds, weights=weights, density=density)
+    return _Histogram(constant(found.astype(input._dtype)), constant(edges.astype(input._dtype)))
+
+
+def _quantile(name: str) -> None:
+    def spelled(
+        input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    ) -> Any:
+        if input._dtype.kind != "f":
+            raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+        if isinstance(q, Tensor) and q._dtype is not input._dtype:
+            raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+        at = values(q) if isinstance(q, Tensor) else q
+        if not np.all((np.asarray(at) >= 0) & (np.asarray(at) <= 1)):
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {at}")
+        axis = None if dim is None else axis_of(dim, input.ndim)
+        options = {"axis": axis, "keepdims": keepdim, "method": interpolation}
+        return call(lambda x: getattr(ad, name)(x, at, **options), "SqueezeBackward4", input)
+
+    public(name, out=True)(spelled)
+
+
+_quantile("quantile")
+_quantile("nanquantile")
+
+
+@public("nanmedian")
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The middle element of those that are not nan, of an even number the lower one."""
+    if dim is None:
+        return nanmedian(FUNCTIONS["reshape"](input, -1), 0).values
+    if not input.ndim:
+        return pair_of("nanmedian")(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
+    axis, array = axis_of(dim, input.ndim), values(input)
+    order = np.argsort(array, axis, kind="stable")  # nan is last
+    count = np.count_nonzero(array == array, axis, keepdims=True)
+    places = np.take_along_axis(order, np.maximum(count - 1, 0) // 2, axis)
+    return picked(input, np.squeeze(places, axis), dim, keepdim, "Nanmedian")
+
+
+@public("mode")
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
+    """The most frequent element along an axis, of several the least, and its last place."""
+    if not input.ndim:
+        return pair_of("mode")(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
+    axis, array = axis_of(dim, input.ndim), values(input)
+    found = call(lambda x: ad.mode(x, axis=axis, keepdims=True), None, input.detach())[0]
+    size = array.shape[axis]
+    places = size - 1 - np.argmax(np.flip(array == values(found), axis), axis)
+    return picked(input, places, dim, keepdim, "Mode")
+
+
+def _running(name: str) -> None:
+    def spelled(input: Tensor, dim: int) -> Any:
+        axis = axis_of(dim, input.ndim)
+        if not input.ndim:
+            return pair_of(name)(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
+        return pair_of(name)(*call(name, name.capitalize(), input, axis=axis))
+
+    public(name)(spelled)
+
+
+_running("cummax")
+_running("cummin")
+
+
+@public("msort")
+def msort(input: Tensor) -> Any:
+    """The elements in order along the first axis."""
+    return FUNCTIONS["sort"](input, 0).values
+
+
+@public("unique_consecutive")
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """One element of each run of equal ones."""
+    found = call("unique_consecutive", None, input.detach(), return_inverse, return_counts, axis=dim)
+    return found if return_inverse or return_counts or isinstance(found, Tensor) else found[0]
+
+
+@public("bucketize")
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Any:
+    """The number of the bin that each element is in, between boundaries in order."""
+    found = FUNCTIONS["searchsorted"](boundaries, input, right=right)
+    return found.int() if out_int32 else found
+
+
+@public("isin")
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is among others."""
+    one, other = (values(x) if isinstance(x, Tensor) else x for x in (elements, test_elements))
+    return constant(np.asarray(np.isin(one, other, invert=invert)))
+
+
+@public("renorm", in_place=True, out=True)
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Any:
+    """Each slice along an axis scaled to a norm of at most `maxnorm`."""
+    return call(lambda x: ad.renorm(x, p, axis_of(dim, input.ndim), maxnorm), "Renorm", input)
+
+
+@public("cdist")
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Any:
+    """The distances of all pairs of rows."""
+    return call(lambda a, b: ad.cdist(a, b, p), "CdistBackward", x1, x2)
+
+
+# --- integrals and differences ----------------------------------------------------------------------------
+
+
+@public("trapezoid", "trapz", method=False)
+def trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
+    """The integral along an axis by trapezoids."""
+    return call("trapezoid", "Div", y, x, dx=dx, axis=dim)
+
+
+@public("cumulative_trapezoid", method=False)
+def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
+    """The integral up to each point."""
+    return call("cumulative_trapezoid", "Div", y, x, dx=dx, axis=dim)
+
+
+@public("gradient", method=False)
+def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> Any:
+    """Differences over distances along each axis, central ones inside."""
+    axes = tuple(range(input.ndim)) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
+    steps = spacing if isinstance(spacing, (tuple, list)) else [spacing] * len(axes)
+    given = [values(step) if isinstance(step, Tensor) else step for step in steps]
+
+    def found(x: Any) -> Any:
+        out = ad.gradient(x, *given, axis=tuple(axes), edge_order=edge_order)
+        return tuple(out) if isinstance(out, (tuple, list)) else (out,)
+
+    return call(found, "Cat", floating_of(input))
