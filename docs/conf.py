@@ -13,6 +13,7 @@ sys.path[:0] = [str(ROOT / "src"), str(DOCS / "_site"), str(ROOT / "examples")]
 
 import gallery  # noqa: E402 (beside this file)
 import reference  # noqa: E402
+import versions  # noqa: E402
 
 import adjoint  # noqa: E402
 
@@ -35,6 +36,8 @@ html_domain_indices = False  # of modules, which are the topics of the reference
 html_copy_source = False
 html_theme_options = {
     "navbar_align": "left",
+    "navbar_start": ["navbar-logo", "version-switcher"],
+    "switcher": {"json_url": "_static/switcher.json", "version_match": os.environ.get("DOCS_VERSION", "dev")},
     "header_links_before_dropdown": 8,
     "navigation_with_keys": False,
     "show_toc_level": 2,
@@ -59,8 +62,8 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 ogp_site_url = os.environ.get("DOCS_URL", "http://localhost:8000/")
-ogp_image = "_images/lynx_hare.png"
-ogp_social_cards = {"enable": False}  # these would be drawn anew at every build
+ogp_social_cards = {"enable": nb_execution_mode != "off"}  # a picture of the title, for those who share a page
 
+versions.write(ROOT / "CHANGELOG.md", DOCS / "_static" / "switcher.json")
 reference.write(DOCS / "reference")
 gallery.write(DOCS / "gallery", execute=nb_execution_mode != "off")

@@ -67,16 +67,16 @@ def pytest_runtest_call() -> Generator[None, object, object]:
         DECLARED.intersection_update(before)
 
 
-def peer(name: str) -> Any:
-    """A peer library that serves as an oracle: without it tests skip, but in CI they fail."""
+def peer(name: str, extra: str = "peers") -> Any:
+    """A library that tests compare with, or need: without it they skip, but in CI they fail."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name != name.partition(".")[0]:
             raise
         if os.environ.get("CI"):
-            raise ModuleNotFoundError(f"{name} must be installed in CI: pip install adjoint[peers]") from error
-        pytest.skip(f"needs {name}: pip install adjoint[peers]", allow_module_level=True)
+            raise ModuleNotFoundError(f"{name} must be installed in CI: pip install adjoint[{extra}]") from error
+        pytest.skip(f"needs {name}: pip install adjoint[{extra}]", allow_module_level=True)
 
 
 def same(x: ad.Tensor[Any] | None, y: Any) -> None:

@@ -260,3 +260,76 @@ def test_a_check_of_nothing_is_none(f: Any) -> None:
 def test_wrong_arguments(f: Any, options: Any, match: str) -> None:
     with pytest.raises(errors.ArgumentError, match=match):
         ad.testing.check_grads(f, (X,), **options)
+
+
+# --- the report ---
+
+
+def test_a_report_has_every_way_and_no_error_above_rounding() -> None:
+    report = ad.testing.grads_report(lambda x, z: (ad.sin(x) / x, z * x[1:]), (X, Z))
+    ways = [row.path for row in report.comparisons]
+    one = [("reverse",), ("forward",)]
+    assert sorted(ways) == sorted([*one, *[(first, second) for (first,) in one for (second,) in one]])
+    assert report.ok
+    assert report.notes == []
+    for row in report.comparisons:
+        assert row.agrees
+        assert abs(row.derivative - row.differences) <= 1e-9
+        steps = dict(row.errors)
+        assert min(steps.values()) < 1e-9
+    text = str(report).splitlines()
+    assert text[:2] == ["Derivatives of <lambda>: as differences give them",
+                        "at float64 of shape (3,), complex128 of shape (2,)"]  # fmt: skip
+    assert len(text) == 3 + len(ways)
+
+
+def test_errors_of_differences_fall_with_the_fourth_power_of_their_step() -> None:
+    (row,) = ad.testing.grads_report(lambda x: ad.exp(3 * x), (X,), order=1, modes=("forward",)).comparisons
+    (large, first), (small, second) = [(h, e) for h, e in row.errors if h in (10.0**-1, 10.0**-2)]
+    assert 3.9 < np.log(first / second) / np.log(large / small) < 4.1
+
+
+def test_a_report_goes_on_after_a_wrong_derivative_and_says_what_check_grads_raises() -> None:
+    wrong = level_with("sin", Elementwise(x=lambda B, g, x: B.multiply(g, B.multiply(B.cos(x), 1.01))))
+    report = ad.testing.grads_report(ad.sin, (X,), device=wrong)
+    with pytest.raises(errors.CheckError) as caught:
+        ad.testing.check_grads(ad.sin, (X,), device=wrong)
+    assert not report.ok
+    assert len(report.comparisons) == 6
+    found = [row for row in report.comparisons if not row.agrees]
+    assert found[0].path == ("reverse",)
+    assert f"{found[0].worst}" in str(caught.value)
+    assert f"{found[0].derivative:.10g}, differences give {found[0].differences:.10g}" in str(caught.value)
+    errors_seen = [e for _, e in found[0].errors]
+    np.testing.assert_allclose(errors_seen, abs(found[0].derivative - found[0].differences), rtol=1e-2)
+    assert "WRONG" in str(report)
+    assert found[0].worst in report._repr_html_()
+
+
+def test_what_cannot_be_compared_is_a_problem() -> None:
+    short = ad.custom_vjp(ad.sin)
+    short.defvjp(lambda x: (ad.sin(x), x), lambda x, g: ((g * ad.cos(x))[:2],))
+    for f, modes in ((short, ("reverse",)), (lambda x: x.sum() if x.is_tracked() else x.sum() * 2, ("batched",))):
+        report = ad.testing.grads_report(f, (X,), modes=modes)
+        with pytest.raises(errors.CheckError) as caught:
+            ad.testing.check_grads(f, (X,), modes=modes)
+        assert not report.ok
+        assert report.problems == [str(caught.value)]
+    report = ad.testing.grads_report(lambda x: x * np.inf, (X,), order=1)
+    assert not any([row.agrees for row in report.comparisons])
+
+
+def test_the_page_of_a_report() -> None:
+    right = ad.testing.grads_report(ad.sin, (X,), order=1)
+    wrong = ad.testing.grads_report(
+        ad.sin, (X,), order=1, device=level_with("sin", Elementwise(x=lambda B, g, x: B.multiply(g, 2)))
+    )
+    nothing = ad.testing.grads_report(lambda x: x * np.inf, (X,), order=1)
+    for report, dashed in ((right, 0), (wrong, 1), (nothing, 2)):
+        drawing = ad.draw(report)
+        assert drawing.svg.count("<polyline") == len(report.comparisons)
+        assert drawing.svg.count(": wrong</text>") == dashed
+        assert drawing.svg in drawing.page
+        assert "http" not in drawing.page.replace("http://www.w3.org/2000/svg", "")
+        for row in report.comparisons:
+            assert row.cells[2] in drawing.page

@@ -326,6 +326,62 @@ def test_what_changes_between_calls_is_seen(monkeypatch: pytest.MonkeyPatch) -> 
         assert f(x).tolist() == expected, i
 
 
+def test_all_that_a_function_reads_is_seen_to_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each after calls that were alike, whatever the function reads beside it."""
+    listed, named, pair = [1.0], {"a": 1.0}, (ad.tensor(1.0), 1.0)
+
+    def inner(x: Any, shift: float = 1.0, *, more: float = 1.0) -> Any:
+        return x + shift + more
+
+    def make(part: Any) -> tuple[Any, Any]:
+        kept, array = 1.0, ad.tensor([1.0, 1.0])
+
+        def f(x: Any) -> Any:
+            return part(x) * kept * array * FACTOR * TENSOR
+
+        def change(k: Any, a: Any) -> None:
+            nonlocal kept, array
+            kept, array = k, a
+
+        return f, change
+
+    parts = [
+        lambda x: inner(x),
+        lambda x: x * listed[0],
+        lambda x: x * named["a"],
+        lambda x: x * pair[0] * pair[1],
+        functools.partial(lambda x, y: x * y, y=1.0),
+        lambda x: x,
+    ]
+    for part in parts:
+        listed[0] = named["a"] = 1.0
+        inner.__defaults__, inner.__kwdefaults__ = (1.0,), {"more": 1.0}
+        f, change = make(part)
+        g = ad.compile(f)
+
+        def same(f: Any = f, g: Any = g) -> None:
+            for _ in range(2):
+                np.testing.assert_array_equal(g(X), f(ad.tensor(X)).numpy())
+
+        same()
+        change(2.0, ad.tensor([1.0, 1.0]))
+        same()
+        change(2.0, ad.tensor([3.0, 1.0]))
+        same()
+        listed[0], named["a"] = 2.0, 3.0
+        same()
+        inner.__defaults__ = (5.0,)
+        same()
+        inner.__kwdefaults__ = {"more": 7.0}
+        same()
+        with monkeypatch.context() as patch:
+            patch.setitem(globals(), "FACTOR", 7.0)
+            same()
+            patch.setitem(globals(), "TENSOR", ad.tensor(5.0))
+            same()
+        same()
+
+
 def test_tensors_of_a_closure_have_derivatives() -> None:
     w = ad.tensor([2.0, 3.0]).require_grad()
     f = ad.compile(lambda x: (x * w * w).sum())

@@ -1,4 +1,4 @@
-"""The site: its tables run, its tutorial runs, it builds, and every public name is in its index."""
+"""The site: its tables run, it builds and runs its tutorial, its links lead somewhere, every public name is there."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
+from conftest import peer
 from each import Each
 from numpy.testing import assert_allclose
+from versions import versions
 
 import adjoint as ad
 
@@ -93,27 +96,6 @@ def test_a_row_that_differs_is_found() -> None:
             agree(np.ones(2), there)
 
 
-# --- the tutorial ---
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "chapter", [*sorted(DOCS.glob("learn/[1-9]_*.md")), DOCS / "looking.md"], ids=lambda path: path.stem
-)
-def test_the_code_of_a_chapter_runs(chapter: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its cells, one after the other, in a process of their own without a screen."""
-    cells = re.findall(r"```\{code-cell\}\n(.*?)```", chapter.read_text(), re.DOTALL)
-    assert len(cells) >= 6
-    needed = ["matplotlib", "sklearn", "scipy"] + ["llvmlite"] * any(".llvm" in cell for cell in cells)
-    if any(importlib.util.find_spec(name) is None for name in needed):
-        pytest.skip(f"needs {', '.join(needed)}: pip install adjoint[examples,compile]")
-    environment = {**os.environ, "MPLBACKEND": "Agg", "ADJOINT_COMPILE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", "\n".join(cells)], capture_output=True, text=True, env=environment
-    )
-    assert done.returncode == 0, done.stderr
-
-
 # --- the build ---
 
 
@@ -126,12 +108,20 @@ def public_names() -> set[str]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built without its pictures."""
-    for name in ("sphinx", "myst_nb", "pydata_sphinx_theme", "sphinx_copybutton", "sphinx_design"):
-        pytest.importorskip(name, reason="needs Sphinx: pip install adjoint[docs]")
+    """The site; in CI with all that it runs, the tutorial and the examples, elsewhere without."""
+    for name in (
+        "sphinx",
+        "myst_nb",
+        "pydata_sphinx_theme",
+        "sphinx_copybutton",
+        "sphinx_design",
+        "sphinxext.opengraph",
+    ):
+        peer(name, extra="docs")
     out = tmp_path_factory.mktemp("site")
-    environment = {**os.environ, "DOCS_OUT": str(out), "PYTHON": sys.executable}
-    done = subprocess.run([ROOT / "scripts/docs", "--quick"], capture_output=True, text=True, env=environment)
+    environment = {**os.environ, "DOCS_OUT": str(out), "PYTHON": sys.executable, "ADJOINT_COMPILE": "1"}
+    quick = [] if os.environ.get("CI") else ["--quick"]
+    done = subprocess.run([ROOT / "scripts/docs", *quick], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     return out / "html"
 
@@ -163,12 +153,45 @@ def test_methods_of_tensors_have_anchors(site: Path) -> None:
 
 
 @pytest.mark.slow
+def test_links_inside_of_the_site_lead_to_a_page_and_a_place(site: Path) -> None:
+    links = re.compile(r'<a [^>]*href="([^"#?:]*)(?:\?[^"#]*)?(?:#([^"]*))?"')
+    places: dict[Path, set[str]] = {}
+
+    def ids(page: Path) -> set[str]:
+        if page not in places:
+            places[page] = set(re.findall(r'\bid="([^"]+)"', page.read_text()))
+        return places[page]
+
+    count, wrong = 0, set()
+    for page in sorted(site.rglob("*.html")):
+        if "_static" in page.relative_to(site).parts:
+            continue
+        for target, anchor in set(links.findall(page.read_text())):
+            goal = (page.parent / unquote(target)).resolve() if target else page
+            count += 1
+            if not goal.is_file() or (anchor and goal.suffix == ".html" and unquote(anchor) not in ids(goal)):
+                wrong.add((str(page.relative_to(site)), f"{target}#{anchor}"))
+    assert count > 5000
+    assert wrong == set()
+
+
+@pytest.mark.slow
 def test_the_site_asks_no_other_host(site: Path) -> None:
     """No script, style, picture or font from elsewhere: it works without a network."""
     outside = re.compile(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"(?:https?:)?//[^\"]+\"[^>]*>")
     for page in sorted(site.rglob("*.html")):
         found = [tag for tag in outside.findall(page.read_text()) if "canonical" not in tag]
         assert found == [], page.name
+
+
+def test_versions_are_those_of_the_changelog() -> None:
+    assert [entry["version"] for entry in versions((ROOT / "CHANGELOG.md").read_text())] == ["dev"]
+    found = versions(
+        "# Changelog\n\n## 1.1.0 (unreleased)\n\n### a\n\n## 1.0.1 (2027-01-02)\n\n## 1.0.0 (2027-01-01)\n"
+    )
+    assert [entry["name"] for entry in found] == ["1.1.0 (dev)", "1.0.1", "1.0.0"]
+    assert [entry["url"] for entry in found] == ["../dev/", "../1.0.1/", "../1.0.0/"]
+    assert [entry["version"] for entry in found if entry.get("preferred")] == ["1.0.1"]
 
 
 # --- in a browser ---

@@ -1,7 +1,7 @@
 """The gallery of the site: a page per example with its text, its picture, what it prints, and its code.
 
 Examples run in the build, two at a time. What came out is kept under `build/docs/gallery` until an example or the
-package changes.
+package changes; tests of what examples print read it there, too, so that none runs twice.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,9 +25,9 @@ KEPT = ROOT / "build" / "docs" / "gallery"
 
 GROUPS = {
     "Statistics": "lynx_hare hmc gaussian_process newton logistic diabetes",
-    "Physics, control and differential equations": "three_bodies swing_up heat neural_ode",
-    "Finance and images": "greeks deblur circles",
-    "Networks": "digits airline characters autoencoder low_rank",
+    "Physics and control": "three_bodies swing_up heat neural_ode beam wave_inversion thin_film",
+    "Finance and images": "greeks deblur circles style",
+    "Networks": "digits airline characters autoencoder low_rank karate",
     "How sure is it?": "breast_cancer ensemble",
 }
 NOT_RUN = ("command_line", "tour", "out_of_core")  # a helper; the notebook; one that needs gigabytes and minutes
@@ -46,19 +47,25 @@ def _key(name: str) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def _run(name: str) -> Ran:
-    """Run an example, unless that was done of the same source."""
+def run(name: str) -> Ran:
+    """Run an example as it is, unless that was done of the same source; its picture is `KEPT / f"{name}.png"`."""
     record, picture, key = KEPT / f"{name}.json", KEPT / f"{name}.png", _key(name)
     if record.exists() and picture.exists() and (found := Ran(**json.loads(record.read_text()))).key == key:
         return found
+    KEPT.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "ADJOINT_EAGER": "0"}
-    begin = time.perf_counter()
-    command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), "--out", str(picture)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=KEPT, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"examples/{name}.py failed:\n{done.stderr}")
-    ran = Ran(done.stdout, time.perf_counter() - begin, key)
-    record.write_text(json.dumps(ran._asdict()))
+    command = [sys.executable, str(ROOT / "examples" / f"{name}.py")]
+    with tempfile.TemporaryDirectory(dir=KEPT) as folder:  # another process may run it, too
+        begin = time.perf_counter()
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=False)
+        ran = Ran(done.stdout, time.perf_counter() - begin, key)
+        left = sorted(os.listdir(folder))
+        if done.returncode != 0 or left != [picture.name]:
+            raise RuntimeError(f"examples/{name}.py left {left}, and said:\n{done.stderr}")
+        noted = Path(folder, record.name)
+        noted.write_text(json.dumps(ran._asdict()))
+        Path(folder, picture.name).replace(picture)
+        noted.replace(record)
     return ran
 
 
@@ -68,13 +75,12 @@ def _page(name: str, ran: Ran | None) -> str:
     )
     lines = [f"# {title.rstrip('.')}", "", text, ""]
     if ran is not None:
-        printed = ran.printed.replace(str(KEPT) + "/", "").rstrip()
         lines += [f"```{{image}} {name}.png", f":alt: what examples/{name}.py draws", "```", ""]
         lines += [
             f"It prints, after {ran.seconds:.0f} seconds where this page was built:",
             "",
             "```text",
-            printed,
+            ran.printed.rstrip(),
             "```",
             "",
         ]
@@ -99,12 +105,11 @@ def _card(name: str, ran: Ran | None) -> Iterator[str]:
 def write(folder: Path, *, execute: bool) -> None:
     """Write the pages; with `execute`, run the examples and show what they draw and print."""
     folder.mkdir(exist_ok=True)
-    KEPT.mkdir(parents=True, exist_ok=True)
     names = " ".join(GROUPS.values()).split()
     ran: dict[str, Ran | None] = dict.fromkeys(names)
     if execute:
         with ThreadPoolExecutor(2) as pool:
-            ran = dict(zip(names, pool.map(_run, names), strict=True))
+            ran = dict(zip(names, pool.map(run, names), strict=True))
     index = ["# Gallery", "", "Each example is one file and one command. The pictures are what it draws.", ""]
     for group, members in GROUPS.items():
         index += [f"## {group}", "", "::::{grid} 1 1 2 2", ""]

@@ -7,3 +7,11 @@ document.addEventListener("DOMContentLoaded", () => {
     button.setAttribute("aria-label", button.textContent.replace(/\s+/g, " ").trim());
   }
 });
+
+// The addresses of other versions are relative to the site; the theme takes them as relative to the page.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest(".version-switcher__menu a");
+  if (!link) return;
+  const root = new URL(document.documentElement.dataset.content_root, location);
+  link.setAttribute("href", new URL(link.getAttribute("href"), root).href);
+}, true);

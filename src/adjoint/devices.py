@@ -269,6 +269,8 @@ class transform_level(Block[Here]):
     Ends the level, and others that were made with it.
     """
 
+    value: tuple[Backend, Backend, DType | None]
+
     __slots__ = ("_levels",)
 
     def __init__(self, level: Backend, *others: Backend, dtype: DType | None = None) -> None:

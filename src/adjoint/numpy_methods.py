@@ -117,6 +117,6 @@ def _in_place(name: str, instead: str) -> Any:
     return refuse
 
 
-sort = _in_place("sort", "x = ad.sort(x), or x[...] = ad.sort(x) to give the object its new value")
-partition = _in_place("partition", "x = ad.partition(x, k), or x[...] = ad.partition(x, k)")
-resize = _in_place("resize", "x.reshape(shape) for as many elements, and ad.tile or ad.pad and a slice for others")
+sort: Any = _in_place("sort", "x = ad.sort(x), or x[...] = ad.sort(x) to give the object its new value")
+partition: Any = _in_place("partition", "x = ad.partition(x, k), or x[...] = ad.partition(x, k)")
+resize: Any = _in_place("resize", "x.reshape(shape) for as many elements, and ad.tile or ad.pad and a slice for others")

@@ -479,5 +479,5 @@ OTHER = set(
     "arange asarray compute empty empty_like eye from_dlpack from_inner full full_like linspace ones ones_like persist "
     "tensor zeros zeros_like default_device default_dtype device primitive register_namespace set_default_device "
     "set_default_dtype use_device use_dtype why draw random.bernoulli random.integers random.seed "
-    "testing.check_grads testing.source_locations".split()
+    "testing.check_grads testing.grads_report testing.source_locations".split()
 )

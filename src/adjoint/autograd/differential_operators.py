@@ -31,8 +31,8 @@ from adjoint.transforms.reverse import vjp
 Function = Callable[..., Any]
 
 _make_vjp = core.make_vjp  # geomstats asks for this name
-make_vjp = unary_to_nary(core.make_vjp)
-make_jvp = unary_to_nary(core.make_jvp)
+make_vjp: Callable[..., Any] = unary_to_nary(core.make_vjp)
+make_jvp: Callable[..., Any] = unary_to_nary(core.make_jvp)
 
 
 @unary_to_nary

@@ -31,6 +31,8 @@ class Torch(ArrayAPI):
     Tensor([1., 2.], dtype=float32, device=torch:cpu)
     """
 
+    torch: Any
+
     place = "device"
 
     def __init__(self, device: str = "cpu") -> None:

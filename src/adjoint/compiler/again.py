@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from adjoint import dtypes
 from adjoint import tree as trees
 from adjoint.backend import Backend
 from adjoint.compiler.calls import Signature, can_vary
-from adjoint.compiler.environment import unchanged
+from adjoint.compiler.environment import Environment
 from adjoint.compiler.programs import Program
 from adjoint.devices import default_device
 from adjoint.tensor import Tensor
@@ -30,8 +29,7 @@ class Again(NamedTuple):
     specs: list[tuple[Any, ...]]  # of leaves and closed-over tensors: the class, and what is looked at
     base: Backend
     surroundings: tuple[Any, ...]
-    unchanged: Callable[[], bool] | None  # of what the function reads beside its arguments
-    closed: list[Tensor[Any]]
+    environment: Environment | None
     as_numpy: bool
     program: Program
 
@@ -53,8 +51,7 @@ class Again(NamedTuple):
                 return None  # -0.0 equals 0.0
             else:
                 specs.append((x.__class__, x))
-        held = None if call.of_module else unchanged(call.f)
-        return cls(call.structure, specs, call.base, _surroundings(), held, call.closed, call.as_numpy, program)
+        return cls(call.structure, specs, call.base, _surroundings(), call.environment, call.as_numpy, program)
 
     def run(self, compiled: Compiled, args: Any, kwargs: Any) -> tuple[Any] | None:
         """The result of this call, if it is of the same kind."""
@@ -63,10 +60,14 @@ class Again(NamedTuple):
         leaves, structure = trees.flatten(given)
         if structure != self.structure or _surroundings() != self.surroundings:
             return None
-        if self.unchanged is not None and not self.unchanged():
-            return None
-        if self.closed:
-            leaves = [*leaves, *self.closed]
+        if (before := self.environment) is not None:
+            if not before.is_unchanged():
+                now = Environment(f)
+                if now.guard != before.guard:
+                    return None
+                compiled._again = self._replace(environment=now)
+                before = now
+            leaves = [*leaves, *before.tensors]
         inputs: list[Any] = []
         arrays = []
         for x, spec in zip(leaves, self.specs, strict=True):

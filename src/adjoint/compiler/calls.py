@@ -11,7 +11,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
-from adjoint.compiler.environment import environment, plain
+from adjoint.compiler.environment import Environment, plain
 from adjoint.compiler.general import Axes
 from adjoint.compiler.numbers import Floats, follow_from
 from adjoint.compiler.programs import Place, Program, Result, placed, results_of
@@ -43,28 +43,39 @@ class Seen(NamedTuple):
 class Signature:
     """A call: its arrays, and the key of all that the recording depends on."""
 
+    closed: list[Tensor[Any]]
+    dynamic: Any
+    guard: tuple[()] | tuple[Any, ...]
+    leaves: list[Any]
+    name: str
+    named: bool
+    of_module: bool
+    structure: Any
+
     def __init__(self, owner: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.f, self.name, self.of_module = owner.f, owner.name, owner.of_module
         self.varying, self.named, self.dynamic = owner.varying, bool(kwargs), owner.dynamic
         self.level = level = current_level()
-        self.recording = level is not None and isinstance(level.leaf, Traced)
+        self.recording: bool = level is not None and isinstance(level.leaf, Traced)
         if self.recording:
             return
         f = self.f
         given: Any = (args, kwargs) if not self.of_module else (f, args, kwargs)
         self.leaves, self.structure = trees.flatten(given if kwargs or self.of_module else args)
-        self.closed, self.guard = ([], ()) if self.of_module else environment(f)
+        self.environment = None if self.of_module else Environment(f)
+        self.closed = [] if self.environment is None else self.environment.tensors
+        self.guard = () if self.environment is None else self.environment.guard
         tensors = [x for x in (*self.leaves, *self.closed) if isinstance(x, Tensor)]
-        self.as_numpy = level is None and not any([isinstance(x, Tensor) for x in self.leaves])
+        self.as_numpy: bool = level is None and not any([isinstance(x, Tensor) for x in self.leaves])
         for x in tensors:
             refuse_ended(x, self.name)
         self.device: Backend = base_of(tensors, self.name) if tensors or level is not None else default_device()
         self.recording = isinstance(self.device.leaf, Traced)
         if self.recording:
             return
-        self.base = observed_leaf(self.device)
+        self.base: Backend = observed_leaf(self.device)
         self.around = not all([_is_users(d, self.base) for d in {x._device for x in tensors} | {self.device}])
-        self.foreign = self.around and not any([level.is_fresh for level in self.device.chain()])
+        self.foreign: bool = self.around and not any([level.is_fresh for level in self.device.chain()])
         self.read()
 
     def read(self) -> None:
@@ -242,7 +253,7 @@ class Signature:
             module, args, kwargs = given
             return module(*args, **kwargs)
         args, kwargs = given if self.named else (given, {})
-        now = environment(self.f)[0]
+        now = Environment(self.f).tensors
         f = substituted(self.f, {id(x): y for x, y in zip(now, closed, strict=True)})
         return f(*args, **kwargs)
 
@@ -329,7 +340,7 @@ class Signature:
                     f"{self.name} assigns to {what}, of shape {x.shape}: only results come out of a compiled "
                     "function; assign to a copy, x.copy(), and return it"
                 )
-        if not self.of_module and environment(self.f)[1] != guard:
+        if not self.of_module and Environment(self.f).guard != guard:
             raise errors.TrackedError(
                 f"{self.name} changes what is in its closure or its module: it would do so only while it is "
                 "recorded; take the old value as an argument, and return the new one"

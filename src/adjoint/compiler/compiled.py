@@ -429,7 +429,7 @@ class _Called:
         self.fixed: list[Any] = []  # results, with None where a tensor is
         self.options = call.options()
         call.leaves, call.device = call.without_arrays(), call.base
-        call.closed = call.inputs = []
+        call.closed, call.inputs, call.environment = [], [], None
         self.call = call
         self.family = Family(call.name, self._flat)
 

@@ -41,6 +41,9 @@ class Cost:
     for `while_loop`, whose number is not known, and a choice counts its largest branch.
     """
 
+    seconds: float
+    steps: list[Step]
+
     def __init__(self, steps: Sequence[Step], seconds: float) -> None:
         self.steps, self.seconds = list(steps), seconds
 

@@ -7,9 +7,7 @@ function is recorded again. Attributes of objects are not looked at.
 from __future__ import annotations
 
 import functools
-import operator
 import types
-from collections.abc import Callable
 from typing import Any
 
 from adjoint import errors
@@ -18,8 +16,6 @@ from adjoint.tensor import Tensor, raw_array
 from adjoint.transforms.arguments import Function
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
-
-_is = operator.is_
 
 _MANY = 1000  # entries: of larger containers what is in them is not looked at
 
@@ -30,7 +26,7 @@ class Same:
     __slots__ = ("value",)
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self.value: Any = value
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Same) and other.value is self.value
@@ -44,55 +40,6 @@ def plain(x: Any) -> Any:
     return (x.__class__, repr(x)) if x.__class__ in (float, complex) else (x.__class__, x)
 
 
-def environment(f: Function) -> tuple[list[Tensor[Any]], tuple[Any, ...]]:
-    """The tensors in the closure of a function, each once, and the guard of what else it reads."""
-    if f.__class__ is types.FunctionType and not f.__closure__ and not _names(f.__code__):
-        return _NOTHING
-    found = _read(f)
-    return list(found.tensors.values()), tuple(found.guard)
-
-
-_NOTHING: tuple[list[Tensor[Any]], tuple[Any, ...]] = ([], ())
-
-
-def unchanged(f: Function) -> Callable[[], bool]:
-    """A function that says whether all that f reads is the very same as now, faster than it is read."""
-    found = _read(f)
-    cells, names, functions, containers = found.cells, found.names, found.functions, found.containers
-
-    def holds() -> bool:
-        try:
-            for cell, value in cells:
-                if cell.cell_contents is not value:
-                    return False
-        except ValueError:
-            return False
-        for known, there, values, absent in names:
-            if not all(map(_is, map(known.get, there), values)) or not known.keys().isdisjoint(absent):
-                return False
-        for function, code, defaults in functions:
-            if function.__code__ is not code or function.__defaults__ is not defaults:
-                return False
-        for container, keys, values in containers:
-            inside = container.values() if keys is not None else container
-            if len(inside) != len(values) or not all(map(_is, inside, values)):
-                return False
-            if keys is not None and not all(map(_is, container, keys)):
-                return False
-        return all([raw_array(x) is array for x, array in found.assigned])
-
-    return holds
-
-
-def _read(f: Function) -> _Reader:
-    found = _Reader()
-    try:
-        found.read(f)
-    except RecursionError:
-        raise errors.ArgumentError("compile: what f closes over contains itself, or is nested too deep") from None
-    return found
-
-
 @functools.lru_cache(1024)
 def _names(code: types.CodeType) -> tuple[str, ...]:
     """What a function and those defined in it read of their module, as far as names tell."""
@@ -100,84 +47,103 @@ def _names(code: types.CodeType) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*code.co_names, *inner]))
 
 
-class _Reader:
-    """What is read, from a function on."""
+class Environment:
+    """What a function reads beside its arguments: `tensors` in its closure, each once, and a `guard` of all else."""
 
-    def __init__(self) -> None:
-        self.tensors: dict[int, Tensor[Any]] = {}
-        self.guard: list[Any] = []
-        self._seen: set[int] = set()
-        # where it was found, and what was there
-        self.cells: list[tuple[types.CellType, Any]] = []
-        self.names: list[tuple[dict[str, Any], list[str], list[Any], list[str]]] = []
-        self.functions: list[tuple[types.FunctionType, types.CodeType, Any]] = []
-        self.containers: list[tuple[Any, Any, list[Any]]] = []
-        self.assigned: list[tuple[Tensor[Any], Any]] = []
+    def __init__(self, f: Function) -> None:
+        self.tensors: list[Tensor[Any]] = []
+        self.guard: tuple[Any, ...] = ()
+        self._cells: list[tuple[types.CellType, Any]] = []
+        self._globals: list[tuple[dict[str, Any], str, Any]] = []
+        self._functions: list[tuple[types.FunctionType, types.CodeType, Any]] = []
+        self._arrays: list[tuple[Tensor[Any], Any]] = []
+        self._is_known = True  # that nothing has changed can be seen from these alone
+        if f.__class__ is types.FunctionType and not f.__closure__ and not _names(f.__code__):
+            return
+        guard: list[Any] = []
+        try:
+            self._gather(f, guard, set(), own=True)
+        except RecursionError:
+            raise errors.ArgumentError("compile: what f closes over contains itself, or is nested too deep") from None
+        self.guard = tuple(guard)
 
-    def read(self, x: Any, *, own: bool = True) -> None:
+    def is_unchanged(self) -> bool:
+        """Whether everything is the same object still. False also where that cannot be told."""
+        if not self._is_known:
+            return False
+        for cell, value in self._cells:
+            if _content(cell) is not value:
+                return False
+        for known, name, value in self._globals:
+            if known.get(name, _Empty) is not value:
+                return False
+        for f, code, defaults in self._functions:
+            if f.__code__ is not code or f.__defaults__ is not defaults:
+                return False
+        return all([raw_array(tensor) is array for tensor, array in self._arrays])
+
+    def _gather(self, x: Any, guard: list[Any], seen: set[int], *, own: bool) -> None:
         """`own` says that a tensor can be given to the function: not so those of its module."""
-        guard, tensors = self.guard, self.tensors
         if isinstance(x, Tensor):
             if own:
-                guard.append(len(tensors) if id(x) not in tensors else [*tensors].index(id(x)))
-                tensors[id(x)] = x
+                place = next((i for i, y in enumerate(self.tensors) if y is x), len(self.tensors))
+                guard.append(place)
+                if place == len(self.tensors):
+                    self.tensors.append(x)
             else:
                 guard.append((Same(x), Same(raw_array(x))))
-                self.assigned.append((x, raw_array(x)))
+                self._arrays.append((x, raw_array(x)))
             return
         if isinstance(x, _PLAIN):
             guard.append(plain(x))
             return
-        if id(x) in self._seen:
+        if id(x) in seen:
             return
-        self._seen.add(id(x))
+        seen.add(id(x))
         if isinstance(x, types.FunctionType):
-            self._function(x, own)
+            self._gather_function(x, guard, seen, own=own)
         elif isinstance(x, functools.partial):
+            self._is_known = False
             for part in (x.func, x.args, x.keywords):
-                self.read(part, own=own)
+                self._gather(part, guard, seen, own=own)
         elif isinstance(x, (dict, list, tuple)) and len(x) > _MANY:
             guard.append(Same(x))
         elif isinstance(x, dict):
+            self._is_known = False
             guard.append((dict, tuple(map(plain, x))))
-            self._inside(x, list(x), list(x.values()), own)
+            for value in x.values():
+                self._gather(value, guard, seen, own=own)
         elif isinstance(x, (list, tuple)):
+            self._is_known = self._is_known and x.__class__ is tuple
             guard.append((type(x), len(x)))
-            self._inside(x, None, list(x), own)
+            for value in x:
+                self._gather(value, guard, seen, own=own)
         else:
             guard.append(Same(x))
 
-    def _inside(self, x: Any, keys: Any, values: list[Any], own: bool) -> None:
-        self.containers.append((x, keys, values))
-        for value in values:
-            self.read(value, own=own)
-
-    def _function(self, x: types.FunctionType, own: bool) -> None:
-        self.guard.append(Same(x.__code__))
-        self.functions.append((x, x.__code__, x.__defaults__))
-        for cell in x.__closure__ or ():
+    def _gather_function(self, f: types.FunctionType, guard: list[Any], seen: set[int], *, own: bool) -> None:
+        guard.append(Same(f.__code__))
+        self._functions.append((f, f.__code__, f.__defaults__))
+        self._is_known = self._is_known and not f.__kwdefaults__
+        for cell in f.__closure__ or ():
             value = _content(cell)
-            self.cells.append((cell, value))
-            self.read(value, own=own)
-        for value in x.__defaults__ or ():
-            self.read(value, own=False)
-        if x.__kwdefaults__:
-            self.containers.append((x.__kwdefaults__, list(x.__kwdefaults__), list(x.__kwdefaults__.values())))
-            for value in x.__kwdefaults__.values():
-                self.read(value, own=False)
-        if x.__code__.co_filename.startswith(PACKAGE):
-            return  # names of ours do not change
-        known = x.__globals__
-        names = _names(x.__code__)
-        there = [name for name in names if name in known]
-        self.names.append((known, there, [known[name] for name in there], [n for n in names if n not in known]))
-        for value in self.names[-1][2]:
-            if value.__class__ is not types.ModuleType:
-                same_module = isinstance(value, types.FunctionType) and value.__globals__ is known
-                if same_module or not callable(value):
-                    self.read(value, own=False)
-                else:
-                    self.guard.append(Same(value))
+            self._cells.append((cell, value))
+            self._gather(value, guard, seen, own=own)
+        for value in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
+            self._gather(value, guard, seen, own=False)
+        if f.__code__.co_filename.startswith(PACKAGE):
+            return  # ours do not change
+        known = f.__globals__
+        for name in _names(f.__code__):
+            value = known.get(name, _Empty)
+            self._globals.append((known, name, value))
+            if value is _Empty or value.__class__ is types.ModuleType:
+                continue
+            same_module = isinstance(value, types.FunctionType) and value.__globals__ is known
+            if same_module or not callable(value):
+                self._gather(value, guard, seen, own=False)
+            else:
+                guard.append(Same(value))
 
 
 class _Empty:

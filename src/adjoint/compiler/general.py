@@ -16,6 +16,9 @@ KEPT = 64  # programs of one function
 class General:
     """What was recorded for arrays of some numbers of axes: which sizes have been others, and programs for any."""
 
+    automatic: bool
+    axes: Axes
+
     def __init__(self, axes: Axes, *, automatic: bool) -> None:
         self.axes, self.automatic = axes, automatic
         self.pinned: dict[tuple[int, int], Line | None] = {}  # axes whose size the function asks for, and where

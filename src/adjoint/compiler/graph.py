@@ -26,6 +26,10 @@ Array = Any
 class Value:
     """One array of a graph: what is known of it, and of a constant its array."""
 
+    const: Array
+    dtype: DType
+    shape: Shape
+
     __slots__ = ("const", "dtype", "shape")
 
     def __init__(self, shape: Shape, dtype: DType, const: Array = None) -> None:
@@ -44,7 +48,7 @@ class Key:
     __slots__ = ("late",)
 
     def __init__(self, late: bool) -> None:
-        self.late = late
+        self.late: bool = late
 
 
 Name = Value | Key  # what equations define
@@ -65,6 +69,14 @@ class Equation:
 
     Operands are values, or numbers of Python's. `backward` says that it was recorded in a backward pass.
     """
+
+    backward: bool
+    graphs: list[Graph]
+    line: Any
+    name: str
+    operands: list[Any]
+    parameters: dict[str, Any]
+    results: list[Name]
 
     __slots__ = ("backward", "graphs", "line", "name", "operands", "parameters", "results")
 
@@ -106,6 +118,10 @@ class Equation:
 
 class Graph:
     """Equations between inputs and outputs."""
+
+    equations: list[Equation]
+    inputs: list[Name]
+    outputs: list[Value]
 
     __slots__ = ("equations", "inputs", "outputs")
 

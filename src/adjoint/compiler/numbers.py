@@ -60,6 +60,9 @@ class Float(float):
 class Floats(Symbols):
     """The floats of one recording: each an input of the graph, of which tensors are made where it meets one."""
 
+    graph: Graph
+    inputs: list[Value]
+
     kinds = {float: Float}
 
     def __init__(self, graph: Graph) -> None:

@@ -33,10 +33,13 @@ from adjoint.tensor import Tensor, same, wrap
 class Place:
     """A leaf that records, in the place of a backend, and the levels of users over it."""
 
+    base: Backend
+    leaf: Traced
+
     def __init__(self, base: Backend, device: Backend) -> None:
         self.base, self.leaf = base, Traced.fresh(base)
         self.copies: dict[Backend, Backend] = {base: self.leaf}
-        self.device = self.over(device)
+        self.device: Backend = self.over(device)
         self.recording: Recording
 
     def over(self, device: Backend) -> Backend:
@@ -163,6 +166,13 @@ def _result(place: Place, x: Tensor[Any], given: dict[Any, int]) -> Result:
 class Program:
     """A recorded function, which runs on the arrays of its arguments."""
 
+    base: Backend
+    name: str
+    recorded: Graph
+    replay: Replay
+    results: list[Result]
+    structure: Any
+
     def __init__(
         self,
         base: Backend,
@@ -174,12 +184,12 @@ class Program:
     ) -> None:
         self.base, self.recorded, self.results, self.structure = base, graph, list(results), structure
         self.symbols = symbols  # of a graph for several sizes
-        self.live = any([r.kind == "live" for r in results])
-        self.graph = optimized(graph)
+        self.live: bool = any([r.kind == "live" for r in results])
+        self.graph: Graph = optimized(graph)
         self.name, self.replay = name, Replay(self.graph, base, name, symbols)
         self._reusing: dict[tuple[int, ...], Replay] = {}
         self.build = trees.builder(structure)
-        self.draws = any(e.name in ("key", "seed") for e in graph.equations)
+        self.draws: bool = any(e.name in ("key", "seed") for e in graph.equations)
         self._constant = [x.const is not None for x in self.graph.outputs]
         self._shared = [
             x.const is not None or x in self.graph.inputs or x in self.graph.outputs[:i]

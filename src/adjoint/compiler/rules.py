@@ -33,6 +33,9 @@ Flat = Callable[[Tensors], Tensors]
 class Family:
     """A function of tensors, and what was made of it: programs by the types of arguments, derivatives, batches."""
 
+    f: Flat
+    name: str
+
     def __init__(self, name: str, f: Flat) -> None:
         self.name, self.f = name, f
         self.programs: dict[Any, Any] = {}
@@ -41,6 +44,9 @@ class Family:
 
 class Rules(CustomRules):
     """One call of such a function. All that is computed for it draws the same random numbers."""
+
+    family: Family
+    options: Any
 
     differs = False
 

@@ -121,6 +121,11 @@ class Symbols:
 class Size:
     """An integer, or a float made of one, that is another one in other calls. To `isinstance` it is its number."""
 
+    owner: Symbols
+    terms: Terms | None
+    text: str
+    value: Any
+
     __slots__ = ("owner", "terms", "text", "value")
     __array_ufunc__ = None  # NumPy leaves operators to it
 

@@ -30,11 +30,11 @@ class Recording:
     """What is recorded of a function: the graphs that are open, from the outermost, and what the innermost are for."""
 
     def __init__(self) -> None:
-        self.graphs = [Graph()]
+        self.graphs: list[Graph] = [Graph()]
         self.loops = 0  # how many of them are those of loops
         self.symbols: Symbols | None = None  # where some sizes are symbols
         self.floats: Floats | None = None  # ... and some of Python's floats
-        self.checks = _Checks(self)
+        self.checks: _Checks = _Checks(self)
 
     @property
     def top(self) -> Graph:

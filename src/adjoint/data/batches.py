@@ -18,6 +18,13 @@ Change: TypeAlias = "Callable[[Any, np.random.Generator], Any]"  # in quotes, be
 class Batches:
     """What `read(epoch, number)` gives depends on the arguments alone, and the settings."""
 
+    batch_size: int
+    batch_transform: Change | None
+    seed: int
+    shuffle: bool
+    source: Source | None
+    transform: Change | None
+
     def __init__(
         self,
         source: Source | None,

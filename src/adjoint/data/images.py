@@ -54,7 +54,7 @@ class ImageFolder:
         if not root.is_dir():
             raise errors.FileError(f"ImageFolder: {root} is no folder")
         self.classes: list[str] = sorted([folder.name for folder in root.iterdir() if folder.is_dir()])
-        self.files = [
+        self.files: list[tuple[Path, int]] = [
             (file, number)
             for number, name in enumerate(self.classes)
             for file in sorted((root / name).rglob("*"))

@@ -90,6 +90,10 @@ class Checked(_Observed[J]):
     adjoint.errors.NonFiniteError: forward: log(float32 (2,)) gave -inf at (1,), and no operand has inf; ...
     """
 
+    dtypes: bool
+    finite: bool
+    shapes: bool
+
     def __init__(self, inner: J, shapes: bool = True, dtypes: bool = True, finite: bool = True) -> None:
         super().__init__(inner)
         options = {"shapes": shapes, "dtypes": dtypes, "finite": finite}
@@ -246,7 +250,7 @@ class Profile:
     """What a Profiled backend counted: `rows`, those with the most time first. `str()` of it is a table."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
-        self.rows = sorted(rows, key=lambda row: -row.seconds)
+        self.rows: list[Row] = sorted(rows, key=lambda row: -row.seconds)
 
     def __str__(self) -> str:
         sums = [sum(column) for column in list(zip(*self.rows, strict=True))[2:]] or [0, 0, 0, 0]

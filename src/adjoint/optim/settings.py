@@ -158,7 +158,7 @@ def one_of(*known: str | None) -> Read:
 
 
 flag: Read = as_flag
-rate = or_schedule(not_negative)
+rate: Read = or_schedule(not_negative)
 
 
 # --- trees ---------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`ad.draw`: a recorded graph, a compiled function or a profile as a page that is one file."""
+"""`ad.draw`: a recorded graph, a compiled function, a profile or a report as a page that is one file."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from adjoint.module.fields import Fields
 from adjoint.pictures.boxes import Boxes, of_graph, of_node, of_tensor
 from adjoint.pictures.folding import folded
 from adjoint.tensor import Tensor
+from adjoint.testing import GradsReport
 
 
 class Drawing:
@@ -80,7 +81,7 @@ def draw(what: Any, /, *args: Any, names: Mapping[str, Any] | None = None) -> Dr
         under `ad.testing.source_locations()`, also where a path is cut. Or a function or a module, which is called with
         `args` and gives a tensor: then lines and all values are known. Or what `ad.compile(f).lower(...)` gives, or its
         `recorded`, the graph before passes. Or an `ad.Profiled` backend: its last calls as a flame graph and on a time
-        line (which needs no Graphviz).
+        line; or a report of `ad.testing.grads_report`. These two need no Graphviz.
     args
         Arguments of the function: arrays, tensors, modules, or pytrees of them. Floating and complex ones are leaves.
     names
@@ -115,6 +116,10 @@ def draw(what: Any, /, *args: Any, names: Mapping[str, Any] | None = None) -> Dr
 
         page, svg, count = times.of_profile(what)
         return Drawing(page, svg, f"{count} calls")
+    if isinstance(what, GradsReport):
+        from adjoint.pictures import checks  # which brings libraries for pages
+
+        return Drawing(*checks.of_report(what), f"{len(what.comparisons)} comparisons")
     if isinstance(what, Lowered):
         what = what.graph
     if isinstance(what, Graph):
@@ -124,8 +129,8 @@ def draw(what: Any, /, *args: Any, names: Mapping[str, Any] | None = None) -> Dr
         return _drawing(of_tensor(what, _named(names)), "Recorded graph")
     if not callable(what):
         raise errors.ArgumentTypeError(
-            "draw: expected a tensor, a function and its arguments, what ad.compile(f).lower(...) gives, or an "
-            f"ad.Profiled backend; received {errors.shown(what)}"
+            "draw: expected a tensor, a function and its arguments, what ad.compile(f).lower(...) gives, an "
+            f"ad.Profiled backend, or a report of ad.testing.grads_report; received {errors.shown(what)}"
         )
     with _values_kept():
         root, found = _run(what, args)

@@ -69,14 +69,16 @@ def _facts(box: Box) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value not in ("", None, [])}
 
 
-def page(title: str, body: str, script: str, data: Any) -> str:
-    """A page with its data, which `script` reads."""
+def page(title: str, body: str, script: str | None = None, data: Any = None) -> str:
+    """A page, with a script and the data that it reads where there is one."""
     text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    run = (
+        f'<script type="application/json" id="data">{text}</script><script>{source(script)}</script>' if script else ""
+    )
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
         f'content="width=device-width,initial-scale=1"><title>{html.escape(title)}</title><style>{source("page.css")}'
-        f'</style></head><body>{body}<script type="application/json" id="data">{text}</script>'
-        f"<script>{source(script)}</script></body></html>\n"
+        f"</style></head><body>{body}{run}</body></html>\n"
     )
 
 

@@ -42,9 +42,9 @@ class Colours:
 
     def __init__(self, boxes: Sequence[Box]) -> None:
         sizes = [b.size for b in boxes if b.size is not None and 0 < b.size < math.inf]
-        self.sizes = (min(sizes), max(sizes)) if sizes else None
+        self.sizes: tuple[float, float] | None = (min(sizes), max(sizes)) if sizes else None
         kept = [b.bytes for b in boxes if b.bytes]
-        self.kept = (min(kept), max(kept)) if kept else None
+        self.kept: tuple[int, int] | None = (min(kept), max(kept)) if kept else None
 
     def of(self, boxes: Sequence[Box]) -> dict[str, str]:
         """Of a box, or of a group's boxes: that of the largest gradient, and of all bytes."""
@@ -75,7 +75,7 @@ class Pictures:
 
     def __init__(self, boxes: Sequence[Box]) -> None:
         self.boxes = boxes
-        self.colours = Colours(boxes)
+        self.colours: Colours = Colours(boxes)
         self.readers: list[list[int]] = [[] for _ in boxes]
         for box in boxes:
             for parent in box.parents:

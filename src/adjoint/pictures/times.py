@@ -23,6 +23,9 @@ _COLOURS = {"forward": "#9cc4f2", "backward": "#f6b98a", "": "#d8dde4"}  # of pr
 class Frame:
     """What is called from one place: its whole time in nanoseconds, its calls, and what it calls in turn."""
 
+    name: str
+    phase: str
+
     def __init__(self, name: str, phase: str = "") -> None:
         self.name, self.phase = name, phase
         self.time = self.calls = self.bytes = self.flops = 0

@@ -17,6 +17,11 @@ def as_recorded(n: Any) -> Any:
 class Places:
     """A range whose bounds are sizes that stand for several integers; to `isinstance` it is a range."""
 
+    size: Any
+    start: Any
+    step: Any
+    stop: Any
+
     __slots__ = ("size", "start", "step", "stop")
 
     def __init__(self, start: Any, stop: Any, step: Any, size: Any) -> None:

@@ -56,10 +56,10 @@ class Draw:
         precise: bool = False,
     ) -> None:
         self.name = name
-        self.place = place_of(device, *values)
+        self.place: Backend = place_of(device, *values)
         given = [as_parameter(v, name, what) for v, what in zip(values, tests, strict=True)]
-        self.precise = self.place.leaf.widest(dtypes.float64)
-        self.dtype = self.precise if precise else _floating(dtype, given, name, self.place)
+        self.precise: DType = self.place.leaf.widest(dtypes.float64)
+        self.dtype: DType = self.precise if precise else _floating(dtype, given, name, self.place)
         parameters = [
             _checked(self._tensor(v), name, what, *test) for v, (what, test) in zip(given, tests.items(), strict=True)
         ]

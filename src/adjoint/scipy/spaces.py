@@ -48,9 +48,9 @@ class Space:
                 )
         self.base = base_of(leaves, name)
         self.as_numpy: bool = not any([isinstance(x, Tensor) for x in leaves])
-        self.state = State(name, "x0", x0, self.base)
+        self.state: State = State(name, "x0", x0, self.base)
         self.args: tuple[Any, ...] = tuple([constants(x, self.base) for x in args])
-        self.start = float64(self.state.vector)
+        self.start: Vector = float64(self.state.vector)
 
     def tensor(self, vector: Vector) -> Tensor[Any]:
         """SciPy's vector on the base, in the dtype of the state."""
@@ -172,6 +172,9 @@ def flat_function(space: Space, f: Function, args: tuple[Any, ...] = ()) -> Func
 
 class Curvature:
     """Products with the Hessian of a function, linearised once for all directions at a point."""
+
+    f: Function
+    space: Space
 
     def __init__(self, space: Space, f: Function) -> None:
         self.space, self.f = space, f

@@ -60,6 +60,13 @@ DENSE = np.array(
 class DormandPrince:
     """Its steps, in ordinary operations on tensors: any level may record them. Their lengths are constants."""
 
+    begin: float
+    control: Control
+    end: float
+    k: Vector
+    slope: Slope
+    start: Vector
+
     def __init__(self, slope: Slope, y: Vector, times: np.ndarray[Any, Any], control: Control) -> None:
         self.slope, self.control = slope, control
         self.begin, self.end = float(times[0]), float(times[-1])

@@ -48,6 +48,10 @@ class Matrix:
     `entries` are those of a matrix, or in the order of a pattern.
     """
 
+    entries: Values
+    name: str
+    pattern: Any
+
     def __init__(self, name: str, entries: Values, pattern: Any = None) -> None:
         self.name, self.entries, self.pattern = name, entries, pattern
 
@@ -82,6 +86,9 @@ class LinearSolver:
 
     By name, by the user's function, or, for None, as size and pattern suggest.
     """
+
+    choice: Any
+    name: str
 
     def __init__(self, name: str, choice: Any) -> None:
         self.name, self.choice = name, choice

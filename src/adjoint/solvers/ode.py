@@ -115,6 +115,9 @@ def odeint(
 class Equation:
     """What is to be solved, on vectors."""
 
+    func: Function
+    name: str
+
     def __init__(
         self,
         name: str,
@@ -129,7 +132,7 @@ class Equation:
         method: str,
     ) -> None:
         self.name, self.func = name, func
-        self.control = Control(
+        self.control: Control = Control(
             float(as_positive(rtol, name, "rtol", zero=True)),
             float(as_positive(atol, name, "atol", zero=True)),
             float(as_positive(mxstep, name, "mxstep")),
@@ -141,13 +144,13 @@ class Equation:
             raise errors.ArgumentError(f"{name}: rtol and atol are both zero, which no step can reach")
         numbers = not isinstance(t, (Tensor, np.ndarray))
         t = t if isinstance(t, Tensor) else dtypes.values_of(t, dtypes.float64, f"{name}: t")
-        self.parameters = Parameters(name, func, args, y0, t)
+        self.parameters: Parameters = Parameters(name, func, args, y0, t)
         base = self.parameters.base
         t = t.astype(base.leaf.widest(t.dtype)) if numbers else t
-        self.state = State(name, "y0", y0, base)
+        self.state: State = State(name, "y0", y0, base)
         times = wrap(array_of(t, base), base)
         _check_times(name, times)
-        self.times = cast(times, self.state.dtype)
+        self.times: Tensor[Any] = cast(times, self.state.dtype)
 
     def slope(self, y: Vector, s: Vector, theta: Tensors) -> Vector:
         with self.state.precise():

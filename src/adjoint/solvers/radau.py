@@ -54,6 +54,12 @@ _CLOSE = 1e-3  # how far from the solution of their equation stages may be, as a
 class Radau:
     """Its steps. `slope` is a function of the state, the time and theta, by which alone it has derivatives."""
 
+    control: Control
+    k: Vector
+    low: Vector
+    theta: Tensors
+    times: Values
+
     def __init__(
         self,
         slope: Callable[[Vector, Vector, Tensors], Vector],
@@ -63,13 +69,13 @@ class Radau:
         control: Control,
     ) -> None:
         self.slope, self.theta, self.times, self.control = slope, theta, times, control
-        self.plain = [_peeled(x) for x in theta]
+        self.plain: list[Vector] = [_peeled(x) for x in theta]
         low = _peeled(y)
         self.device = common_backend(low, *self.plain)
         self.low, self.k = started(self.f, wrap(lift_to(low, self.device), self.device), float(times[0]), control)
         self.start = with_examples_of(y, self.k)
-        self.linear = LinearSolver(control.name, None)
-        self.systems = Systems(control.name, None, float(finfo(y.dtype).eps) ** (2 / 3))
+        self.linear: LinearSolver = LinearSolver(control.name, None)
+        self.systems: Systems = Systems(control.name, None, float(finfo(y.dtype).eps) ** (2 / 3))
 
     def f(self, y: Vector, s: Vector) -> Vector:
         """The slope, without derivatives by theta."""

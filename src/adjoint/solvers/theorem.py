@@ -30,12 +30,19 @@ Residual = Callable[[Vector, Tensors], Vector]
 class Systems:
     """How the linear systems of derivatives are solved, for the function of this name."""
 
+    linear_solver: LinearSolver
+    linear_tol: float
+    name: str
+
     def __init__(self, name: str, linear_solver: Any, linear_tol: float) -> None:
         self.name, self.linear_solver, self.linear_tol = name, LinearSolver(name, linear_solver), linear_tol
 
 
 class _Implicit(CustomRules):
     """The vector y with residual(y, xs) = 0, as a function of the tensors xs."""
+
+    f: Residual
+    symmetric: bool
 
     def __init__(self, problem: Systems, f: Residual, symmetric: bool) -> None:
         self.problem, self.f, self.symmetric = problem, f, symmetric

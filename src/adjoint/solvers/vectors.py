@@ -41,17 +41,17 @@ class State:
                 raise errors.DtypeError(
                     f"{name}: {what}{path} is {tensors[-1].dtype}, which has no derivatives; use floats, or astype"
                 )
-        self.shapes = [x.shape for x in tensors]
-        self.dtypes = [x.dtype for x in tensors]
-        self.sizes = [math.prod(x.shape) * (1 + (x.dtype.kind == "c")) for x in tensors]
+        self.shapes: list[Any] = [x.shape for x in tensors]
+        self.dtypes: list[Any] = [x.dtype for x in tensors]
+        self.sizes: list[Any] = [math.prod(x.shape) * (1 + (x.dtype.kind == "c")) for x in tensors]
         self.size: int = sum(self.sizes)
         if not self.size:
             raise errors.ArgumentError(f"{name}: {what} has no elements")
         self.dtype = functools.reduce(dtypes.promote, [real_dtype(dtype) for dtype in self.dtypes])
-        self.is_vector = (
+        self.is_vector: Any = (
             self.structure.num_nodes == 1 and self.dtypes[0].kind in dtypes.FLOATING and len(self.shapes[0]) == 1
         )
-        self.vector = self._joined(tensors)
+        self.vector: Tensor[Any] = self._joined(tensors)
         given = [None if isinstance(x, Tensor) else y.dtype for x, y in zip(leaves, tensors, strict=True)]
         self.precision = dtypes.precision(frozenset(given))
 
@@ -126,17 +126,22 @@ class Parameters:
     `tensors` are theirs, on the base: the highest backend of them, of the other trees and of the active level.
     """
 
+    f: Function
+    leaves: list[Any]
+    name: str
+    structure: Any
+
     def __init__(self, name: str, f: Function, args: Any, *others: Any) -> None:
         check_callable(name, f)
         self.name, self.f = name, f
         self.leaves, self.structure = trees.flatten(args)
-        self.closed = closed_over(f)
+        self.closed: dict[int, Tensor[Any]] = closed_over(f)
         known = [*trees.flatten(others)[0], *self.leaves, *self.closed.values()]
-        self.base = base_of(known, name)
+        self.base: Backend = base_of(known, name)
         self.as_numpy: bool = current_level() is None and not any(isinstance(x, Tensor) for x in known)
         self.places: list[int] = [i for i, x in enumerate(self.leaves) if is_numeric(x)]
         arrays = [*[self.leaves[i] for i in self.places], *self.closed.values()]
-        self.tensors = [wrap(array_of(x, self.base, keep=True), self.base) for x in arrays]
+        self.tensors: list[Tensor[Any]] = [wrap(array_of(x, self.base, keep=True), self.base) for x in arrays]
 
     def call(self, values: Tensors, *first: Any) -> Any:
         """The function at `first` and then its arguments, with these values in the place of the tensors."""

@@ -17,7 +17,7 @@ def _probability(p: Number) -> Any:
 class poisson(Discrete):
     """The Poisson distribution of mean mu, which may be 0."""
 
-    shapes = ("mu",)
+    shapes: tuple[str, ...] = ("mu",)
 
     def valid(self, *shapes: Number) -> Any:
         return greater_equal(shapes[0], 0.0)
@@ -35,7 +35,7 @@ class poisson(Discrete):
 class bernoulli(Discrete):
     """1 with probability p, else 0."""
 
-    shapes = ("p",)
+    shapes: tuple[str, ...] = ("p",)
     high: float = 1.0
 
     def valid(self, *shapes: Number) -> Any:
@@ -54,7 +54,7 @@ class bernoulli(Discrete):
 class binom(Discrete):
     """The number of successes among n trials, of probability p each; the gradient goes to n as a real number."""
 
-    shapes = ("n", "p")
+    shapes: tuple[str, ...] = ("n", "p")
 
     def valid(self, *shapes: Number) -> Any:
         return logical_and(greater_equal(shapes[0], 0.0), _probability(shapes[1]))
@@ -77,7 +77,7 @@ class binom(Discrete):
 class geom(Discrete):
     """The number of trials up to the first success, of probability p each: 1, 2, ..."""
 
-    shapes = ("p",)
+    shapes: tuple[str, ...] = ("p",)
     low: float = 1.0
 
     def valid(self, *shapes: Number) -> Any:
@@ -98,7 +98,7 @@ class geom(Discrete):
 class nbinom(Discrete):
     """The number of failures before the n-th success, of probability p each; n may be any positive number."""
 
-    shapes = ("n", "p")
+    shapes: tuple[str, ...] = ("n", "p")
 
     def valid(self, *shapes: Number) -> Any:
         n, p = shapes

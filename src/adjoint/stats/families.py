@@ -270,7 +270,7 @@ def _finite(end: Any) -> Any:
 class Discrete(Family):
     """A distribution of whole numbers from `low` on: `_logpmf` and, of k there, `_cdf` and `_sf`."""
 
-    defaults = {"loc": 0.0}
+    defaults: dict[str, float] = {"loc": 0.0}
     low: float = 0.0
     high: float = math.inf
 

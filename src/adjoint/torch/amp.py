@@ -16,6 +16,10 @@ class autocast:
     torch.float32
     """
 
+    device_type: Any
+    dtype: Any
+    enabled: bool
+
     def __init__(
         self, device_type: Any = "cpu", dtype: Any = None, enabled: bool = True, cache_enabled: Any = None
     ) -> None:

@@ -213,7 +213,7 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         self._seed = int(seed)
-        self.source = np.random.default_rng(self._seed % (1 << 64))
+        self.source: np.random.Generator = np.random.default_rng(self._seed % (1 << 64))
         return self
 
     def initial_seed(self) -> int:
@@ -232,7 +232,7 @@ class Generator:
         return self
 
 
-default_generator = Generator()
+default_generator: Generator = Generator()
 
 
 @function
@@ -266,11 +266,13 @@ def source(generator: Any, *, apart: bool = False) -> Any:
     return (default_generator if generator is None else generator).source
 
 
-zeros = _of_sizes("zeros", lambda size, _: np.zeros(size))
-ones = _of_sizes("ones", lambda size, _: np.ones(size))
-empty = _of_sizes("empty", lambda size, _: np.zeros(size))
-rand = _of_sizes("rand", lambda size, generator: source(generator, apart=True).random(size), random=True)
-randn = _of_sizes("randn", lambda size, generator: source(generator, apart=True).standard_normal(size), random=True)
+zeros: Any = _of_sizes("zeros", lambda size, _: np.zeros(size))
+ones: Any = _of_sizes("ones", lambda size, _: np.ones(size))
+empty: Any = _of_sizes("empty", lambda size, _: np.zeros(size))
+rand: Any = _of_sizes("rand", lambda size, generator: source(generator, apart=True).random(size), random=True)
+randn: Any = _of_sizes(
+    "randn", lambda size, generator: source(generator, apart=True).standard_normal(size), random=True
+)
 
 
 def _number(value: Any) -> Any:

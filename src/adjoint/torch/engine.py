@@ -66,6 +66,10 @@ def running() -> Any:
 class Pass:
     """One backward pass: on `create_graph` what the rules do is recorded."""
 
+    create: bool
+    keep: bool
+    partial: bool
+
     def __init__(self, keep: bool, create: bool, batched: bool = False) -> None:
         self.keep, self.create = keep, create
         self.below: Any = LEVEL if create else INNER
@@ -74,7 +78,7 @@ class Pass:
 
             self.below = Batched(self.below)
         self.batched = batched
-        self.above = BackwardOn(LEVEL, self.below) if create or batched else None
+        self.above: BackwardOn | None = BackwardOn(LEVEL, self.below) if create or batched else None
         self.at: Any = None  # the node that is pulled back
         self.partial = False  # whether only some leaves are asked for
         self.callbacks: list[Any] = []  # to be called at the end

@@ -64,8 +64,8 @@ class Marks:
         self.retained: Any = None  # the tensor whose gradient is kept, weakly
         self.wrapper: Any = None
         self.metadata: dict[Any, Any] = {}
-        self.in_place = False  # its first operand was copied before it was written to
-        self.overwritten = False  # its result was, which PyTorch would have saved
+        self.in_place: bool = False  # its first operand was copied before it was written to
+        self.overwritten: bool = False  # its result was, which PyTorch would have saved
 
 
 class Watched(Node):
@@ -158,7 +158,7 @@ _single: collections.deque[int] = (
     collections.deque()
 )  # ids of single elements among them, which have no weak references
 leaves_are_watched = [False]  # a leaf has had hooks: the order in which leaves get their gradients can be seen
-writes_allowed = [False]  # in a block that says that values may be overwritten
+writes_allowed: list[bool] = [False]  # in a block that says that values may be overwritten
 _KEPT = 4096  # so many of these are kept alive, so that their ids stay theirs
 
 
@@ -255,7 +255,7 @@ class Handle:
     _ids = itertools.count()
 
     def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
-        self.id = next(self._ids)
+        self.id: int = next(self._ids)
         self._hooks = hooks
         hooks[self.id] = hook
 

@@ -37,6 +37,10 @@ class Alias:
 class Reshape:
     """The parent's elements in another shape; `strides` in terms of memory."""
 
+    old: Any
+    shape: Any
+    strides: Any
+
     def __init__(self, old: Any, shape: Any, strides: Any) -> None:
         self.old, self.shape, self.strides = old, shape, strides
 
@@ -53,7 +57,7 @@ class Reshape:
 class Permute:
     def __init__(self, axes: tuple[int, ...]) -> None:
         self.axes = axes
-        self.inverse = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+        self.inverse: tuple[int, ...] = tuple(sorted(range(len(axes)), key=axes.__getitem__))
 
     def read(self, B: Any, parent: Any) -> Any:
         return B.permute_dims(parent, axes=self.axes)
@@ -71,7 +75,7 @@ class Index:
     __slots__ = ("key",)
 
     def __init__(self, key: tuple[Any, ...]) -> None:
-        self.key = key
+        self.key: tuple[Any, ...] = key
 
     def read(self, B: Any, parent: Any) -> Any:
         return B.index(parent, key=self.key)
@@ -116,6 +120,10 @@ class Expand:
 
 class Gather:
     """Any places of the parent, by their numbers in its order."""
+
+    numbers: Any
+    offset: int
+    strides: Any
 
     def __init__(self, numbers: Any, strides: Any, offset: int) -> None:
         self.numbers, self.strides, self.offset = numbers, strides, offset
@@ -201,6 +209,9 @@ class Whole:
 
 class Bits:
     """The same bits as numbers of another type, which have no gradient."""
+
+    dtype: Any
+    old: Any
 
     def __init__(self, old: Any, dtype: Any) -> None:
         self.old, self.dtype = old, dtype

@@ -49,6 +49,10 @@ class Lifted(Rare):
 class Shaped:
     """Stands where values are asked for that differ between the examples of a batch."""
 
+    dtype: Any
+    shape: tuple[Any, ...]
+    size: Any
+
     class flags:
         c_contiguous = True
 

@@ -55,6 +55,9 @@ _IN_FUNCTION = (
 class InFunction:
     """Why a result of a user's Function may not be written to: it shares memory with an argument."""
 
+    name: str
+    output: int
+
     def __init__(self, name: str, output: int) -> None:
         self.name, self.output = name, output
 
@@ -65,9 +68,9 @@ class Memory:
     __slots__ = ("aliases", "buffer", "copies", "strides", "value", "version")
 
     def __init__(self, value: Any, version: int) -> None:
-        self.value = value
-        self.version = version
-        self.strides = dense_strides(value)
+        self.value: Any = value
+        self.version: int = version
+        self.strides: tuple[int, ...] = dense_strides(value)
         self.buffer: Any = None  # an array of NumPy's that users write to
         self.aliases: list[weakref.ref[Tensor]] = []  # all tensors on it that live
         self.copies: list[weakref.ref[Any]] = []  # values of views that are no views of NumPy's

@@ -20,12 +20,19 @@ _WRITTEN = (
 class Hooks:
     """A pair of hooks, and the number of nodes that are older."""
 
+    pack: Any
+    start: int
+    unpack: Any
+
     def __init__(self, pack: Any, unpack: Any) -> None:
         self.pack, self.unpack, self.start = pack, unpack, next_number()
 
 
 class Held:
     """What a pack hook gave for an array."""
+
+    packed: Any
+    unpack: Any
 
     __slots__ = ("packed", "unpack")
 

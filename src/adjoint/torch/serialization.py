@@ -36,6 +36,11 @@ class UnpicklingError(errors.FileError, pickle.UnpicklingError):
 class Storage:
     """The bytes that tensors share, while they are written or read."""
 
+    dtype: Any
+    flat: Any
+    key: str
+    location: str
+
     def __init__(self, dtype: Any, flat: Any, key: str = "", location: str = "cpu") -> None:
         self.dtype, self.flat, self.key, self.location = dtype, flat, key, location
         self.base: Any = None  # the tensor that has it all, once there is one

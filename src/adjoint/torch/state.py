@@ -27,7 +27,7 @@ class Modes(threading.local):
     no_saved_hooks: str | None = None  # why there may be none
 
 
-modes = Modes()
+modes: Modes = Modes()
 
 
 def add_special(n: int) -> None:
@@ -77,10 +77,10 @@ class grad_mode:
     __slots__ = ("before", "on")
 
     def __init__(self, on: bool) -> None:
-        self.on = on
+        self.on: bool = on
 
     def __enter__(self) -> None:
-        self.before = modes.enabled
+        self.before: bool = modes.enabled
         set_enabled(self.on)
 
     def __exit__(self, *_: object) -> None:

@@ -106,12 +106,15 @@ class Checkpoints:
     [2, 3] {'step': 3} {'step': 2}
     """
 
+    best: str | None
+    mode: Any
+
     def __init__(
         self, folder: Any, every: int | Callable[[Any], Any] | None = None, keep: int = 3, best: str | None = None,
         mode: str = "min",
     ) -> None:  # fmt: skip
         try:
-            self.folder = Path(folder)
+            self.folder: Path = Path(folder)
         except TypeError:
             raise errors.ArgumentTypeError(
                 f"Checkpoints: folder is the path of one, received {errors.shown(folder)}"
@@ -215,6 +218,11 @@ class Checkpoints:
 
 class Content:
     """What is in a file: arrays and numbers by their places, and JSON."""
+
+    about: Any
+    extra: Any
+    numbers: Any
+    path: Any
 
     def __init__(self, path: Any, arrays: files.Record, header: Mapping[str, Any]) -> None:
         self.path, self.arrays = path, arrays

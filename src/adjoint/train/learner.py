@@ -98,6 +98,10 @@ class Learner:
     (64, 1)
     """
 
+    forward: Forward | None
+    loss: (Callable[..., Any]) | None
+    optimizer: Optimizer
+
     def __init__(
         self, model: Any, loss: Callable[..., Any] | None, optimizer: Optimizer, metrics: Sequence[Any] = (),
         callbacks: Sequence[Callback] = (), *, forward: Forward | None = None, seed: int = 0, accumulate: int = 1,
@@ -119,7 +123,7 @@ class Learner:
             not isinstance(x, type) and all([hasattr(x, n) for n in ("name", "init", "update", "value")])
         )
         told = "metrics are a list of objects with name, init, update and value, such as ad.train.Accuracy()"
-        self.metrics = _objects(metrics, is_metric, told)
+        self.metrics: tuple[Any, ...] = _objects(metrics, is_metric, told)
         check_names([metric.name for metric in self.metrics])
         is_callback = lambda x: isinstance(x, Callback)
         self.callbacks = _objects(callbacks, is_callback, "callbacks are a list of objects of ad.train.Callback")
@@ -148,7 +152,7 @@ class Learner:
         self.devices = devices
         self._unread = isinstance(devices, Cluster)
         self._gradients = data_parallel(self._objective, [first] if devices is None else devices, has_aux=True)
-        self.run = Run(self, model, optimizer.init(model), 0)
+        self.run: Run = Run(self, model, optimizer.init(model), 0)
         self._at = _Position(metrics=[metric.init() for metric in self.metrics])
 
     @property

@@ -36,6 +36,11 @@ class Objective:
     Predictions and targets are given where somebody, such as a metric, asks for them: they may be large.
     """
 
+    forward: Forward
+    is_seen: bool
+    place: Backend
+    precision: Any
+
     def __init__(self, forward: Forward, place: Backend, precision: Any, scaler: Any, is_seen: bool) -> None:
         self.forward, self.place, self.precision, self.is_seen = forward, place, precision, is_seen
         self.scaler = scaler

@@ -100,7 +100,7 @@ def page(run: Run, title: str, labels: list[str] | None, example: Any) -> str:
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
         f'content="width=device-width,initial-scale=1"><title>{html.escape(title)}</title><style>{_STYLE}</style></head>'
         f'<body><header><h1>{html.escape(title)}</h1><p><span class="state {state}">{html.escape(reason)}</span> {now}'
-        f"</p></header>{_cards(run)}{body}</body></html>\n"
+        f"</p></header><main>{_cards(run)}{body}</main></body></html>\n"
     )
 
 
@@ -109,7 +109,7 @@ def _model(model: Any, example: Any) -> str:
     if example is None:
         return shown
     try:
-        return f"{model.summary(example)._repr_html_()}{shown}"
+        return f'<div class="wide">{model.summary(example)._repr_html_()}</div>{shown}'
     except Exception as error:  # a page without it is better than none after hours
         return f"<p>summary: {html.escape(errors.said(str(error)))}</p>{shown}"
 

@@ -28,6 +28,8 @@ class EarlyStopping(Callback):
     (True, 'stopped: loss was not better for 2 epochs')
     """
 
+    waited: int
+
     def __init__(self, column: str = "valid_loss", patience: int = 5, mode: str = "min", least: float = 0.0) -> None:
         if not isinstance(column, str):
             raise errors.ArgumentTypeError(

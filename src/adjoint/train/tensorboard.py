@@ -46,6 +46,8 @@ class TensorBoard(Callback):
     >>> folder.cleanup()
     """
 
+    every: int
+
     def __init__(self, path: Any, *, every: int = 1) -> None:
         try:
             path = os.fspath(path)

@@ -94,6 +94,13 @@ class Arguments:
     which count for where the base is.
     """
 
+    args: Any
+    arrays: list[Any]
+    dtypes: list[Any]
+    held: Any
+    kwargs: Any
+    leaves: list[Any]
+
     def __init__(
         self,
         name: str,
@@ -110,7 +117,7 @@ class Arguments:
         self.name = name
         self.args, self.kwargs = args, kwargs
         self.single: bool = isinstance(argnums, (int, str, np.integer))
-        self.keys = _keys(name, f, argnums, args, kwargs)
+        self.keys: list[int | str] = _keys(name, f, argnums, args, kwargs)
         self.all: bool = not kwargs and len(self.keys) == len(args) and self.keys == sorted(self.keys)
         chosen = list(args) if self.all else [args[k] if isinstance(k, int) else kwargs[k] for k in self.keys]
         before, holes = next(FLATTENED), None
@@ -127,7 +134,7 @@ class Arguments:
         others = [*(self.leaves if plain else trees.flatten((args, kwargs))[0]), *beside]
         highest = _highest(others, name)
         self.as_numpy: bool = highest is None
-        self.base = highest or observed_leaf(default_device())
+        self.base: Backend = highest or observed_leaf(default_device())
         for again in (False, True):
             self.arrays, self.dtypes = [], []
             kinds: set[dtypes.DType | None] = set()

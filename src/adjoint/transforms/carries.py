@@ -45,6 +45,9 @@ def assignable(x: Tensor[Any]) -> Tensor[Any]:
 class TreeType:
     """The structure, shapes and dtypes of a tree of tensors, which the trees of later steps have too."""
 
+    base: Backend
+    what: str
+
     def __init__(self, what: str, tree: Any, base: Backend) -> None:
         self.what, self.base = what, base
         given, self.structure = trees.flatten(tree)

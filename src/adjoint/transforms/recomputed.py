@@ -57,11 +57,14 @@ def apply_on_level(rules: CustomRules, xs: Tensors) -> Tensors:
 class Recomputed(CustomRules):
     """`active` says which arguments derivatives may be asked for: the others stay constants when it runs again."""
 
+    active: list[bool]
+    f: Flat
+
     differs = False
 
     def __init__(self, name: str, f: Flat, active: Sequence[bool]) -> None:
         self.name, self.f, self.active = name, f, list(active)
-        self.replay = Replay()
+        self.replay: Replay = Replay()
         self.chosen, self.default = chosen_dtype(), default_dtype()
 
     def on(self, xs: Tensors) -> Tensors:
@@ -138,6 +141,11 @@ class Recomputed(CustomRules):
 
 class Examples:
     """A function for all examples of a level at once; `flags` say which arguments have an axis of them in front."""
+
+    f: Flat
+    flags: list[bool]
+    level: Batched[Any]
+    size: int
 
     def __init__(self, f: Flat, level: Batched[Any], size: int, flags: Sequence[bool]) -> None:
         self.f, self.level, self.size, self.flags = f, level, size, list(flags)

@@ -139,6 +139,9 @@ def wrap_namespace(old: Any, new: Any) -> None:
 class _Rows:
     """`np.r_` and `np.c_`, which join what stands in brackets."""
 
+    columns: bool
+    own: Any
+
     def __init__(self, own: Any, columns: bool) -> None:
         self.own, self.columns = own, columns
 

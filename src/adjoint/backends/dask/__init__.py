@@ -45,7 +45,7 @@ class Dask(Lazy, LeafBackend):
         self.da: Any = needed("dask.array", "dask")
         self.dask: Any = needed("dask", "dask")
         self.many: bool = not (isinstance(chunks, str) and chunks == "auto")
-        self.chunks = chunks.lower() if isinstance(chunks, str) else chunks  # "64MiB" as names have it
+        self.chunks: str | int = chunks.lower() if isinstance(chunks, str) else chunks  # "64MiB" as names have it
         try:
             if not isinstance(chunks, str) and (chunks.__class__ is not int or chunks < 1):
                 raise ValueError("expected a positive integer or a string")

@@ -117,7 +117,7 @@ def _last(*whole: int) -> Any:
     return way
 
 
-stacked = _last(2)
+stacked: Any = _last(2)
 
 
 def _windowed(B: Dask, primitive: Primitive, operands: Operands, parameters: Parameters) -> Any:

@@ -78,7 +78,7 @@ class Reference(LeafBackend):
             raise errors.DeviceError(f"Reference: digits is at most {_MOST_DIGITS}, received {errors.shown(digits)}")
         self.digits = digits
         self.many: bool = digits is not None
-        self.scalars = Scalars(digits)
+        self.scalars: Scalars = Scalars(digits)
 
     def configuration(self) -> tuple[Any, ...]:
         return (self.digits,)

@@ -34,6 +34,11 @@ _POLES: dict[str, dict[int, int]] = {
 class Scalars:
     """Real and complex numbers of a precision, and the elementwise primitives on them."""
 
+    complex_type: type[complex]
+    inf: Any
+    nan: Any
+    real_type: type[float]
+
     def __init__(self, digits: int | None) -> None:
         self._real: Any
         self._complex: Any
@@ -45,7 +50,7 @@ class Scalars:
             self.real_type, self.complex_type = self._real.mpf, self._real.mpc
         self.inf, self.nan = self.real_type("inf"), self.real_type("nan")
         self.pi: Any = +self._real.pi  # mpmath's is a constant of no precision of its own
-        self.epsilon = self.real_type(2.0**-52) if digits is None else self.real_type(10) ** (1 - digits)
+        self.epsilon: Any = self.real_type(2.0**-52) if digits is None else self.real_type(10) ** (1 - digits)
         self.functions: dict[str, Callable[..., Number]] = {
             **{name: self._smooth(name) for name in _SMOOTH},
             **{name: getattr(self, name) for name in _OWN},

@@ -23,6 +23,9 @@ _ON_STACK = 1 << 12  # bytes of memory of a loop
 class Block:
     """Steps of a plan as functions, in order: what they read, what they write, and places of what only they see."""
 
+    memory: int
+    places: dict[int, int]
+
     def __init__(
         self, plan: Plan, steps: Sequence[Step], name: str, wanted: set[Any], donated: Container[Any] = ()
     ) -> None:
@@ -42,8 +45,8 @@ class Block:
             elif isinstance(step, Check):
                 self.nests.append(Checked(plan, step, inner))
         written = list(dict.fromkeys(x for n in self.nests for x in n.written))
-        self.outputs = [x for x in written if x in wanted]
-        self.inputs = list(
+        self.outputs: list[Value | Any] = [x for x in written if x in wanted]
+        self.inputs: list[Value] = list(
             dict.fromkeys(x for n in self.nests for x in n.buffers if isinstance(x, Value) and x not in written)
         )
         self.over: dict[Value, list[Value]] = {}  # inputs that an output may be written over
@@ -127,6 +130,8 @@ class Controlled:
 
 class Repeated(Controlled):
     """A scan: the step's functions in a loop, with carried arrays in two places by turns."""
+
+    name: str
 
     def __init__(self, plan: Plan, step: Loop, name: str) -> None:
         e, graph = step.equation, step.step.graph

@@ -34,18 +34,26 @@ def _is(x: Any) -> bool:
 class Nest:
     """The text of a kernel's function, what its arguments are, and memory that it needs beside."""
 
+    called: dict[str, str]
+    kernel: Kernel
+    name: str
+    plan: Plan
+    row: Vector
+    texts: list[str]
+    wide: Vector
+
     def __init__(self, plan: Plan, kernel: Kernel, name: str) -> None:
         self.plan, self.kernel, self.name = plan, kernel, name
-        self.b = Builder()
-        self.split = split_of(kernel)
-        self.columns = math.prod(kernel.domain[self.split :])
+        self.b: Builder = Builder()
+        self.split: int = split_of(kernel)
+        self.columns: int = math.prod(kernel.domain[self.split :])
         widest = max([x.dtype.itemsize for x in kernel.kind])  # also of integers, which are rare
         most = max(1, vector_bytes() // widest)
         calls = any(e.name in FUNCTIONS for e in kernel.equations)
         if calls and self.columns >= _LONG * most and len(kernel.equations) <= _TWICE:
             most *= 2  # an elementary function has two vectors at once, and works on one while it waits for the other
         exact = plan.inner and self.columns < most and not kernel.reduced  # no masks, which are memory
-        self.lanes = self.columns if exact else min(most, 1 << (self.columns - 1).bit_length())
+        self.lanes: int = self.columns if exact else min(most, 1 << (self.columns - 1).bit_length())
         self.row, self.wide = Vector(self.b, 1), Vector(self.b, self.lanes)
         self.buffers: list[Any] = []  # roots, or scratch memory as (elements, dtype)
         self.addresses: dict[Any, str] = {}  # of the current row

@@ -118,16 +118,24 @@ def _as_one(x: Layout) -> Layout | None:
 class Multiplied(Nest):
     """The text of a product's function: vectors run over columns of the result, or over what is summed."""
 
+    b: Builder
+    dtype: Any
+    name: str
+    plan: Plan
+    row: Vector
+    type: str
+    wide: Vector
+
     def __init__(self, plan: Plan, step: Product, name: str) -> None:
         self.plan, self.name = plan, name
         self.b, self.buffers = Builder(), []
         self.dtype, self.type = step.out.dtype, memory_type(step.out.dtype)
-        self.written_to = step.out
+        self.written_to: Any = step.out
         rows, self.summed, columns = step.x.shape[0], step.x.shape[1], step.y.shape[1]
         self.x, self.y = step.x, step.y
         most = vector_bytes() // self.dtype.itemsize
         along = self.summed > 1 and columns < min(most, self.summed) and self.x.strides[1] == self.y.strides[0] == 1
-        self.lanes = min(most, 1 << ((self.summed if along else columns) - 1).bit_length())
+        self.lanes: Any = min(most, 1 << ((self.summed if along else columns) - 1).bit_length())
         self.row, self.wide = Vector(self.b, 1), Vector(self.b, self.lanes)
         x, y, out = (self._pointer(self._root(a)) for a in (*step.operands, step.out))
         outer = self.b.begin(rows)

@@ -49,7 +49,7 @@ class Builder:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.block = "entry"
+        self.block: str = "entry"
         self._count = 0
         self.called: dict[str, str] = {}  # functions that it calls, and their text or declaration
 
@@ -100,6 +100,9 @@ class Builder:
 
 class Vector:
     """Operations on vectors of so many lanes."""
+
+    b: Builder
+    lanes: int
 
     def __init__(self, builder: Builder, lanes: int) -> None:
         self.b, self.lanes = builder, lanes

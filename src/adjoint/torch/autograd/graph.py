@@ -52,6 +52,9 @@ class saved_tensors_hooks:
     tensor([2.7183, 7.3891])
     """
 
+    pack_hook: Any
+    unpack_hook: Any
+
     def __init__(self, pack_hook: Any, unpack_hook: Any) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 

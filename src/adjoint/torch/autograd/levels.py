@@ -40,12 +40,17 @@ class VmapInfo(NamedTuple):
 class FunctionRules(CustomRules):
     """A call of a user's Function, as one of a flat list of adjoint's tensors."""
 
+    args: list[Any]
+    function: Any
+    kind: Any
+    options: Any
+
     def __init__(self, kind: Any, function: Any, args: Any, options: Any) -> None:
         self.kind, self.function, self.args, self.options = kind, function, list(args), options
         self.name = function.__name__
-        self.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        self.places: list[int] = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         self.out: Any = None  # what the function gave, with the places of tensors
-        self.single = True
+        self.single: bool = True
 
     # --- between lists and what users see ---
 

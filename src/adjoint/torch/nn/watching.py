@@ -14,11 +14,15 @@ from adjoint.torch.tensor import LEVEL, Tensor, is_lifted, of
 class Watch:
     """The backward hooks of one call of a module."""
 
+    before: list[Any]
+    hooks: list[Any]
+    module: Any
+
     def __init__(self, module: Any, hooks: list[Any], before: list[Any]) -> None:
         self.module, self.hooks, self.before = module, hooks, before
         self.grad_outputs: Any = None
-        self.has_inputs = False
-        self.given = 0
+        self.has_inputs: bool = False
+        self.given: int = 0
 
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments, of which gradients come to the hooks."""

@@ -41,8 +41,8 @@ class LRScheduler:
                     f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
                     "last_epoch >= 0"
                 )
-        self.base_lrs = [_number(group["initial_lr"]) for group in optimizer.param_groups]
-        self.last_epoch = last_epoch
+        self.base_lrs: list[Any] = [_number(group["initial_lr"]) for group in optimizer.param_groups]
+        self.last_epoch: int = last_epoch
         self._step_count = 0
         self._is_initial = False
         self._get_lr_called_within_step = False
@@ -126,7 +126,7 @@ class LambdaLR(LRScheduler):
 
     def __init__(self, optimizer: Any, lr_lambda: Any, last_epoch: int = -1) -> None:
         _is_optimizer(optimizer)
-        self.lr_lambdas = _functions(lr_lambda, optimizer)
+        self.lr_lambdas: list[Any] = _functions(lr_lambda, optimizer)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
@@ -158,6 +158,9 @@ class MultiplicativeLR(LambdaLR):
 class StepLR(LRScheduler):
     """A factor every so many epochs."""
 
+    gamma: float
+    step_size: int
+
     def __init__(self, optimizer: Any, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
@@ -173,6 +176,8 @@ class StepLR(LRScheduler):
 
 class MultiStepLR(LRScheduler):
     """A factor at each milestone."""
+
+    gamma: float
 
     def __init__(self, optimizer: Any, milestones: Any, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.milestones, self.gamma = Counter(milestones), gamma
@@ -190,6 +195,9 @@ class MultiStepLR(LRScheduler):
 
 class ConstantLR(LRScheduler):
     """A factor up to an epoch, and none from then on."""
+
+    factor: float
+    total_iters: int
 
     def __init__(self, optimizer: Any, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         if not 0 <= factor <= 1.0:
@@ -211,6 +219,10 @@ class ConstantLR(LRScheduler):
 
 class LinearLR(LRScheduler):
     """A factor that grows in equal parts from one to another."""
+
+    end_factor: float
+    start_factor: float
+    total_iters: int
 
     def __init__(
         self, optimizer: Any, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5,
@@ -258,6 +270,9 @@ class ExponentialLR(LRScheduler):
 class PolynomialLR(LRScheduler):
     """Down to zero along a power of what is left of the epochs."""
 
+    power: float
+    total_iters: int
+
     def __init__(self, optimizer: Any, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
@@ -276,6 +291,9 @@ class PolynomialLR(LRScheduler):
 
 class CosineAnnealingLR(LRScheduler):
     """Along a cosine. I. Loshchilov, F. Hutter (2017), without restarts."""
+
+    T_max: int
+    eta_min: float
 
     def __init__(self, optimizer: Any, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max, self.eta_min = T_max, eta_min
@@ -298,6 +316,9 @@ class CosineAnnealingLR(LRScheduler):
 
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Along cosines, each of them longer by a factor. I. Loshchilov, F. Hutter (2017)."""
+
+    T_mult: int
+    eta_min: float
 
     def __init__(self, optimizer: Any, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         if T_0 <= 0 or not isinstance(T_0, int):
@@ -329,7 +350,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 start, length = start + length, length * self.T_mult
             self.T_cur = epoch % self.T_0 if self.T_mult == 1 else epoch - start
             self.T_i = length
-        self.last_epoch = math.floor(epoch)
+        self.last_epoch: Any = math.floor(epoch)
         self._set(self.get_lr())
 
 
@@ -379,7 +400,7 @@ class OneCycleLR(_WithMomentum):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
-        self.total_steps = epochs * steps_per_epoch if total_steps is None else total_steps
+        self.total_steps: Any = epochs * steps_per_epoch if total_steps is None else total_steps
         rise = float(pct_start * self.total_steps) - 1
         phases: list[tuple[float, str, str, str, str]] = [
             (rise, "initial_lr", "max_lr", "max_momentum", "base_momentum")
@@ -436,6 +457,9 @@ class OneCycleLR(_WithMomentum):
 class CyclicLR(_WithMomentum):
     """Between two rates to and fro. L. Smith (2017)."""
 
+    gamma: float
+    mode: str
+
     _left_out = ("_scale_fn_custom",)
 
     def __init__(
@@ -447,25 +471,25 @@ class CyclicLR(_WithMomentum):
         for group, rate in zip(optimizer.param_groups, _per_group(base_lr, optimizer, "base_lr"), strict=True):
             if last_epoch == -1:
                 group["lr"] = rate
-        self.max_lrs = _per_group(max_lr, optimizer, "max_lr")
+        self.max_lrs: list[Any] = _per_group(max_lr, optimizer, "max_lr")
         down = float(step_size_up if step_size_down is None else step_size_down)
-        self.total_size = float(step_size_up) + down
-        self.step_ratio = float(step_size_up) / self.total_size
+        self.total_size: float = float(step_size_up) + down
+        self.step_ratio: float = float(step_size_up) / self.total_size
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise ValueError("mode is invalid and scale_fn is None")
         self.mode, self.gamma = mode, gamma
         self._scale_fn_custom = scale_fn
-        self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        self.scale_mode: str = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             self._check_momentum(optimizer)
-            self.base_momentums = _per_group(base_momentum, optimizer, "base_momentum")
-            self.max_momentums = _per_group(max_momentum, optimizer, "max_momentum")
+            self.base_momentums: list[Any] = _per_group(base_momentum, optimizer, "base_momentum")
+            self.max_momentums: list[Any] = _per_group(max_momentum, optimizer, "max_momentum")
             if last_epoch == -1:
                 for group, high in zip(optimizer.param_groups, self.max_momentums, strict=True):
                     self._set_momentum(group, high)
         super().__init__(optimizer, last_epoch)
-        self.base_lrs = _per_group(base_lr, optimizer, "base_lr")
+        self.base_lrs: list[Any] = _per_group(base_lr, optimizer, "base_lr")
 
     def scale_fn(self, x: float) -> float:
         """The height of a cycle, or of an iteration."""
@@ -549,7 +573,7 @@ class ChainedScheduler(LRScheduler):
         if not schedulers:
             raise ValueError("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
         self._schedulers = list(schedulers)
-        self.optimizer = self._schedulers[0].optimizer if optimizer is None else optimizer
+        self.optimizer: Any = self._schedulers[0].optimizer if optimizer is None else optimizer
         for i, scheduler in enumerate(self._schedulers):
             if scheduler.optimizer is not self.optimizer:
                 raise ValueError(
@@ -571,6 +595,15 @@ class ChainedScheduler(LRScheduler):
 class ReduceLROnPlateau(LRScheduler):
     """A factor when a value, such as the loss on other data, stops to become better."""
 
+    cooldown: int
+    cooldown_counter: int
+    eps: float
+    factor: float
+    num_bad_epochs: int
+    optimizer: Any
+    patience: int
+    threshold: float
+
     def __init__(
         self, optimizer: Any, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
         threshold_mode: str = "rel", cooldown: int = 0, min_lr: Any = 0, eps: float = 1e-8,
@@ -584,16 +617,16 @@ class ReduceLROnPlateau(LRScheduler):
             raise ValueError(f"threshold mode {threshold_mode} is unknown!")
         self.factor, self.optimizer = factor, optimizer
         self.default_min_lr = min_lr
-        self.min_lrs = _per_group(min_lr, optimizer, "min_lr")
+        self.min_lrs: list[Any] = _per_group(min_lr, optimizer, "min_lr")
         self.patience, self.cooldown, self.eps = patience, cooldown, eps
         self.last_epoch = 0
         self._last_lr = self._rates()
-        self.mode_worse = math.inf if mode == "min" else -math.inf
+        self.mode_worse: float = math.inf if mode == "min" else -math.inf
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
         self._reset()
 
     def _reset(self) -> None:
-        self.best = self.mode_worse
+        self.best: Any = self.mode_worse
         self.cooldown_counter = self.num_bad_epochs = 0
 
     @property
@@ -610,7 +643,7 @@ class ReduceLROnPlateau(LRScheduler):
     def step(self, metrics: Any, epoch: Any = None) -> None:  # type: ignore[override]
         """Take one more value, and lower the rates where it is time to."""
         current = float(metrics)
-        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        self.last_epoch: int = self.last_epoch + 1 if epoch is None else epoch
         better = self.is_better(current, self.best)
         self.best = current if better else self.best
         self.num_bad_epochs = 0 if better else self.num_bad_epochs + 1

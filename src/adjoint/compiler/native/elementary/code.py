@@ -27,6 +27,10 @@ def constant(value: float, kind: str) -> str:
 
 
 class Value:
+    code: Code
+    kind: str
+    name: str
+
     __slots__ = ("code", "kind", "name")
 
     def __init__(self, code: Code, name: str, kind: str):
@@ -118,14 +122,18 @@ class Value:
 class Format:
     """A floating-point format of IEEE 754: the numbers that formulas need of it."""
 
+    kind: str
+    largest: float
+    normal: float
+
     def __init__(self, kind: str):
         info = np.finfo(np.float32 if kind == "float" else np.float64)
         self.kind, self.whole = kind, "i32" if kind == "float" else "i64"
-        self.stored = int(info.nmant)  # bits of the significand, without the first
-        self.bits = self.stored + 1
+        self.stored: int = int(info.nmant)  # bits of the significand, without the first
+        self.bits: int = self.stored + 1
         self.bias = 127 if kind == "float" else 1023
         self.normal, self.largest = float(info.tiny), float(info.max)
-        self.epsilon = float(info.eps)
+        self.epsilon: float = float(info.eps)
         self.sign = -(2 ** (31 if kind == "float" else 63))
         self.magic = 1.5 * 2.0**self.stored  # added to a number below 2^(stored - 1) it rounds that to an integer
 
@@ -142,10 +150,14 @@ FORMATS = {kind: Format(kind) for kind in ("double", "float")}
 class Code:
     """The body of one function of vectors of `lanes` numbers of one format."""
 
+    format: Format
+    kind: str
+    lanes: int
+
     def __init__(self, kind: str, lanes: int):
         self.format, self.kind, self.lanes = FORMATS[kind], kind, lanes
         self.lines: list[str] = []
-        self.block = "entry"
+        self.block: str = "entry"
         self._count = 0
         self.helpers: dict[str, str] = {}  # functions that this one calls, by their symbols
 

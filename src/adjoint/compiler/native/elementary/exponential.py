@@ -119,11 +119,11 @@ class Logarithm:
         root = form.bits_of(math.sqrt(0.5))
         bits = c.pattern(x) + (form.bits_of(1.0) - root)
         # the exponent becomes a number as the last bits of 2^52
-        self.e = c.number((bits >> form.stored) | form.bits_of(2.0**form.stored)) - offset
+        self.e: Value = c.number((bits >> form.stored) | form.bits_of(2.0**form.stored)) - offset
         self.f = f = c.number((bits & mantissa) + root) - 1.0
         self.s = s = f / (f + 2.0)
         square = s * s
-        self.t = s * (f - square * c.polynomial("log", square))
+        self.t: Value = s * (f - square * c.polynomial("log", square))
         if low is not None:  # low / 2^e / (1 + f), the latter as a polynomial of s: a few digits do
             twice = c.number(((2 * form.bias + 1) << form.stored) - (bits & ~mantissa))  # 2 / 2^e
             self.t = self.t - low * twice * c.horner((0.5, -1.0, 1.0, -1.0, 1.0), s)

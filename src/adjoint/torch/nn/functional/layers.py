@@ -355,10 +355,10 @@ def _dropout(name: str, made: str, training: bool) -> Any:
     return drop
 
 
-dropout = _dropout("dropout", "Mul", True)
+dropout: Any = _dropout("dropout", "Mul", True)
 dropout1d, dropout2d, dropout3d = [_dropout(f"dropout{n}d", "Mul", True) for n in (1, 2, 3)]
-alpha_dropout = _dropout("alpha_dropout", "Add", False)
-feature_alpha_dropout = _dropout("feature_alpha_dropout", "Add", False)
+alpha_dropout: Any = _dropout("alpha_dropout", "Add", False)
+feature_alpha_dropout: Any = _dropout("feature_alpha_dropout", "Add", False)
 
 
 # --- tables ---------------------------------------------------------------------------------------------

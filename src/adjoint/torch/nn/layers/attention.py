@@ -38,6 +38,15 @@ class MultiheadAttention(Module):
     (torch.Size([5, 2, 4]), torch.Size([2, 5, 5]))
     """
 
+    add_zero_attn: bool
+    batch_first: bool
+    dropout: float
+    embed_dim: int
+    head_dim: int
+    kdim: Any
+    num_heads: int
+    vdim: Any
+
     def __init__(
         self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
         add_zero_attn: bool = False, kdim: Any = None, vdim: Any = None, batch_first: bool = False, device: Any = None,
@@ -57,13 +66,13 @@ class MultiheadAttention(Module):
         self._qkv_same_embed_dim = self.kdim == embed_dim == self.vdim
         made = {"dtype": dtype, "device": device}
         if self._qkv_same_embed_dim:
-            self.in_proj_weight = made_of(3 * embed_dim, embed_dim, **made)
+            self.in_proj_weight: Any = made_of(3 * embed_dim, embed_dim, **made)
             for name in ("q_proj_weight", "k_proj_weight", "v_proj_weight"):
                 self.register_parameter(name, None)
         else:
-            self.q_proj_weight = made_of(embed_dim, embed_dim, **made)
-            self.k_proj_weight = made_of(embed_dim, self.kdim, **made)
-            self.v_proj_weight = made_of(embed_dim, self.vdim, **made)
+            self.q_proj_weight: Any = made_of(embed_dim, embed_dim, **made)
+            self.k_proj_weight: Any = made_of(embed_dim, self.kdim, **made)
+            self.v_proj_weight: Any = made_of(embed_dim, self.vdim, **made)
             self.register_parameter("in_proj_weight", None)
         self.register_parameter("in_proj_bias", made_of(3 * embed_dim, **made) if bias else None)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, **made)
@@ -155,6 +164,9 @@ def _activation(given: Any) -> Any:
 class TransformerEncoderLayer(Module):
     """Attention to itself, and a network of two layers."""
 
+    activation: Any
+    norm_first: bool
+
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = "relu",
         layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
@@ -201,6 +213,9 @@ def _two_layers(
 class TransformerDecoderLayer(Module):
     """Attention to itself and to a memory, and a network of two layers."""
 
+    activation: Any
+    norm_first: bool
+
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = "relu",
         layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
@@ -240,12 +255,15 @@ class TransformerDecoderLayer(Module):
 class TransformerEncoder(Module):
     """Copies of a layer, one after the other."""
 
+    norm: Any
+    num_layers: int
+
     def __init__(
         self, encoder_layer: Any, num_layers: int, norm: Any = None, enable_nested_tensor: bool = True,
         mask_check: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.layers = ModuleList([copy.deepcopy(encoder_layer) for _ in range(num_layers)])
+        self.layers: ModuleList = ModuleList([copy.deepcopy(encoder_layer) for _ in range(num_layers)])
         self.num_layers, self.norm = num_layers, norm
 
     def forward(self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = None) -> Any:
@@ -257,9 +275,12 @@ class TransformerEncoder(Module):
 class TransformerDecoder(Module):
     """Copies of a layer, one after the other."""
 
+    norm: Any
+    num_layers: int
+
     def __init__(self, decoder_layer: Any, num_layers: int, norm: Any = None) -> None:
         super().__init__()
-        self.layers = ModuleList([copy.deepcopy(decoder_layer) for _ in range(num_layers)])
+        self.layers: ModuleList = ModuleList([copy.deepcopy(decoder_layer) for _ in range(num_layers)])
         self.num_layers, self.norm = num_layers, norm
 
     def forward(
@@ -275,6 +296,10 @@ class TransformerDecoder(Module):
 class Transformer(Module):
     """Encoder and decoder. A. Vaswani et al. (2017)."""
 
+    batch_first: bool
+    d_model: int
+    nhead: int
+
     def __init__(
         self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
         dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = "relu", custom_encoder: Any = None,
@@ -289,8 +314,8 @@ class Transformer(Module):
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made)
             return kind(layer(*settings, **made), count, norm) if given is None else given
 
-        self.encoder = stack(custom_encoder, TransformerEncoder, TransformerEncoderLayer, num_encoder_layers)
-        self.decoder = stack(custom_decoder, TransformerDecoder, TransformerDecoderLayer, num_decoder_layers)
+        self.encoder: Any = stack(custom_encoder, TransformerEncoder, TransformerEncoderLayer, num_encoder_layers)
+        self.decoder: Any = stack(custom_decoder, TransformerDecoder, TransformerDecoderLayer, num_decoder_layers)
         for x in self.parameters():
             if x.ndim > 1:
                 init.xavier_uniform_(x)
@@ -324,6 +349,13 @@ class _Output(NamedTuple):
 class AdaptiveLogSoftmaxWithLoss(Module):
     """A softmax over many classes that are sorted by how frequent they are. E. Grave et al. (2017)."""
 
+    cutoffs: list[Any]
+    div_value: float
+    head_bias: bool
+    in_features: int
+    n_classes: int
+    n_clusters: int
+
     def __init__(
         self, in_features: int, n_classes: int, cutoffs: Any, div_value: float = 4.0, head_bias: bool = False,
         device: Any = None, dtype: Any = None,
@@ -341,8 +373,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.in_features, self.n_classes, self.cutoffs = in_features, n_classes, [*ends, n_classes]
         self.div_value, self.head_bias = div_value, head_bias
         self.shortlist_size, self.n_clusters = self.cutoffs[0], len(ends)
-        self.head = Linear(in_features, self.shortlist_size + self.n_clusters, bias=head_bias, **made)
-        self.tail = ModuleList()
+        self.head: Linear = Linear(in_features, self.shortlist_size + self.n_clusters, bias=head_bias, **made)
+        self.tail: ModuleList = ModuleList()
         for i in range(self.n_clusters):
             inner = int(in_features // div_value ** (i + 1))
             size = self.cutoffs[i + 1] - self.cutoffs[i]

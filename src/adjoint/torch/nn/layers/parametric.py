@@ -64,6 +64,10 @@ class NonDynamicallyQuantizableLinear(Linear):
 class Bilinear(Module):
     """x1 @ weight[o] @ x2 + bias[o] for each output o."""
 
+    in1_features: int
+    in2_features: int
+    out_features: int
+
     def __init__(
         self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,
         dtype: Any = None,
@@ -72,7 +76,7 @@ class Bilinear(Module):
         if in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got {in1_features}")
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
-        self.weight = made_of(out_features, in1_features, in2_features, dtype=dtype, device=device)
+        self.weight: Any = made_of(out_features, in1_features, in2_features, dtype=dtype, device=device)
         self.register_parameter("bias", made_of(out_features, dtype=dtype, device=device) if bias else None)
         self.reset_parameters()
 
@@ -95,6 +99,14 @@ class Bilinear(Module):
 
 
 class _Conv(Module):
+    dilation: tuple[Any, ...]
+    groups: int
+    in_channels: int
+    kernel_size: tuple[Any, ...]
+    out_channels: int
+    output_padding: tuple[Any, ...]
+    stride: tuple[Any, ...]
+
     _axes = 1
     _transposed = False
 
@@ -123,10 +135,10 @@ class _Conv(Module):
         self.kernel_size, self.stride, self.dilation, self.output_padding = [
             several(value, self._axes) for value in (kernel_size, stride, dilation, output_padding)
         ]
-        self.padding = padding if isinstance(padding, str) else several(padding, self._axes)
+        self.padding: str | tuple[Any, ...] = padding if isinstance(padding, str) else several(padding, self._axes)
         self.padding_mode = padding_mode
         channels = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
-        self.weight = made_of(channels[0], channels[1] // groups, *self.kernel_size, dtype=dtype, device=device)
+        self.weight: Any = made_of(channels[0], channels[1] // groups, *self.kernel_size, dtype=dtype, device=device)
         self.register_parameter("bias", made_of(out_channels, dtype=dtype, device=device) if bias else None)
         self.reset_parameters()
 
@@ -250,6 +262,10 @@ class ConvTranspose3d(_Transposed):
 class _Norm(Module):
     """Per-channel statistics; `_tracks` and `_scales` are the defaults, `_ranks` the numbers of axes."""
 
+    eps: float
+    momentum: Any
+    num_features: int
+
     _version = 2
     _ranks: tuple[int, ...] = (2, 3)
     _affine = True
@@ -264,8 +280,8 @@ class _Norm(Module):
     ) -> None:  # fmt: skip
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
-        self.affine = self._affine if affine is None else affine
-        self.track_running_stats = self._tracks if track_running_stats is None else track_running_stats
+        self.affine: Any = self._affine if affine is None else affine
+        self.track_running_stats: Any = self._tracks if track_running_stats is None else track_running_stats
         made = {"dtype": dtype, "device": device}
         self.register_parameter("weight", made_of(num_features, **made) if self.affine else None)
         self.register_parameter("bias", made_of(num_features, **made) if self.affine and bias else None)
@@ -385,6 +401,11 @@ class InstanceNorm3d(_InstanceNorm):
 class GroupNorm(Module):
     """Normalisation of groups of channels."""
 
+    affine: bool
+    eps: float
+    num_channels: int
+    num_groups: int
+
     def __init__(
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
         dtype: Any = None, *, bias: bool = True,
@@ -417,12 +438,15 @@ class GroupNorm(Module):
 class LayerNorm(Module):
     """Normalisation of the last axes."""
 
+    elementwise_affine: bool
+    eps: float
+
     def __init__(
         self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.normalized_shape = several(normalized_shape, 1)
+        self.normalized_shape: tuple[Any, ...] = several(normalized_shape, 1)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         made = {"dtype": dtype, "device": device}
         self.register_parameter("weight", made_of(*self.normalized_shape, **made) if elementwise_affine else None)
@@ -449,12 +473,15 @@ class LayerNorm(Module):
 class RMSNorm(Module):
     """The last axes over the root of their mean square."""
 
+    elementwise_affine: bool
+    eps: Any
+
     def __init__(
         self, normalized_shape: Any, eps: Any = None, elementwise_affine: bool = True, device: Any = None,
         dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.normalized_shape = several(normalized_shape, 1)
+        self.normalized_shape: tuple[Any, ...] = several(normalized_shape, 1)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         made = made_of(*self.normalized_shape, dtype=dtype, device=device) if elementwise_affine else None
         self.register_parameter("weight", made)
@@ -475,6 +502,10 @@ class RMSNorm(Module):
 
 
 class _Table(Module):
+    embedding_dim: int
+    num_embeddings: int
+    padding_idx: Any
+
     weight: Any
 
     def _setup(self, rows: int, width: int, padding_idx: Any, given: Any, freeze: bool, made: Any) -> None:
@@ -509,6 +540,10 @@ class Embedding(_Table):
     torch.Size([2, 2, 3])
     """
 
+    max_norm: Any
+    norm_type: float
+    scale_grad_by_freq: bool
+
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: Any = None, max_norm: Any = None,
         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Any = None,
@@ -542,6 +577,13 @@ class Embedding(_Table):
 
 class EmbeddingBag(_Table):
     """Rows of a table, joined by bags."""
+
+    include_last_offset: bool
+    max_norm: Any
+    mode: str
+    norm_type: float
+    scale_grad_by_freq: bool
+    sparse: bool
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, max_norm: Any = None, norm_type: float = 2.0,

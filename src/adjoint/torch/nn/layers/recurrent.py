@@ -31,6 +31,15 @@ def _template(name: str, settings: tuple[tuple[str, Any], ...]) -> tuple[Any, An
 class RNNBase(Module):
     """What `RNN`, `LSTM` and `GRU` have in common."""
 
+    batch_first: bool
+    bias: bool
+    bidirectional: bool
+    dropout: float
+    hidden_size: int
+    input_size: int
+    mode: str
+    num_layers: int
+
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
         batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
@@ -241,6 +250,10 @@ class GRU(RNNBase):
 class RNNCellBase(Module):
     """What cells have in common: one step."""
 
+    bias: bool
+    hidden_size: int
+    input_size: int
+
     _kind = "RNN"
 
     def __init__(
@@ -250,8 +263,8 @@ class RNNCellBase(Module):
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         rows = _GATES[self._kind] * hidden_size
         made = {"dtype": dtype, "device": device}
-        self.weight_ih = made_of(rows, input_size, **made)
-        self.weight_hh = made_of(rows, hidden_size, **made)
+        self.weight_ih: Any = made_of(rows, input_size, **made)
+        self.weight_hh: Any = made_of(rows, hidden_size, **made)
         self.register_parameter("bias_ih", made_of(rows, **made) if bias else None)
         self.register_parameter("bias_hh", made_of(rows, **made) if bias else None)
         self.reset_parameters()

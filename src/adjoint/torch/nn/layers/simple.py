@@ -65,10 +65,13 @@ class ReLU(Settings):
 class PReLU(Module):
     """x, or a weight times x where it is negative."""
 
+    init: float
+    num_parameters: int
+
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
-        self.weight = made_of(num_parameters, dtype=dtype, device=device)
+        self.weight: Any = made_of(num_parameters, dtype=dtype, device=device)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -166,6 +169,9 @@ class Flatten(Settings):
 
 class Unflatten(Module):
     """One axis as several."""
+
+    dim: int
+    unflattened_size: tuple[Any, ...]
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
@@ -298,6 +304,10 @@ for _n in (1, 2, 3):
 class Upsample(Module):
     """Images in another size, by `nn.functional.interpolate`."""
 
+    align_corners: Any
+    mode: str
+    size: Any
+
     def __init__(
         self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
         recompute_scale_factor: Any = None,
@@ -306,7 +316,7 @@ class Upsample(Module):
         self.size, self.mode, self.align_corners = size, mode, align_corners
         self.recompute_scale_factor = recompute_scale_factor
         several_factors = isinstance(scale_factor, (tuple, list))
-        self.scale_factor = (
+        self.scale_factor: tuple[float, ...] | Any | float = (
             tuple([float(f) for f in scale_factor]) if several_factors else scale_factor and float(scale_factor)
         )
 

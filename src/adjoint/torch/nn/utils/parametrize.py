@@ -35,8 +35,8 @@ class ParametrizationList(ModuleList):
         self.unsafe = unsafe
         found = self._inverted(original)
         several = isinstance(found, (tuple, list))
-        self.is_tensor = not several
-        self.ntensors = len(found) if several else 1
+        self.is_tensor: bool = not several
+        self.ntensors: int = len(found) if several else 1
         for name, value in zip(self._names(), found if several else (found,), strict=True):
             if isinstance(original, Parameter):
                 self.register_parameter(name, Parameter(value.detach(), original.requires_grad))

@@ -83,12 +83,12 @@ class ConcatDataset(Dataset[Any]):
     """Datasets one after the other."""
 
     def __init__(self, datasets: Any) -> None:
-        self.datasets = list(datasets)
+        self.datasets: list[Any] = list(datasets)
         if not self.datasets:
             raise AssertionError("datasets should not be an empty iterable")
         if any([isinstance(part, IterableDataset) for part in self.datasets]):
             raise AssertionError("ConcatDataset does not support IterableDataset")
-        self.cumulative_sizes = list(itertools.accumulate([len(part) for part in self.datasets]))
+        self.cumulative_sizes: list[int] = list(itertools.accumulate([len(part) for part in self.datasets]))
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
@@ -108,7 +108,7 @@ class ChainDataset(IterableDataset[Any]):
     """Iterable datasets one after the other."""
 
     def __init__(self, datasets: Any) -> None:
-        self.datasets = list(datasets)
+        self.datasets: list[Any] = list(datasets)
 
     def __iter__(self) -> Any:
         for part in self.datasets:
@@ -122,6 +122,9 @@ class ChainDataset(IterableDataset[Any]):
 
 class Subset(Dataset[Any]):
     """The records of a dataset at some numbers."""
+
+    dataset: Any
+    indices: Any
 
     def __init__(self, dataset: Any, indices: Any) -> None:
         self.dataset, self.indices = dataset, indices

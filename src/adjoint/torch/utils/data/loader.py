@@ -102,6 +102,17 @@ class DataLoader:
     [tensor([0, 1]), tensor([2, 3]), tensor([4])]
     """
 
+    batch_sampler: Any
+    batch_size: Any
+    dataset: Any
+    drop_last: bool
+    generator: Any
+    num_workers: int
+    pin_memory: bool
+    sampler: Any
+    timeout: float
+    worker_init_fn: Any
+
     def __init__(
         self, dataset: Any, batch_size: Any = 1, shuffle: Any = None, sampler: Any = None, batch_sampler: Any = None,
         num_workers: int = 0, collate_fn: Any = None, pin_memory: bool = False, drop_last: bool = False,

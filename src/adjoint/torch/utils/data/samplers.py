@@ -45,6 +45,9 @@ def _positive(name: str, value: Any) -> None:
 class RandomSampler(Sampler[int]):
     """All records in a random order, or draws with replacement."""
 
+    data_source: Any
+    replacement: bool
+
     def __init__(
         self, data_source: Any, replacement: bool = False, num_samples: Any = None, generator: Any = None
     ) -> None:
@@ -74,6 +77,9 @@ class RandomSampler(Sampler[int]):
 class SubsetRandomSampler(Sampler[int]):
     """Some records in a random order."""
 
+    generator: Any
+    indices: Any
+
     def __init__(self, indices: Any, generator: Any = None) -> None:
         self.indices, self.generator = indices, generator
 
@@ -88,6 +94,10 @@ class SubsetRandomSampler(Sampler[int]):
 class WeightedRandomSampler(Sampler[int]):
     """Draws with chances in proportion to weights."""
 
+    generator: Any
+    num_samples: int
+    replacement: bool
+
     def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None) -> None:
         _positive("num_samples", num_samples)
         if not isinstance(replacement, bool):
@@ -95,7 +105,7 @@ class WeightedRandomSampler(Sampler[int]):
         given = np.asarray(values(weights) if isinstance(weights, Tensor) else weights, np.float64)
         if given.ndim != 1:
             raise ValueError(f"weights should be a 1d sequence but given weights have shape {given.shape}")
-        self.weights = creation.tensor(given)
+        self.weights: Any = creation.tensor(given)
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self) -> Any:
@@ -113,6 +123,10 @@ class BatchSampler(Sampler[list[int]]):
     >>> list(torch.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False))
     [[0, 1], [2, 3], [4]]
     """
+
+    batch_size: int
+    drop_last: bool
+    sampler: Any
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
         _positive("batch_size", batch_size)
