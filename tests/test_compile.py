@@ -279,6 +279,53 @@ def test_closures_and_names_are_read_anew(monkeypatch: pytest.MonkeyPatch) -> No
     np.testing.assert_array_equal(f(X), X * 5 + 2)
 
 
+def _shifted(x: Any, by: float = 1.0, *, times: float = 1.0) -> Any:
+    return x * times + by
+
+
+def test_what_changes_between_calls_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After calls that were alike, whose next one is not read anew."""
+    w, factors, named, part = ad.tensor([1.0, 2.0]), [1.0, 2.0], {"a": 1.0}, functools.partial(_shifted, times=2.0)
+
+    def plain(x: Any) -> Any:
+        late = LATE if "LATE" in globals() else 0.0  # type: ignore[name-defined]  # noqa: F821
+        return part(_shifted(x * w)) * factors[0] * factors[-1] + sum(named.values()) + late + TENSOR * FACTOR
+
+    def rebound() -> None:
+        nonlocal w
+        w = w * 3
+
+    def other(x: Any, by: float = 1.0, *, times: float = 1.0) -> Any:
+        return x - by * times
+
+    f, x = ad.compile(plain), ad.tensor(X)
+    changes: list[Any] = [
+        rebound,
+        lambda: w.__setitem__(0, 7.0),
+        lambda: factors.__setitem__(0, 3.0),
+        lambda: factors.append(5.0),
+        lambda: named.__setitem__("a", 2.0),
+        lambda: named.__setitem__("b", 4.0),
+        lambda: part.keywords.__setitem__("times", 9.0),
+        lambda: monkeypatch.setattr(_shifted, "__defaults__", (6.0,)),
+        lambda: monkeypatch.setitem(_shifted.__kwdefaults__, "times", 4.0),
+        lambda: monkeypatch.setattr(_shifted, "__code__", other.__code__),
+        lambda: monkeypatch.setitem(globals(), "LATE", 8.0),
+        lambda: monkeypatch.setitem(globals(), "FACTOR", 0.5),
+        lambda: monkeypatch.setitem(globals(), "TENSOR", ad.tensor(11.0)),
+        lambda: TENSOR.__setitem__((), 13.0),
+    ]
+    warnings.simplefilter("ignore")  # that it was recorded often
+    monkeypatch.setitem(globals(), "TENSOR", ad.tensor(2.0))
+    expected = plain(x).tolist()
+    for i, change in enumerate(changes):
+        assert [f(x).tolist() for _ in range(3)] == [expected] * 3
+        change()
+        assert plain(x).tolist() != expected, i
+        expected = plain(x).tolist()
+        assert f(x).tolist() == expected, i
+
+
 def test_all_that_a_function_reads_is_seen_to_change(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each after calls that were alike, whatever the function reads beside it."""
     listed, named, pair = [1.0], {"a": 1.0}, (ad.tensor(1.0), 1.0)

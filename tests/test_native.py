@@ -95,7 +95,12 @@ def added(x: Any) -> Any:
 
 
 WHOLE = "negative abs sign floor isnan isfinite signbit logical_not relu clip".split()  # of small integers exact
-REDUCED: dict[str, Callable[..., Any]] = {"sum": ad.sum, "max": ad.max, "min": ad.min}
+REDUCED: dict[str, Callable[..., Any]] = {
+    **{name: getattr(ad, name) for name in "sum max min".split()},
+    "any": lambda x, **how: ad.any(x > 0, **how),
+    "all": lambda x, **how: ad.all(x < 1, **how),
+    "prod": lambda x, **how: ad.prod(ad.clip(x, -1.0, 1.0), **how),
+}
 
 
 def program(rng: np.random.Generator, length: int, reductions: bool) -> Callable[..., Any]:
@@ -120,7 +125,7 @@ def program(rng: np.random.Generator, length: int, reductions: bool) -> Callable
             else:
                 axis = tuple(k for k in range(x.ndim) if axes >> k & 1) or None
                 x = x if x.dtype.kind == "f" else ad.astype(x, xs[0].dtype)
-                made = list(REDUCED.values())[which % 3](x, axis=axis, keepdims=bool(axes >> 8 & 1))
+                made = list(REDUCED.values())[which % len(REDUCED)](x, axis=axis, keepdims=bool(axes >> 8 & 1))
             known.append(made)
         return known[-1 : -1 - length : -3]
 

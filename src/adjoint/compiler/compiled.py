@@ -208,6 +208,11 @@ class Compiled:
         ] = {}  # ... and of those that cannot be, with where their values are asked for
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        again = self._again
+        if again is not None and not _is_disabled() and current_level() is None:
+            found = again.run(self, args, kwargs)
+            if found is not None:
+                return found[0]
         return _of_any_library(self, *args, **kwargs) if libraries_imported() else self.run(*args, **kwargs)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
@@ -262,9 +267,6 @@ class Compiled:
         """The call, where there are no arrays of other libraries."""
         if _is_disabled():
             return _eager(self.f, args, kwargs)
-        again = self._again
-        if again is not None and current_level() is None and (found := again.run(self, args, kwargs)) is not None:
-            return found[0]
         call = Signature(self, args, kwargs)
         if call.recording:
             return self.f(*args, **kwargs)

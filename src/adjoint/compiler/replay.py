@@ -6,6 +6,7 @@ function of large arrays writes over an operand that nobody else can see.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adjoint import errors
+from adjoint import errors, random_keys
 from adjoint.backend import Backend
 from adjoint.backends.numpy import NumPy
 from adjoint.compiler.graph import SPECIAL, Drawn, Equation, Graph, Key, Value
@@ -41,12 +42,14 @@ class Replay:
         name: str = "compiled",
         symbols: Symbols | None = None,
         donated: Sequence[int] = (),
+        native: bool = True,
     ) -> None:
-        self.graph, self.base, self.symbols = graph, base, symbols
-        writer = _Writer(base, symbols)
+        self.graph, self.base, self.name, self.symbols = graph, base, name, symbols
+        self._repeats = _has(graph, ("key", "call"))
+        writer = _Writer(base, symbols, native)
         writer.donated = {graph.inputs[i] for i in donated}
         writer.write("run", graph)
-        self._unlinked, self._warns = writer.regions, writer.warns
+        self._unlinked, self._warns, self._checks = writer.regions, writer.warns, any(r.checks for r in writer.regions)
         self.memory = max([r.memory for r in writer.regions], default=0)
         self.source = "\n".join(writer.lines) + "\n"
         self._places = writer.places
@@ -62,6 +65,20 @@ class Replay:
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         if self._unlinked:
             self._link()
+        if self._checks:
+            from adjoint.compiler.native.machine import NotHeld
+
+            known = random_keys.Replay()  # both runs draw the same
+            try:
+                with random_keys.replayed(known) if self._repeats else contextlib.nullcontext():
+                    return self._quietly(arrays)
+            except NotHeld:
+                pass
+            with random_keys.replayed(known):
+                return Replay(self.graph, self.base, self.name, native=False)(arrays)
+        return self._quietly(arrays)
+
+    def _quietly(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         if not self._warns:
             return self.run(*arrays)
         try:
@@ -115,6 +132,10 @@ class Replay:
         return found, line
 
 
+def _has(graph: Graph, names: Sequence[str]) -> bool:
+    return any(e.name in names or any(_has(g, names) for g in e.graphs) for e in graph.equations)
+
+
 def makes_code() -> bool:
     """Whether functions on NumPy become machine code."""
     from adjoint.compiler.native.machine import wanted
@@ -133,14 +154,14 @@ class _Typed:
 
 
 class _Writer:
-    def __init__(self, base: Backend, symbols: Symbols | None) -> None:
+    def __init__(self, base: Backend, symbols: Symbols | None, native: bool) -> None:
         self.base, self.on_numpy, self.symbols = base, type(base) is NumPy, symbols
         self.lines: list[str] = []
         self.places: dict[int, Equation] = {}
         self.scope: dict[str, Any] = {"__builtins__": {}, "leaf": base}
         self.fresh: list[bool] = []
         self.donated: set[Any] = set()  # inputs whose memory may be written to
-        self.native = self.on_numpy and symbols is None and makes_code()  # machine code has sizes in it
+        self.native = native and self.on_numpy and symbols is None and makes_code()  # machine code has sizes in it
         self.regions: list[Region] = []
         self.warns = False  # whether it calls what may warn, or fail
         self._known: dict[int, str] = {}  # names of what is in the scope, by identity
@@ -174,7 +195,8 @@ class _Writer:
         if self.native:
             from adjoint.compiler.native.steps import with_regions
 
-            graph, found = with_regions(graph, lambda: f"n{next(self._count)}", self.donated)
+            # what is donated may be written over by the time of a check
+            graph, found = with_regions(graph, lambda: f"n{next(self._count)}", self.donated, checks=not self.donated)
             self.regions += found
         inner = {id(g): f"g{next(self._count)}" for e in graph.equations for g in e.graphs}
         body = _Body(self, graph, inner)

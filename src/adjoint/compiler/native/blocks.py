@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from adjoint.compiler.graph import Value
-from adjoint.compiler.native.loops import Nest
-from adjoint.compiler.native.plan import Host, Kernel, Loop, Plan, Product
+from adjoint.compiler.native.loops import FAILED, Nest
+from adjoint.compiler.native.plan import Check, Choice, Kernel, Loop, Plan, Product, Step, While
 from adjoint.compiler.native.products import Called, Multiplied
-from adjoint.compiler.native.text import Builder
+from adjoint.compiler.native.text import Builder, memory_type
 
 _BYTE = np.dtype(np.uint8)
 _COPY = "llvm.memcpy.p0.p0.i64"
@@ -27,14 +27,9 @@ class Block:
     places: dict[int, int]
 
     def __init__(
-        self,
-        plan: Plan,
-        steps: Sequence[Kernel | Product | Loop | Host],
-        name: str,
-        wanted: set[Any],
-        donated: Container[Any] = (),
+        self, plan: Plan, steps: Sequence[Step], name: str, wanted: set[Any], donated: Container[Any] = ()
     ) -> None:
-        self.nests: list[Nest | Repeated] = []
+        self.nests: list[Nest | Controlled] = []
         for i, step in enumerate(steps):
             inner = f"{name}_{i}"
             if isinstance(step, Kernel):
@@ -43,6 +38,12 @@ class Block:
                 self.nests.append((Multiplied if step.small else Called)(plan, step, inner))
             elif isinstance(step, Loop):
                 self.nests.append(Repeated(plan, step, inner))
+            elif isinstance(step, Choice):
+                self.nests.append(Chosen(plan, step, inner))
+            elif isinstance(step, While):
+                self.nests.append(Conditional(plan, step, inner))
+            elif isinstance(step, Check):
+                self.nests.append(Checked(plan, step, inner))
         written = list(dict.fromkeys(x for n in self.nests for x in n.written))
         self.outputs: list[Value | Any] = [x for x in written if x in wanted]
         self.inputs: list[Value] = list(
@@ -69,6 +70,8 @@ class Block:
         self.texts: list[str] = [text for n in self.nests for text in n.texts]
         self.called: dict[str, str] = {key: text for n in self.nests for key, text in n.called.items()}
 
+        self.checks = any(x is FAILED for n in self.nests for x in n.buffers)
+
     def calls(self, b: Builder, pointers: dict[int, str], memory: str) -> None:
         """Call all functions; `pointers` are those of inputs and outputs."""
         found = {**pointers, **{key: pointers[id(out)] for key, out in self.hosted.items()}}
@@ -78,30 +81,70 @@ class Block:
             b.do(f"call void @{n.name}({', '.join(f'ptr {found[id(x)]}' for x in n.buffers)})")
 
 
-class Repeated:
+class Controlled:
+    """A function that calls blocks, and memory that only it sees."""
+
+    def __init__(self, plan: Plan, name: str, operands: Sequence[Any], results: Sequence[Any]) -> None:
+        self.plan, self.name, self.b = plan, name, Builder()
+        self.written: list[Any] = list(results)
+        self.buffers: list[Any] = []
+        self.current = [self._pointer(plan.root.get(x, x)) for x in operands]
+        self.results = [self._pointer(x) for x in results]
+
+    def _inner(self, plan: Plan, name: str) -> tuple[Block, dict[int, str], str]:
+        """A block, pointers that it is given in any case, and its memory."""
+        block = Block(plan, plan.steps, self.name + name, set(plan.graph.outputs))
+        given = {id(x): self._pointer(x) for x in block.inputs if x.const is not None}
+        if block.checks:
+            given[id(FAILED)] = self._pointer(FAILED)
+        return block, given, self._room(block.memory) if block.memory else ""
+
+    def _close(self, blocks: Sequence[Block]) -> None:
+        arguments = ", ".join(f"ptr %b{i}" for i in range(len(self.buffers)))
+        lines = "\n".join(self.b.lines)
+        text = f"define internal void @{self.name}({arguments}) #0 {{\nentry:\n{lines}\n  ret void\n}}"
+        self.texts: list[str] = [*[text for block in blocks for text in block.texts], text]
+        self.called: dict[str, str] = {_COPY: f"declare void @{_COPY}(ptr, ptr, i64, i1)", **self.b.called}
+        for block in blocks:
+            self.called.update(block.called)
+
+    def over(self) -> list[tuple[Value, Value]]:
+        return []
+
+    def _room(self, size: int) -> str:
+        """Memory that only this function sees: on the stack if it is small."""
+        if size <= _ON_STACK:
+            return self.b(f"alloca [{size} x i8], align 64")
+        return self._pointer((size, _BYTE))
+
+    def _copy(self, to: str, source: str, size: int) -> None:
+        self.b.do(f"call void @{_COPY}(ptr {to}, ptr {source}, i64 {size}, i1 false)")
+
+    def _pointer(self, buffer: Any) -> str:
+        for i, x in enumerate(self.buffers):
+            if x is buffer:
+                return f"%b{i}"
+        self.buffers.append(buffer)
+        return f"%b{len(self.buffers) - 1}"
+
+
+class Repeated(Controlled):
     """A scan: the step's functions in a loop, with carried arrays in two places by turns."""
 
     name: str
 
     def __init__(self, plan: Plan, step: Loop, name: str) -> None:
-        self.name, e, graph = name, step.equation, step.step.graph
-        self.block: Block = Block(step.step, step.step.steps, name + "s", set(graph.outputs))
-        self.written: list[Any] = list(e.results)
+        e, graph = step.equation, step.step.graph
+        super().__init__(plan, name, step.operands, e.results)
+        b, current, results = self.b, self.current, self.results
         n, m, length = (e.parameters[key] for key in ("count", "rows", "length"))
-        operands = [plan.root.get(x, x) for x in step.operands]
-        fixed = [x for x in self.block.inputs if x.const is not None]
-        sizes = [math.prod(x.shape) * x.dtype.itemsize for x in graph.outputs[:n]]
+        sizes = [_bytes(x) for x in graph.outputs[:n]]
         swaps = [size > _MOVED for size in sizes]
-        self.buffers: list[Any] = []
-        b = Builder()
-        current = [self._pointer(x) for x in operands]
-        results = [self._pointer(x) for x in e.results]
-        places = [self._room(b, size) for size in sizes for _ in (0, 1)]
-        constants = {id(x): self._pointer(x) for x in fixed}
-        arena = self._room(b, self.block.memory) if self.block.memory else ""
+        places = [self._room(size) for size in sizes for _ in (0, 1)]
+        block, constants, arena = self._inner(step.step, "s")
         for k, size in enumerate(sizes):
             if not swaps[k]:
-                self._copy(b, places[2 * k], current[k], size)
+                self._copy(places[2 * k], current[k], size)
         carried = [("ptr", p) for k in range(n) if swaps[k] for p in (current[k], places[2 * k], places[2 * k + 1])]
         loop = b.begin(length, 1, carried)
         turning = iter([x for _, _, x in loop.carried])
@@ -119,46 +162,113 @@ class Repeated:
                 given[id(x)] = current[k]
         for k, x in enumerate(graph.outputs):
             given[id(x)] = turns[k][1] if k < n else _row(b, results[k], index, x)
-        self.block.calls(b, given, arena)
+        block.calls(b, given, arena)
         for k, size in enumerate(sizes):
             if not swaps[k]:
-                self._copy(b, turns[k][0], turns[k][1], size)
+                self._copy(turns[k][0], turns[k][1], size)
         b.end(loop, [x for k in range(n) if swaps[k] for x in (turns[k][1], turns[k][2], turns[k][1])])
         for k, size in enumerate(sizes):
-            self._copy(b, results[k], turns[k][1], size)
-        arguments = ", ".join(f"ptr %b{i}" for i in range(len(self.buffers)))
-        lines = "\n".join(b.lines)
-        text = f"define internal void @{name}({arguments}) #0 {{\nentry:\n{lines}\n  ret void\n}}"
-        self.texts: list[str] = [*self.block.texts, text]
-        self.called: dict[str, str] = {**self.block.called, _COPY: f"declare void @{_COPY}(ptr, ptr, i64, i1)"}
+            self._copy(results[k], turns[k][1], size)
+        self._close([block])
 
-    def over(self) -> list[tuple[Value, Value]]:
-        return []
 
-    def _room(self, b: Builder, size: int) -> str:
-        """Memory that only this function sees: on the stack if it is small."""
-        if size <= _ON_STACK:
-            return b(f"alloca [{size} x i8], align 64")
-        return self._pointer((size, _BYTE))
+class Chosen(Controlled):
+    """The function that a number says, which writes the results."""
 
-    def _copy(self, b: Builder, to: str, source: str, size: int) -> None:
-        b.do(f"call void @{_COPY}(ptr {to}, ptr {source}, i64 {size}, i1 false)")
+    def __init__(self, plan: Plan, step: Choice, name: str) -> None:
+        super().__init__(plan, name, step.operands, step.equation.results)
+        b = self.b
+        parts = [self._inner(case, f"c{k}") for k, case in enumerate(step.cases)]
+        index = step.operands[0]
+        t = memory_type(index.dtype)
+        which = b(f"load {t}, ptr {self.current[0]}, align {index.dtype.itemsize}")
+        labels, after = [b.name() for _ in parts], b.name()
+        cases = " ".join(f"{t} {k}, label %{label}" for k, label in enumerate(labels))
+        b.do(f"switch {t} {which}, label %{labels[-1]} [ {cases} ]")
+        for (block, given, arena), case, label in zip(parts, step.cases, labels, strict=True):
+            b.label(label)
+            pointers = [*self.current[1:], *self.results]
+            names = [*case.graph.inputs, *case.graph.outputs]
+            block.calls(b, {**given, **{id(x): p for x, p in zip(names, pointers, strict=True)}}, arena)
+            b.do(f"br label %{after}")
+        b.label(after)
+        self._close([block for block, _, _ in parts])
 
-    def _pointer(self, buffer: Any) -> str:
-        for i, x in enumerate(self.buffers):
-            if x is buffer:
-                return f"%b{i}"
-        self.buffers.append(buffer)
-        return f"%b{len(self.buffers) - 1}"
+
+class Conditional(Controlled):
+    """A loop that goes on as long as its condition holds. Now and then it asks whether somebody interrupts it."""
+
+    def __init__(self, plan: Plan, step: While, name: str) -> None:
+        super().__init__(plan, name, step.operands, step.equation.results)
+        b, n = self.b, step.equation.parameters["count"]
+        goes, goes_given, goes_arena = self._inner(step.goes, "c")
+        block, given, arena = self._inner(step.step, "s")
+        failed, truth = self._pointer(FAILED), self._room(1)
+        sizes = [_bytes(x) for x in step.step.graph.outputs]
+        following = [self._room(size) for size in sizes]
+        for k, size in enumerate(sizes):
+            self._copy(self.results[k], self.current[k], size)
+        pointers = [*self.results, *self.current[n:]]
+        turn = b.name(), b.name(), b.name(), b.name(), b.name()
+        head, body, more, asks, after = turn
+        before = b.block
+        count, next_count = "%" + b.name(), "%" + b.name()
+        b.do(f"br label %{head}")
+        b.label(head)
+        b.lines.append(f"  {count} = phi i64 [ 0, %{before} ], [ {next_count}, %{more} ], [ {next_count}, %{asks} ]")
+        of_goes = dict(zip(map(id, step.goes.graph.inputs), pointers, strict=True))
+        goes.calls(b, {**goes_given, **of_goes, id(step.goes.graph.outputs[0]): truth}, goes_arena)
+        there = b(f"icmp ne i8 {b(f'load i8, ptr {truth}, align 1')}, 0")
+        b.do(f"br i1 {there}, label %{body}, label %{after}")
+        b.label(body)
+        of_step = dict(zip(map(id, step.step.graph.inputs), pointers, strict=True))
+        made = dict(zip(map(id, step.step.graph.outputs), following, strict=True))
+        block.calls(b, {**given, **of_step, **made}, arena)
+        for k, size in enumerate(sizes):
+            self._copy(self.results[k], following[k], size)
+        b.lines.append(f"  {next_count} = add i64 {count}, 1")
+        broken = b(f"icmp ne i8 {b(f'load i8, ptr {failed}, align 1')}, 0")
+        b.do(f"br i1 {broken}, label %{after}, label %{more}")
+        b.label(more)
+        often = (1 << max(0, 22 - step.turn.bit_length())) - 1
+        rarely = b(f"icmp eq i64 {b(f'and i64 {next_count}, {often}')}, {often}")
+        b.do(f"br i1 {rarely}, label %{asks}, label %{head}")
+        b.label(asks)
+        state = b("call i32 @PyGILState_Ensure()")
+        found = b("call i32 @PyErr_CheckSignals()")
+        b.do(f"call void @PyGILState_Release(i32 {state})")
+        stops = b(f"zext i1 {b(f'icmp ne i32 {found}, 0')} to i8")
+        b.do(f"store i8 {stops}, ptr {failed}, align 1")
+        goes_on = b(f"icmp eq i8 {stops}, 0")
+        b.do(f"br i1 {goes_on}, label %{head}, label %{after}")
+        b.label(after)
+        self._close([goes, block])
+
+
+class Checked(Controlled):
+    """Notes where something does not hold."""
+
+    def __init__(self, plan: Plan, step: Check, name: str) -> None:
+        super().__init__(plan, name, [step.holds], [])
+        b, failed = self.b, self._pointer(FAILED)
+        fails = b(f"xor i8 {b(f'load i8, ptr {self.current[0]}, align 1')}, 1")
+        before = b(f"load i8, ptr {failed}, align 1")
+        b.do(f"store i8 {b(f'or i8 {fails}, {before}')}, ptr {failed}, align 1")
+        self._close([])
+
+
+def _bytes(x: Any) -> int:
+    size: int = math.prod(x.shape) * x.dtype.itemsize
+    return size
 
 
 def _row(b: Builder, pointer: str, index: str, x: Any) -> str:
     """The part of a stack that belongs to a step."""
-    start = b(f"mul nsw i64 {index}, {math.prod(x.shape) * x.dtype.itemsize}")
+    start = b(f"mul nsw i64 {index}, {_bytes(x)}")
     return b(f"getelementptr i8, ptr {pointer}, i64 {start}")
 
 
-def _arena(nests: Sequence[Nest | Repeated], temporary: Sequence[Value]) -> tuple[dict[int, int], int]:
+def _arena(nests: Sequence[Nest | Controlled], temporary: Sequence[Value]) -> tuple[dict[int, int], int]:
     """Places in one piece of memory, shared by what is not needed at the same time, and the size of all."""
     wanted = {id(x) for x in temporary}
     first: dict[int, int] = {}
@@ -169,6 +279,8 @@ def _arena(nests: Sequence[Nest | Repeated], temporary: Sequence[Value]) -> tupl
         for out, x in nest.over():
             over.setdefault(id(out), []).append(id(x))
         for x in nest.buffers:
+            if x is FAILED:
+                continue
             if isinstance(x, Value):
                 if id(x) not in wanted:
                     continue

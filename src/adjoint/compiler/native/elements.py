@@ -167,6 +167,45 @@ def _bits(name: str) -> Emitter:
     return lambda v, dtype, xs, e: v.two(name, element_type(dtype), xs[0], xs[1])
 
 
+def _divided(wanted: str) -> Emitter:
+    """The quotient rounded down, or what is left of it; by zero both are 0, as NumPy has it, and nothing traps."""
+
+    def emit(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
+        t, zero, sign = element_type(dtype), v.constant(0, dtype), "s" if dtype.kind == "i" else "u"
+        x, y = (v.b(f"freeze {v.type(t)} {a}") for a in xs)  # lanes that are not there may hold anything
+        by_zero = compare(v, "eq", dtype, y, zero)
+        unsafe = by_zero
+        if dtype.kind == "i":  # the least number by -1 is itself
+            least = compare(v, "eq", dtype, x, v.constant(np.iinfo(dtype).min, dtype))
+            unsafe = v.two(
+                "or", "i1", by_zero, v.two("and", "i1", least, compare(v, "eq", dtype, y, v.constant(-1, dtype)))
+            )
+        safe = v.select(unsafe, t, v.constant(1, dtype), y)
+        quotient, rest = v.two(f"{sign}div", t, x, safe), v.two(f"{sign}rem", t, x, safe)
+        if dtype.kind == "i":
+            differ = compare(v, "lt", dtype, v.two("xor", t, rest, safe), zero)
+            below = v.two("and", "i1", compare(v, "ne", dtype, rest, zero), differ)
+            quotient = v.select(below, t, v.two("sub", t, quotient, v.constant(1, dtype)), quotient)
+            rest = v.select(below, t, v.two("add", t, rest, safe), rest)
+        return v.select(by_zero, t, zero, quotient if wanted == "quotient" else rest)
+
+    return emit
+
+
+def _shifted(operation: str) -> Emitter:
+    """By more bits than there are, or fewer than none, nothing is left but the sign."""
+
+    def emit(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
+        t, bits, zero = element_type(dtype), 8 * dtype.itemsize, v.constant(0, dtype)
+        inside = v.two("icmp ult", t, xs[1], v.constant(bits, dtype))
+        arithmetic = operation == "right" and dtype.kind == "i"
+        by = v.select(inside, t, xs[1], v.constant(bits - 1, dtype) if arithmetic else zero)
+        found = v.two("shl" if operation == "left" else "ashr" if arithmetic else "lshr", t, xs[0], by)
+        return found if arithmetic else v.select(inside, t, found, zero)
+
+    return emit
+
+
 def _against_infinity(comparison: str) -> Emitter:
     def emit(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
         return compare(v, comparison, dtype, _size(v, dtype, xs[0]), v.constant(np.inf, dtype))
@@ -281,6 +320,10 @@ EMITTERS: dict[str, Emitter] = {
     "bitwise_or": _bits("or"),
     "bitwise_xor": _bits("xor"),
     "bitwise_invert": _not,
+    "bitwise_left_shift": _shifted("left"),
+    "bitwise_right_shift": _shifted("right"),
+    "floor_divide": _divided("quotient"),
+    "remainder": _divided("rest"),
     "isnan": lambda v, dtype, xs, e: _is_nan(v, dtype, xs[0]),
     "isinf": _against_infinity("eq"),
     "isfinite": _against_infinity("lt"),
@@ -302,13 +345,16 @@ EMITTERS: dict[str, Emitter] = {
 _LOGIC = frozenset({"logical_and", "logical_or", "logical_xor", "logical_not"})
 _FLOATS = (
     "divide sqrt floor ceil trunc copysign round isnan isinf isfinite signbit relu hinge relu_pullback tanh_pullback "
-    "absorbing_multiply hardtanh raise_to sign clip"
+    "absorbing_multiply hardtanh raise_to"
 ).split()
 # the kinds of dtypes whose meaning is the one above; NumPy has another one for others, or none
 _KINDS = {
     **dict.fromkeys(_FLOATS, "f"),
     **dict.fromkeys(("add", "subtract", "multiply", "square", "abs", "maximum", "minimum"), "fiu"),
     "negative": "fiu",
+    "clip": "fiu",
+    "sign": "fiu",
     **dict.fromkeys(elementary.FUNCTIONS, "f"),
+    **dict.fromkeys(("floor_divide", "remainder", "bitwise_left_shift", "bitwise_right_shift"), "iu"),
     **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert"), "biu"),
 }

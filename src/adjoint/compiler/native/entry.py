@@ -7,6 +7,7 @@ from typing import Any
 
 from adjoint.compiler.graph import Value
 from adjoint.compiler.native.blocks import Block
+from adjoint.compiler.native.loops import FAILED
 from adjoint.compiler.native.machine import AXES, DATA, DTYPE, FLAGS, SHAPE, TYPE, WANTED
 from adjoint.compiler.native.plan import Host, Plan
 from adjoint.compiler.native.text import Builder
@@ -25,6 +26,7 @@ class Region:
         steps = plan.steps[first:last]
         self.block = Block(plan, steps, name, wanted, donated)
         self.inputs, self.outputs, self.memory = self.block.inputs, self.block.outputs, self.block.memory
+        self.checks = self.block.checks
         self.external = self.memory > _ON_STACK
         self.called = self.block.called
         self.text = "\n".join([*self.block.texts, self._entry(sum(s.work for s in steps if not isinstance(s, Host)))])
@@ -47,10 +49,27 @@ class Region:
                 memory = b(f"inttoptr i64 {aligned} to ptr")
             else:
                 memory = b(f"alloca [{self.memory} x i8], align 64")
+        failed = b("alloca i8, align 1") if self.block.checks else ""
+        if failed:
+            b.do(f"store i8 0, ptr {failed}, align 1")
+            pointers[id(FAILED)] = failed
         thread = b("call ptr @PyEval_SaveThread()") if work >= _ALONE else ""
         self.block.calls(b, pointers, memory)
         if thread:
             b.do(f"call void @PyEval_RestoreThread(ptr {thread})")
+        if failed:
+            held, interrupted, raised = b.name(), b.name(), b.name()
+            fails = b(f"load i8, ptr {failed}, align 1")
+            b.do(f"br i1 {b(f'icmp eq i8 {fails}, 0')}, label %{held}, label %{interrupted}")
+            b.label(interrupted)  # or not: then what is raised says that a check does not hold
+            error = b("call ptr @PyErr_Occurred()")
+            b.do(f"br i1 {b(f'icmp eq ptr {error}, null')}, label %refused, label %{raised}")
+            b.label("refused")
+            b.do("call void @PyErr_SetNone(ptr @adjoint_not_held)")
+            b.do(f"br label %{raised}")
+            b.label(raised)
+            b.do("ret ptr null")
+            b.label(held)
         b.do(f"ret ptr {b('call ptr @PyBool_FromLong(i64 1)')}")
         b.label("unlike")
         b.do(f"ret ptr {b('call ptr @PyBool_FromLong(i64 0)')}")
@@ -101,6 +120,12 @@ def regions(plan: Plan, wanted: set[Any], name: Callable[[], str], donated: Cont
 HEADER = """declare ptr @PyBool_FromLong(i64)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
+declare i32 @PyGILState_Ensure()
+declare void @PyGILState_Release(i32)
+declare i32 @PyErr_CheckSignals()
+declare ptr @PyErr_Occurred()
+declare void @PyErr_SetNone(ptr)
+@adjoint_not_held = external global i8
 attributes #0 = { nounwind "prefer-vector-width"="512" }
 attributes #1 = { nounwind alwaysinline "prefer-vector-width"="512" }
 """

@@ -18,9 +18,13 @@ from adjoint.compiler.native.views import contiguous
 from adjoint.primitives import DType
 
 _INLINED = 200  # lines of a step's kernel that goes into its loop, where arrays of few elements become registers
+_JOINED = {"sum": ("add", "fadd"), "prod": ("mul", "fmul"), "any": ("or", ""), "all": ("and", "")}
 _LONG = 4  # vectors of a row, from which on
 _TWICE = 64  # equations of a kernel, up to which it takes two vectors at once where it calls functions
 _CHEAP = 6  # operations that are rather done again in a later pass than their result kept
+
+
+FAILED: Any = object()  # in the place of an array: a byte, which is 1 where something does not hold
 
 
 def _is(x: Any) -> bool:
@@ -121,6 +125,7 @@ class Nest:
     def over(self) -> list[tuple[Value, Value]]:
         """Results, each with an array of its size that it may be written over: no element is read after that."""
         found = []
+        gathered = {e.operands[0] for e in self.kernel.equations if e.name == "gather"}
         for out in self.kernel.stored:
             if self.kernel.kind[out] != "full" or out in self.kernel.target:
                 continue
@@ -130,7 +135,7 @@ class Nest:
             later = [*made[count:], *[e for equations, _ in self.passes[self.level[out] + 1 :] for e in equations]]
             after = {x for e in later for x in e.operands if _is(x)}
             passed = {x for e in later[len(made) - count :] for x in e.operands if _is(x)}
-            for x in self.kernel.read:
+            for x in [x for x in self.kernel.read if x not in gathered]:
                 root, *where = self._access(x)
                 alone = [self._root(y) for y in self.kernel.read].count(root) == 1
                 late = x in passed or (x in after and x not in before)  # in a pass each element is read once
@@ -369,6 +374,9 @@ class Nest:
             memo[x] = self._load(v, self._place_of(x), x.dtype, index, 1, live)
         for e in equations:
             out: Any = e.results[0]
+            if e.name == "scatter":
+                self._scattered(v, e, memo, index, live)
+                continue
             if e.name not in REDUCTIONS:
                 memo[out] = self._computed(v, e, memo, index, live)
                 if self.level[out] == level and out in self.kernel.stored:
@@ -383,7 +391,7 @@ class Nest:
                 before = self._load(v, place, out.dtype, index, 1, live)
                 self._save(v, self._combined(v, e, before, element), place, out.dtype, index, live)
             else:
-                state[id(e)] = self._gathered(v, e, state[id(e)], element, live)
+                state[id(e)] = self._reduced(v, e, state[id(e)], element, live)
 
     def _operand(self, v: Vector, x: Value, memo: dict[Value, str], index: str, live: int) -> str:
         if x in self.kernel.read:
@@ -398,6 +406,8 @@ class Nest:
         return memo[x]
 
     def _computed(self, v: Vector, e: Equation, memo: dict[Value, str], index: str, live: int) -> str:
+        if e.name == "gather":
+            return self._gathered(v, e, memo, index, live)
         wanted: Any = operand_dtypes(e)
         operands = []
         for x, dtype in zip(e.operands, wanted, strict=True):
@@ -405,12 +415,106 @@ class Nest:
             operands.append(v.constant(fixed, dtype) if fixed is not None else self._operand(v, x, memo, index, live))
         return EMITTERS[e.name](v, wanted[-1], operands, e)
 
+    # --- places that arrays name ---
+
+    def _gathered(self, v: Vector, e: Equation, memo: dict[Value, str], index: str, live: int) -> str:
+        x, base = e.operands[0], self._address(e.operands[0])
+        stride, far = self._column_stride(x), self._far(v, e, memo, index, live)
+        if self._is_one_place(e):
+            return self._load(v, self._moved(base, far, x.dtype), x.dtype, index, stride, live)
+        t, long = memory_type(x.dtype), v.type("i64")
+        if stride:
+            lanes = ", ".join(f"i64 {lane * stride}" for lane in range(v.lanes))
+            first = v.spread(self.b(f"mul nsw i64 {index}, {stride}"), "i64")
+            far = v.two("add", "i64", far, v.two("add", "i64", first, f"<{lanes}>"))
+        pointers = self.b(f"getelementptr {t}, ptr {base}, {long} {far}")
+        kind = {"float": "f32", "double": "f64"}.get(t, t)
+        name, whole = f"llvm.masked.gather.v{v.lanes}{kind}.v{v.lanes}p0", v.type(t)
+        self.b.called[name] = f"declare {whole} @{name}({v.type('ptr')}, i32, {v.type('i1')}, {whole})"
+        given = f"{v.type('ptr')} {pointers}, i32 {x.dtype.itemsize}, {self._mask(live)}, {whole} zeroinitializer"
+        found = self.b(f"call {whole} @{name}({given})")
+        return v.two("icmp ne", "i8", found, "zeroinitializer") if x.dtype.kind == "b" else found
+
+    def _scattered(self, v: Vector, e: Equation, memo: dict[Value, str], index: str, live: int) -> None:
+        """One after the other, in order: a place may be named several times."""
+        (value, *_), (out,) = e.operands, e.results
+        assert isinstance(out, Value)
+        fixed, dtype, t = constant(value), out.dtype, element_type(out.dtype)
+        x = v.constant(fixed, dtype) if fixed is not None else self._operand(v, value, memo, index, live)
+        far, base, stride = self._far(v, e, memo, index, live), self._address(out), self._column_stride(out)
+        if self._is_one_place(e) and (stride or self.columns == 1):
+            place = self._moved(base, far, dtype)
+            if e.parameters["join"] != "index_set":
+                x = self._joined(v, e, self._load(v, place, dtype, index, stride, live), x)
+            self._save(v, x, place, dtype, index, live, stride)
+            return
+        for lane in range(live):
+            at = self.b(f"extractelement {v.type('i64')} {far}, i64 {lane}")
+            if stride:
+                column = self.b(f"add nsw i64 {index}, {lane}")
+                at = self.b(f"add nsw i64 {at}, {self.b(f'mul nsw i64 {column}, {stride}')}")
+            place = self.b(f"getelementptr {memory_type(dtype)}, ptr {base}, i64 {at}")
+            one = self.row.spread(self.b(f"extractelement {v.type(t)} {x}, i64 {lane}"), t)
+            if e.parameters["join"] != "index_set":
+                one = self._joined(self.row, e, self._load(self.row, place, dtype, "0", 0, 1), one)
+            self._save(self.row, one, place, dtype, "0", 1)
+
+    def _joined(self, v: Vector, e: Equation, x: str, y: str) -> str:
+        dtype: DType = e.results[0].dtype  # type: ignore[union-attr]
+        join = e.parameters["join"].removeprefix("index_")
+        if join in ("max", "min"):
+            return extreme(v, f"{join}imum", dtype, x, y)
+        return v.two(_JOINED["sum" if join == "add" else "prod"][dtype.kind == "f"], element_type(dtype), x, y)
+
+    def _is_one_place(self, e: Equation) -> bool:
+        """Whether the arrays name one place for all columns."""
+        return all(
+            constant(x) is not None
+            or (x in self.kernel.read and self._column_stride(x) == 0)
+            or self._root(x) in self.rows
+            for x in e.operands[1:]
+        )
+
+    def _moved(self, pointer: str, far: str, dtype: DType) -> str:
+        at = self.b(f"extractelement {self.wide.type('i64')} {far}, i64 0")
+        return self.b(f"getelementptr {memory_type(dtype)}, ptr {pointer}, i64 {at}")
+
+    def _far(self, v: Vector, e: Equation, memo: dict[Value, str], index: str, live: int) -> str:
+        """How many elements the places are from the first ones. One out of range is noted, and taken for 0."""
+        long, total = np.dtype(np.int64), "zeroinitializer"
+        for x, (size, stride) in zip(e.operands[1:], e.parameters["places"], strict=True):
+            fixed = constant(x)
+            at = v.constant(fixed, x.dtype) if fixed is not None else self._operand(v, x, memo, index, live)
+            if x.dtype.itemsize < 8:
+                at = v.cast("sext" if x.dtype.kind == "i" else "zext", at, element_type(x.dtype), "i64")
+            if live < v.lanes:  # lanes that are not there may hold anything
+                at = v.select(self._mask(live).split(" ", 3)[3], "i64", at, "zeroinitializer")
+            if x.dtype.kind == "i":
+                behind = v.two("add", "i64", at, v.constant(size, long))
+                at = v.select(v.two("icmp slt", "i64", at, "zeroinitializer"), "i64", behind, at)
+            inside = v.two("icmp ult", "i64", at, v.constant(size, long))
+            self._note(v, inside)
+            at = v.select(inside, "i64", at, "zeroinitializer")
+            total = v.two("add", "i64", total, v.two("mul", "i64", at, v.constant(stride, long)))
+        return total
+
+    def _note(self, v: Vector, holds: str) -> None:
+        name = f"llvm.vector.reduce.and.v{v.lanes}i1"
+        self.b.called[name] = f"declare i1 @{name}({v.type('i1')})"
+        failed = self._pointer(FAILED)
+        before = self.b(f"load i8, ptr {failed}, align 1")
+        all_hold = self.b(f"call i1 @{name}({v.type('i1')} {holds})")
+        fails = self.b(f"select i1 {all_hold}, i8 {before}, i8 1")
+        self.b.do(f"store i8 {fails}, ptr {failed}, align 1")
+
     # --- reductions ---
 
     def _identity(self, e: Equation) -> str:
         dtype: DType = e.operands[0].dtype
-        if e.name == "sum":
+        if e.name in ("sum", "any"):
             return number(0, dtype)
+        if e.name in ("prod", "all"):
+            return number(1, dtype)
         if dtype.kind == "f":
             return number(-math.inf if e.name == "max" else math.inf, dtype)
         limits = np.iinfo(dtype)
@@ -434,8 +538,8 @@ class Nest:
 
     def _combined(self, v: Vector, e: Equation, x: str, y: str) -> str:
         dtype: DType = e.operands[0].dtype
-        if e.name == "sum":
-            return v.two("fadd" if dtype.kind == "f" else "add", element_type(dtype), x, y)
+        if e.name in _JOINED:
+            return v.two(_JOINED[e.name][dtype.kind == "f"], element_type(dtype), x, y)
         return extreme(v, "maximum" if e.name == "max" else "minimum", dtype, x, y)
 
     def _two_sum(self, v: Vector, element: str, x: str, y: str) -> tuple[str, str]:
@@ -445,7 +549,7 @@ class Nest:
         left = v.two("fsub", element, x, v.two("fsub", element, total, part))
         return total, v.two("fadd", element, left, v.two("fsub", element, y, part))
 
-    def _gathered(self, v: Vector, e: Equation, state: list[str], x: str, live: int) -> list[str]:
+    def _reduced(self, v: Vector, e: Equation, state: list[str], x: str, live: int) -> list[str]:
         dtype: DType = e.operands[0].dtype
         t = element_type(dtype)
         if live < v.lanes:

@@ -17,6 +17,7 @@ from adjoint.primitives import TABLE, DType, result_spec
 from adjoint.rules import RECORDS
 from adjoint.rules.records import Composed
 
+_STEPS, _ROW = 1024, 16  # a loop over more steps takes rows of so many elements
 _SCORES = 1 << 20  # of attention: more are made in blocks
 _KEPT = 1 << 18  # of attention: so many weights stay for the backward pass
 _SMALL = 16  # times smaller is small
@@ -273,6 +274,107 @@ def _logistic_loss(B: Any, x: Any, target: Any) -> Any:
     return B.add(B.absorbing_multiply(factor, x), rest)
 
 
+def _elu(B: Any, x: Any, *, alpha: float, rate: float) -> Any:
+    below = B.minimum(x, 0.0)
+    below = B.expm1(below if rate == 1 else B.multiply(below, rate))
+    return B.add(B.maximum(x, 0.0), below if alpha == 1 else B.multiply(below, alpha))
+
+
+def _flip(B: Any, x: Any, *, axis: Any) -> Any:
+    return B.index(x, key=tuple([range(n - 1, -1, -1) if i in axis else range(n) for i, n in enumerate(x.shape)]))
+
+
+def _triangle(name: str) -> Callable[..., Any]:
+    keep = getattr(np, name)
+
+    def rule(B: Any, x: Any, *, k: int) -> Any:
+        mask = keep(np.ones(x.shape[-2:], bool), k)
+        return B.where(Value(mask.shape, mask.dtype, mask), x, x.dtype.type(0).item())
+
+    return rule
+
+
+def _pad(B: Any, x: Any, *, widths: Any, value: Any) -> Any:
+    if any(before < 0 or after < 0 for before, after in widths):
+        return None
+    shape = tuple([n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)])
+    around = Value(shape, x.dtype, np.broadcast_to(np.asarray(value).astype(x.dtype), shape))
+    key = tuple([range(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True)])
+    return B.index_set(around, x, key=key)
+
+
+def _one_hot(B: Any, indices: Any, *, count: int, dtype: DType) -> Any:
+    if indices.dtype.kind not in "iu" or not count or count - 1 > np.iinfo(indices.dtype).max:
+        return None
+    if indices.dtype.kind == "i":
+        indices = B.where(B.less(indices, 0), B.add(indices, count), indices)
+    classes = B.arange(start=0, stop=count, step=1, dtype=indices.dtype)
+    return B.astype(B.equal(B.expand_dims(indices, axis=(len(indices.shape),)), classes), dtype=dtype)
+
+
+def _logsumexp(B: Any, x: Any, *, axis: Any, keepdims: bool) -> Any:
+    if not axis or x.dtype.kind != "f":
+        return None
+    top = B.max(x, axis=axis, keepdims=True)
+    top = B.where(B.isfinite(top), top, 0.0)
+    found = B.add(B.log(B.sum(B.exp(B.subtract(x, top)), axis=axis, keepdims=True)), top)
+    return found if keepdims else B.reshape(found, shape=tuple(n for i, n in enumerate(x.shape) if i not in axis))
+
+
+def _vector_norm(B: Any, x: Any, *, axis: Any, keepdims: bool) -> Any:
+    """Elements over the largest of them where their squares would overflow or vanish."""
+    if not axis or x.dtype.kind != "f":
+        return None
+    limits = np.finfo(x.dtype)
+    top = B.max(B.abs(x), axis=axis, keepdims=True)
+    safe = B.logical_and(B.greater(top, math.sqrt(limits.tiny) * 1e4), B.less(top, math.sqrt(limits.max) / 1e4))
+    usual = B.logical_or(safe, B.logical_or(B.equal(top, 0.0), B.logical_not(B.isfinite(top))))
+    scale = B.where(usual, 1.0, top)
+    found = B.multiply(B.sqrt(B.sum(B.square(B.divide(x, scale)), axis=axis, keepdims=True)), scale)
+    return found if keepdims else B.reshape(found, shape=tuple(n for i, n in enumerate(x.shape) if i not in axis))
+
+
+def _place_of(name: str) -> Callable[..., Any]:
+    """The first place of the extreme, or of a nan."""
+
+    def rule(B: Any, x: Any, *, axis: int | None, keepdims: bool) -> Any:
+        if axis is None and (keepdims or len(x.shape) != 1):
+            found = rule(B, B.reshape(x, shape=(math.prod(x.shape),)), axis=0, keepdims=False)
+            return B.reshape(found, shape=(1,) * len(x.shape)) if keepdims and x.shape else found
+        axis, n = axis or 0, x.shape[axis or 0]
+        if x.dtype.kind == "b":
+            x = B.astype(x, dtype=np.dtype(np.int8))
+        top = getattr(B, name)(x, axis=(axis,), keepdims=True)
+        hit = B.equal(x, top)
+        if x.dtype.kind == "f":
+            hit = B.logical_or(hit, B.isnan(x))
+        places = np.arange(n).reshape([n if i == axis else 1 for i in range(len(x.shape))])
+        return B.min(B.where(hit, Value(places.shape, places.dtype, places), n), axis=(axis,), keepdims=keepdims)
+
+    return rule
+
+
+def _accumulated(name: str, first: float) -> Callable[..., Any]:
+    """A loop over the axis, where that is not slower than NumPy's."""
+
+    def rule(B: Any, x: Any, *, axis: int) -> Any:
+        shape = (*x.shape[:axis], *x.shape[axis + 1 :])
+        if x.const is not None or (x.shape[axis] > _STEPS and math.prod(shape) < _ROW):
+            return None
+        order = (axis, *[i for i in range(len(x.shape)) if i != axis])
+        back = tuple([order.index(i) for i in range(len(order))])
+        start: np.ndarray[Any, Any] = np.full(shape, first).astype(x.dtype)
+        before, row, after = (Value(shape, x.dtype) for _ in range(3))
+        step = Graph([before, row], [Equation(name, [before, row], {}, [after])], [after, after])
+        last, stack = Value(shape, x.dtype), Value((x.shape[axis], *shape), x.dtype)
+        how = {"count": 1, "rows": 1, "length": x.shape[axis], "reverse": False}
+        along = B.permute_dims(x, axes=order) if axis else x
+        B.equations.append(Equation("scan", [Value(shape, x.dtype, start), along], how, [last, stack], [step]))
+        return B.permute_dims(stack, axes=back) if axis else stack
+
+    return rule
+
+
 def _matmul(B: Any, x: Any, y: Any) -> Any:
     """Of one summed element there is no sum, and a matrix times each vector of a stack is one product."""
     if len(x.shape) < 2 or len(y.shape) < 2 or x.dtype != y.dtype or x.dtype.kind != "f":
@@ -294,12 +396,14 @@ def _reduced(name: str) -> Callable[..., Any]:
     """Over axes that are not the last ones nor before them: one after the other. Of one element there is nothing."""
 
     def rule(B: Any, x: Any, *, axis: Any, keepdims: bool) -> Any:
-        if x.dtype.kind != "f" or x.const is not None:
+        if x.const is not None or (x.dtype.kind == "b" and name not in ("any", "all")):
             return None
+        if name in ("any", "all") and x.dtype.kind != "b":
+            return getattr(B, name)(B.not_equal(x, 0), axis=axis, keepdims=keepdims)
         over = [i for i in axis if x.shape[i] != 1]
         kept = [i for i, n in enumerate(x.shape) if n != 1 and i not in axis]
         if not over:
-            found = B.add(x, 0.0) if name == "sum" else x
+            found = B.add(x, 0.0) if name == "sum" and x.dtype.kind == "f" else x
             return B.reshape(
                 found, shape=x.shape if keepdims else tuple(n for i, n in enumerate(x.shape) if i not in axis)
             )
@@ -361,10 +465,22 @@ LOWERED: dict[str, Callable[..., Any]] = {
     "huber": _huber,
     "logistic_loss": _logistic_loss,
     "linear": _linear,
+    "elu": _elu,
+    "flip": _flip,
+    "tril": _triangle("tril"),
+    "triu": _triangle("triu"),
+    "pad": _pad,
+    "one_hot": _one_hot,
+    "logsumexp": _logsumexp,
+    "vector_norm": _vector_norm,
+    "argmax": _place_of("max"),
+    "argmin": _place_of("min"),
+    "cumulative_sum": _accumulated("add", -0.0),
+    "cumulative_prod": _accumulated("multiply", 1.0),
     "attention": _whole("attention"),
     "attention_pullback": _whole("attention_pullback"),
     "matmul": _matmul,
-    **{name: _reduced(name) for name in ("sum", "max", "min")},
+    **{name: _reduced(name) for name in ("sum", "prod", "max", "min", "any", "all")},
     **{
         name: _as_defined(name)
         for name in (

@@ -25,6 +25,10 @@ TYPE, DATA, AXES, SHAPE, DTYPE, FLAGS = 8, 16, 24, 32, 56, 64
 WANTED = 0x101  # contiguous in C's order, and aligned
 
 
+class NotHeld(Exception):
+    """A check of machine code does not hold: Python runs the graph, and raises the error."""
+
+
 class _Method(ctypes.Structure):
     """PyMethodDef of Python's C interface."""
 
@@ -53,8 +57,9 @@ def llvm() -> Any:
     api: Any = ctypes.pythonapi
     symbols = {
         "adjoint_array": id(np.ndarray),
+        "adjoint_not_held": id(NotHeld),
         **{f"adjoint_{np.dtype(name).name}": id(np.dtype(name)) for name in DTYPES},
-        **{name: _address(api[name]) for name in ("PyBool_FromLong", "PyEval_SaveThread", "PyEval_RestoreThread")},
+        **{name: _address(api[name]) for name in _PYTHON},
         **{f"adjoint_{name}": _address(function) for name, function in blas()[1].items()},
     }
     for name, address in symbols.items():
@@ -63,6 +68,10 @@ def llvm() -> Any:
     return binding
 
 
+_PYTHON = (
+    "PyBool_FromLong PyEval_SaveThread PyEval_RestoreThread PyGILState_Ensure PyGILState_Release PyErr_CheckSignals "
+    "PyErr_Occurred PyErr_SetNone"
+).split()
 DTYPES = ("f4", "f8", "?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 
 

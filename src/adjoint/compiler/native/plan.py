@@ -20,10 +20,10 @@ from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.elements import computable, constant, supported
 from adjoint.compiler.native.lowering import lowered
 from adjoint.compiler.native.machine import integer_bits
-from adjoint.compiler.native.views import Layout, contiguous, is_view, merged, transposed, view
+from adjoint.compiler.native.views import Layout, contiguous, is_view, merged, picked, transposed, view
 from adjoint.primitives import index_shape, slices
 
-REDUCTIONS = frozenset({"sum", "max", "min"})
+REDUCTIONS = frozenset({"sum", "prod", "max", "min", "any", "all"})
 _AS_ONE_ROW = 1 << 13  # elements: an array that is reduced wholly is one row up to here
 _EQUATIONS = 400  # of one kernel
 _LOOK_BACK = 24  # kernels that are tried
@@ -89,7 +89,38 @@ class Loop:
         self.equation, self.step, self.operands = e, step, list(operands)
         self.read: dict[Value, None] = dict.fromkeys(operands)
         self.stored: dict[Any, None] = dict.fromkeys(e.results)
-        self.work: int = e.parameters["length"] * sum([s.work for s in step.steps if not isinstance(s, Host)])
+        self.work: int = e.parameters["length"] * _work(step)
+
+
+class Choice:
+    """A choice of functions that have machine code."""
+
+    def __init__(self, e: Equation, operands: Sequence[Value], cases: Sequence[Plan]) -> None:
+        self.equation, self.cases, self.operands = e, cases, list(operands)
+        self.read: dict[Value, None] = dict.fromkeys(operands)
+        self.stored: dict[Any, None] = dict.fromkeys(e.results)
+        self.work: int = max([_work(case) for case in cases])
+
+
+class While:
+    """A loop whose condition and step have machine code."""
+
+    def __init__(self, e: Equation, operands: Sequence[Value], goes: Plan, step: Plan) -> None:
+        self.equation, self.goes, self.step, self.operands = e, goes, step, list(operands)
+        self.read: dict[Value, None] = dict.fromkeys(operands)
+        self.stored: dict[Any, None] = dict.fromkeys(e.results)
+        self.turn = max(1, _work(goes) + _work(step))
+        self.work: int = 1 << 20  # it may be long
+
+
+class Check:
+    """What has to be true, else the function is run again by Python, which raises the error."""
+
+    def __init__(self, holds: Value) -> None:
+        self.holds = holds
+        self.read: dict[Value, None] = {holds: None}
+        self.stored: dict[Any, None] = {}
+        self.work = 0
 
 
 class Host:
@@ -99,12 +130,19 @@ class Host:
         self.equation = equation
 
 
+Step = Kernel | Product | Loop | Choice | While | Check | Host
+
+
+def _work(plan: Plan) -> int:
+    return sum([s.work for s in plan.steps if not isinstance(s, Host)])
+
+
 class Plan:
     """A graph as kernels and steps of Python's, in order."""
 
-    def __init__(self, graph: Graph, inner: bool = False) -> None:
-        self.graph, self.inner = graph, inner
-        self.steps: list[Kernel | Product | Loop | Host] = []
+    def __init__(self, graph: Graph, inner: bool = False, checks: bool = True) -> None:
+        self.graph, self.inner, self.checks = graph, inner, checks
+        self.steps: list[Step] = []
         self.parts: dict[Value, list[int]] = {}  # arrays that several kernels write parts of
         self.place: dict[Any, int] = dict.fromkeys(graph.inputs, -1)  # the step that gives a value, of views' roots
         self.source: dict[Value, tuple[Equation, Value]] = {}  # of a view
@@ -117,6 +155,8 @@ class Plan:
 
     def _take(self, e: Equation) -> None:
         if is_view(e) and self._take_view(e):
+            return
+        if e.name == "check" and self.checks and self._take_check(e.operands[0]):
             return
         if all(computable(x.dtype) and math.prod(x.shape) for x in (*e.results, *e.operands) if isinstance(x, Value)):
             if e.name in REDUCTIONS:
@@ -283,7 +323,7 @@ class Plan:
             if x not in inside:
                 layout = self._layout(x)
                 read[x] = (layout, kernel.strides(layout, placed), is_full)
-        if part is not None and not is_full:
+        if not is_full and (part is not None or e.name == "gather"):
             return False
         trial = kernel.split, kernel.least
         if e.name in REDUCTIONS and not self._reduces(kernel, e, placed):
@@ -365,11 +405,18 @@ class Plan:
     # --- parts of arrays, products, loops ---
 
     def _take_part(
-        self, x: Any, out: Value, layout: Layout, name: str = "real", more: Sequence[Any] = (), after: int = -1
+        self,
+        x: Any,
+        out: Value,
+        layout: Layout,
+        name: str = "real",
+        more: Sequence[Any] = (),
+        after: int = -1,
+        **parameters: Any,
     ) -> int:
         """Write a value, or something computed with it, into a part of an array; gives the step that does."""
         made = Value(layout.shape, out.dtype)
-        if not self._take_native(Equation(name, [x, *more], {}, [made]), after, (out, layout)):
+        if not self._take_native(Equation(name, [x, *more], parameters, [made]), after, (out, layout)):
             raise AssertionError(name)  # a kernel of its own can be made of any
         step = self.place[made]
         self.parts.setdefault(out, []).append(step)
@@ -389,10 +436,12 @@ class Plan:
 
     def _take_assignment(self, e: Equation) -> bool:
         """A copy, and then the part that is assigned to."""
+        if len(e.operands) > 2:
+            return self._take_scatter(e)
         x, value = e.operands[:2]
         (out,), key = e.results, e.parameters["key"]
         found = Equation("index", [x], {"key": key}, [Value(index_shape(out.shape, key=key), out.dtype)])  # type: ignore[union-attr]
-        if len(e.operands) > 2 or x.__class__ is not Value or not is_view(found) or math.prod(out.shape) > _COPIED:  # type: ignore[union-attr]
+        if x.__class__ is not Value or not is_view(found) or (math.prod(out.shape) > _COPIED and x.const is None):  # type: ignore[union-attr]
             return False
         assert isinstance(out, Value)
         if value.__class__ is Value and (value.dtype != out.dtype or not math.prod(value.shape)):
@@ -414,6 +463,64 @@ class Plan:
         else:
             self._take_part(value, out, layout, after=step)  # type: ignore[arg-type]
         return True
+
+    def _take_index(self, e: Equation) -> bool:
+        """Elements at places that arrays name."""
+        x, *arrays = e.operands
+        if not arrays or x.__class__ is not Value or x.const is not None or not self._names_places(arrays):
+            return False
+        common = np.broadcast_shapes(*[a.shape for a in arrays])
+        return self._take_gather(e, arrays, *picked(self._layout(x), e.parameters["key"], common))
+
+    def _take_along_axis(self, e: Equation) -> bool:
+        (x, indices), (out,), axis = e.operands, e.results, e.parameters["axis"]
+        if x.__class__ is not Value or x.const is not None or not self._names_places([indices]):
+            return False
+        old = self._layout(x)
+        strides = [0 if i == axis or n == 1 else s for i, (n, s) in enumerate(zip(old.shape, old.strides, strict=True))]
+        layout = Layout(tuple(out.shape), old.offset, tuple(strides))  # type: ignore[union-attr]
+        return self._take_gather(e, [indices], layout, ((old.shape[axis], old.strides[axis]),), 0)
+
+    def _take_gather(
+        self, e: Equation, arrays: Sequence[Value], layout: Layout, places: tuple[tuple[int, int], ...], after: int
+    ) -> bool:
+        x, (out,) = e.operands[0], e.results
+        there = Value(layout.shape, x.dtype)  # what would be read if all places were 0
+        self.layout[there], self.root[there] = layout, self.root.get(x, x)
+        operands = [there, *[self._followed(a, after) for a in arrays]]
+        return self._take_native(Equation("gather", operands, {"places": places}, [out]))
+
+    def _take_scatter(self, e: Equation) -> bool:
+        """A copy, and then values at places that arrays name, one after the other."""
+        (x, value, *arrays), (out,) = e.operands, e.results
+        if not arrays or x.__class__ is not Value or not self._names_places(arrays):
+            return False
+        assert isinstance(out, Value)
+        if constant(value) is None and (value.__class__ is not Value or value.dtype != out.dtype):
+            return False
+        if out.dtype.kind == "b" and e.name != "index_set":
+            return False
+        common = np.broadcast_shapes(*[a.shape for a in arrays])
+        layout, places, after = picked(contiguous(out.shape), e.parameters["key"], common)
+        step = self._take_part(x, out, contiguous(out.shape))
+        indices = [self._followed(a, after) for a in arrays]
+        self._take_part(value, out, layout, "scatter", indices, after=step, places=places, join=e.name)
+        return True
+
+    def _names_places(self, arrays: Sequence[Any]) -> bool:
+        """Whether these may be looked up by machine code, which notes those out of range."""
+        return self.checks and all(a.__class__ is Value and a.dtype.kind in "iu" for a in arrays)
+
+    def _followed(self, x: Value, count: int) -> Value:
+        """The same with so many axes of one element behind."""
+        if not count:
+            return x
+        made = Value((*x.shape, *[1] * count), x.dtype)
+        if x.const is not None:
+            made.const = np.reshape(x.const, made.shape)
+        else:
+            self._take_view(Equation("reshape", [x], {"shape": made.shape}, [made]))
+        return made
 
     def _take_product(self, e: Equation) -> bool:
         x, y = e.operands
@@ -442,18 +549,55 @@ class Plan:
     def _take_scan(self, e: Equation) -> bool:
         if not e.parameters["length"] or not all(x.__class__ is Value for x in e.operands):
             return False
-        step = Plan(_with_own_outputs(lowered(e.graphs[0])), inner=True)
-        if any(isinstance(s, Host) for s in step.steps):
+        step = self._within(e.graphs[0])
+        if step is None:
             return False
-        operands = []
-        for x in e.operands:
+        self._add(Loop(e, self._whole(e.operands), step), e)
+        return True
+
+    def _take_branch(self, e: Equation) -> bool:
+        cases = [self._within(g) for g in e.graphs]
+        if not all(x.__class__ is Value for x in e.operands) or None in cases or e.operands[0].shape:
+            return False
+        self._add(Choice(e, self._whole(e.operands), cases), e)  # type: ignore[arg-type]
+        return True
+
+    def _take_while(self, e: Equation) -> bool:
+        goes, step = (self._within(g) for g in e.graphs)
+        if not all(x.__class__ is Value for x in e.operands) or goes is None or step is None:
+            return False
+        self._add(While(e, self._whole(e.operands), goes, step), e)
+        return True
+
+    def _within(self, graph: Graph) -> Plan | None:
+        """The plan of a graph in this one, if all of it has machine code."""
+        plan = Plan(_with_own_outputs(lowered(graph)), inner=True, checks=self.checks)
+        return None if any(isinstance(s, Host) for s in plan.steps) else plan
+
+    def _whole(self, operands: Sequence[Value]) -> list[Value]:
+        """The operands as arrays that lie in memory as a whole."""
+        found = []
+        for x in operands:
             if x.const is not None:
                 x = Value(x.shape, x.dtype, np.array(x.const, order="C"))
             elif self._layout(x)[1:] != contiguous(x.shape)[1:]:
                 x = self._copied(x)
-            operands.append(x)
+            found.append(x)
+        return found
+
+    def _add(self, step: Step, e: Equation) -> None:
         self.place.update(dict.fromkeys(e.results, len(self.steps)))
-        self.steps.append(Loop(e, operands, step))
+        self.steps.append(step)
+
+    def _take_check(self, holds: Any) -> bool:
+        if holds.__class__ is not Value or holds.const is not None or not math.prod(holds.shape):
+            return False
+        if squashed(holds.shape):
+            found = Value((), holds.dtype)
+            axis = tuple(range(len(holds.shape)))
+            self._take_native(Equation("all", [holds], {"axis": axis, "keepdims": False}, [found]))
+            holds = found
+        self.steps.append(Check(*self._whole([holds])))
         return True
 
     # --- what is written to memory ---
@@ -492,11 +636,18 @@ def _with_own_outputs(graph: Graph) -> Graph:
 
 
 _TAKEN = {
+    "branch": Plan._take_branch,
     "concat": Plan._take_concat,
+    "index": Plan._take_index,
     "index_add": Plan._take_assignment,
+    "index_max": Plan._take_scatter,
+    "index_min": Plan._take_scatter,
+    "index_multiply": Plan._take_scatter,
     "index_set": Plan._take_assignment,
     "matmul": Plan._take_product,
     "scan": Plan._take_scan,
+    "take_along_axis": Plan._take_along_axis,
+    "while": Plan._take_while,
 }
 
 
@@ -507,7 +658,9 @@ def _is_blas(x: Layout) -> bool:
 
 def _sums(e: Equation) -> bool:
     x = e.operands[0]
-    if x.__class__ is not Value or constant(x) is not None or e.results[0].dtype != x.dtype or x.dtype.kind == "b":  # type: ignore[union-attr]
+    if x.__class__ is not Value or constant(x) is not None or e.results[0].dtype != x.dtype:  # type: ignore[union-attr]
+        return False
+    if (x.dtype.kind == "b") != (e.name in ("any", "all")):
         return False
     return bool(squashed([x.shape[i] for i in e.parameters["axis"]]))
 

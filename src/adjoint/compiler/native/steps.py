@@ -13,10 +13,15 @@ from adjoint.compiler.native.lowering import lowered
 from adjoint.compiler.native.plan import Host, Plan
 
 
-def with_regions(graph: Graph, name: Callable[[], str], donated: Container[Any] = ()) -> tuple[Graph, list[Region]]:
-    """The graph with equations `native` in the place of others. Views are made where Python reads them."""
+def with_regions(
+    graph: Graph, name: Callable[[], str], donated: Container[Any] = (), checks: bool = True
+) -> tuple[Graph, list[Region]]:
+    """The graph with equations `native` in the place of others. Views are made where Python reads them.
+
+    `checks` says that machine code may check values, and the graph be run again where these are not as they should be.
+    """
     graph = lowered(graph)
-    plan = Plan(graph)
+    plan = Plan(graph, checks=checks)
     region_of = _numbered(plan)
     wanted: set[Any] = set()  # what Python has to have
     for i, step in enumerate(plan.steps):

@@ -6,7 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from adjoint.compiler.graph import Equation, Value
-from adjoint.primitives import Shape, slices
+from adjoint.primitives import ARRAY, Shape, adjacent, slices
 
 VIEWS = frozenset({"reshape", "expand_dims", "squeeze", "permute_dims", "broadcast_to", "index"})
 
@@ -70,6 +70,39 @@ def _indexed(key: tuple[Any, ...], shape: Shape, old: Layout) -> Layout:
         else:
             offset += (entry if entry >= 0 else entry + n) * s
     return Layout(shape, offset, (*strides, *old.strides[axis:]))
+
+
+def picked(old: Layout, key: tuple[Any, ...], common: Shape) -> tuple[Layout, tuple[tuple[int, int], ...], int]:
+    """Where elements of `x[key]` lie if its arrays, of this common shape, are zeros.
+
+    Also for each array how many places there are and how far one is from the next, and how many axes follow theirs.
+    """
+    shape: list[int] = []
+    strides: list[int] = []
+    places: list[tuple[int, int]] = []
+    offset, axis, first = old.offset, 0, -1
+    for entry in slices(key):
+        if entry is None:
+            shape.append(1)
+            strides.append(0)
+            continue
+        n, s = old.shape[axis], old.strides[axis]
+        axis += 1
+        if isinstance(entry, slice):
+            start, stop, step = entry.indices(n)
+            shape.append(len(range(start, stop, step)))
+            strides.append(step * s)
+            offset += start * s
+            continue
+        first = len(shape) if first < 0 else first
+        if entry is ARRAY:
+            places.append((n, s))
+        else:
+            offset += (entry if entry >= 0 else entry + n) * s
+    at = first if adjacent(key) else 0
+    shape[at:at], strides[at:at] = common, [0] * len(common)
+    layout = Layout((*shape, *old.shape[axis:]), offset, (*strides, *old.strides[axis:]))
+    return layout, tuple(places), len(layout.shape) - at - len(common)
 
 
 def _reshaped(shape: Shape, old: Layout) -> Layout | None:

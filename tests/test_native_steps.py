@@ -1,0 +1,265 @@
+"""Machine code of choices and loops, of places that arrays name, and of lines, gives what NumPy gives."""
+
+from __future__ import annotations
+
+import math
+import signal
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from test_native import arguments, close, program, same, steps
+from test_native import native as native
+
+import adjoint as ad
+
+pytest.importorskip("llvmlite")
+
+
+def slow_ones(*values: Any) -> list[Any]:
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+
+
+# --- choices and loops ---
+
+
+def random_choices(seed: int) -> None:
+    """Random programs as the functions of a switch, and of a cond in a while_loop in a scan."""
+    rng = np.random.default_rng(seed)
+    programs = [program(rng, int(rng.integers(3, 12)), reductions=True) for _ in range(2)]
+    arrays = arguments(rng, ("float32", "float64")[seed % 2], False)
+    x, y, z, _ = (ad.asarray(np.round(x)) for x in arrays)
+
+    def part(f: Callable[..., Any]) -> Callable[..., Any]:
+        def run(x: Any, y: Any, z: Any) -> Any:
+            left = [m for m in f(x, y, z) if m.shape == x.shape and m.dtype == x.dtype]
+            return ad.clip(left[-1] + x if left else -x, -9.0, 9.0)
+
+        return run
+
+    one, other = map(part, programs)
+
+    def whole(x: Any, y: Any, z: Any, k: Any) -> list[Any]:
+        def turn(s: Any) -> Any:
+            return s[0] + 1, ad.cond(s[1].sum() > 0, one, other, s[1], y, z)
+
+        def step(c: Any, n: Any) -> Any:
+            c = ad.while_loop(lambda s: s[0] < n, turn, (k * 0, c))[1]
+            return c, c
+
+        chosen = ad.switch(k, [one, other, lambda x, y, z: x], x, y, z)
+        return [chosen, *ad.scan(step, x, ad.stack([k, k + 2, k * 0]))]
+
+    f = ad.compile(whole)
+    for k in (0, 1, 2, 5, -1):
+        number = ad.asarray(np.int64(k))
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            expected = whole(x, y, z, number)
+        same(f(x, y, z, number), expected)
+
+
+@pytest.mark.parametrize("seed", [0, *[pytest.param(i, marks=pytest.mark.slow) for i in range(1, 24)]])
+def test_random_choices(seed: int) -> None:
+    random_choices(seed)
+
+
+def test_choices_and_conditional_loops_are_machine_code() -> None:
+    x = np.random.default_rng(6).normal(size=(3, 4)) + 0.2
+    chosen = lambda x: ad.cond(x.sum() > 0, lambda x: (x**2).sum(), lambda x: (x**3).sum(), x)
+    grown = lambda x: ad.while_loop(lambda s: (s**2).sum() < 1e3, lambda s: s * 1.3 + 0.1, x, max_steps=40)
+    halved = lambda c, r: ad.cond(c > 1, lambda c: c / 2, lambda c: c + (r * r).sum(), c)
+    inside = lambda x: ad.scan(lambda c, r: (halved(c, r), c), 0.0 * x[0, 0], x)
+    for f in (
+        chosen,
+        ad.value_and_grad(chosen),
+        ad.hessian(chosen),
+        grown,
+        ad.grad(lambda x: grown(x).sum()),
+        inside,
+        ad.grad(lambda x: inside(x)[0] + inside(x)[1].sum()),
+    ):
+        for sign in (1.0, -1.0):
+            close(f, sign * x, rtol=1e-12)
+        assert not steps(f, x)
+    for f in (chosen, grown):  # which examples it is about, NumPy finds
+        close(ad.vmap(f), np.stack([x, -x]), rtol=1e-12)
+
+
+def test_checks_in_machine_code_raise_what_is_raised_without() -> None:
+    grown = ad.compile(lambda x: ad.while_loop(lambda s: s < 100.0, lambda s: s + 1.0, x, max_steps=9))
+    with pytest.raises(ad.errors.ConvergenceError, match="max_steps=9"):
+        grown(ad.tensor(0.0))
+    assert grown(ad.tensor(98.0)).item() == 100.0
+    picked = ad.compile(lambda x, i: ad.scan(lambda c, k: (c + x[k], c), 0.0 * x[0], i)[0])
+    x = np.arange(4.0)
+    assert picked(x, np.array([1, -1, 2])) == 6.0
+    for _ in range(2):
+        with pytest.raises(ad.errors.OutOfRangeError, match="4"):
+            picked(x, np.array([1, 4, 2]))
+    assert picked(x, np.array([3, 3, 3])) == 9.0
+
+
+def test_a_failing_check_draws_no_other_numbers_and_shows_nothing_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    def f(x: Any) -> Any:
+        i = ad.random.integers(0, 1000, (3,))
+        ad.debug.print("once {}", i.sum())
+        return x[i]
+
+    x = ad.arange(10.0)
+    found = []
+    for run in (f, ad.compile(f)):
+        ad.random.seed(0)
+        with pytest.raises(ad.errors.OutOfRangeError) as raised:
+            run(x)
+        found.append((str(raised.value).splitlines()[0], capsys.readouterr().out, ad.random.normal(()).item()))
+    assert found[0] == found[1]
+    assert found[0][1].count("once") == 1
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers that interrupt")
+def test_an_endless_loop_can_be_interrupted() -> None:
+    f = ad.compile(lambda x: ad.while_loop(lambda s: s >= 0.0, lambda s: s * 0.5, x))
+    f(ad.tensor(-1.0))
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    old = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            f(ad.tensor(1.0))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, old)
+
+
+# --- places that arrays name ---
+
+PICKS: dict[str, Callable[..., Any]] = {
+    "rows": lambda x, i, j, m, n: x[i],
+    "columns": lambda x, i, j, m, n: x[:, j],
+    "both": lambda x, i, j, m, n: x[i, j],
+    "grid": lambda x, i, j, m, n: x[m, n],
+    "of a view": lambda x, i, j, m, n: x[::-1, 1:][i],
+    "backwards": lambda x, i, j, m, n: x[i, ::-1],
+    "new axis": lambda x, i, j, m, n: x[i, None],
+    "number": lambda x, i, j, m, n: x[2, j],
+    "transposed": lambda x, i, j, m, n: ad.permute_dims(x, tuple(range(x.ndim))[::-1])[..., i],
+    "one": lambda x, i, j, m, n: x[i[0], j],
+    "constant": lambda x, i, j, m, n: x[:, np.array([2, 2, 0])],
+    "apart": lambda x, i, j, m, n: x[i, :, n[0, 0] % 2] if x.ndim > 2 else x[i],
+    "along": lambda x, i, j, m, n: ad.take_along_axis(x, (x[::-1] > 0).astype(ad.int64), axis=1),
+}
+
+
+def assigned_to(x: Any, i: Any, j: Any, m: Any, n: Any) -> list[Any]:
+    rows, columns, both, grid = (x.copy() for _ in range(4))
+    rows[i], columns[:, j], both[i, j], grid[m, n] = x[0], x[:, :1], 1, x[3, 0]
+    return [rows, columns, both, grid]
+
+
+def joined_to(x: Any, i: Any, j: Any, m: Any, n: Any) -> list[Any]:
+    scattered = [ad.scatter(x, (i, j), x[i, j], mode=mode) for mode in ("add", "multiply", "max", "min")]
+    return [*scattered, *[getattr(ad, f"segment_{name}")(x[i], i % 6, 6) for name in ("sum", "max", "min", "prod")]]
+
+
+@pytest.mark.parametrize("dtype", ["int16", *slow_ones("float32", "float64", "bool")])
+@pytest.mark.parametrize("shape", [(6, 3, 1), *slow_ones((6, 40), (6, 7, 5))])
+def test_places_that_arrays_name(dtype: str, shape: tuple[int, ...]) -> None:
+    """Some several times, from behind, in any axes; sums of cotangents are in NumPy's order, so equal."""
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=shape) * 9
+    x = x > 0 if dtype == "bool" else x.astype(dtype)
+    i, j = rng.integers(-6, 6, 5), rng.integers(-shape[1], shape[1], 5)
+    m, n = rng.integers(-6, 6, (3, 1)).astype(np.int32), rng.integers(0, shape[1], (1, 5)).astype(np.uint8)
+    xs = [ad.asarray(a) for a in (x, i, j, m, n)]
+    joins = joined_to if dtype != "bool" else lambda *xs: []
+    f = lambda *xs: [*[pick(*xs) for pick in PICKS.values()], *assigned_to(*xs), *joins(*xs)]
+    same(ad.compile(f)(*xs), f(*xs))
+    assert not [line for line in steps(f, *xs) if "transpose" not in line]
+    if dtype == "float64":
+        slopes = [ad.grad(lambda *xs, pick=pick: (pick(*xs) ** 2).sum()) for pick in PICKS.values()]
+        f = lambda *xs: [slope(*xs) for slope in slopes]
+        same(ad.compile(f)(*xs), f(*xs))
+
+
+# --- functions of lines ---
+
+
+def lined(x: Any) -> list[Any]:
+    """What moves elements, looks for them and adds them up along each axis and all; to the last bit of integers."""
+    found = [ad.flip(x), ad.pad(x, ((2, 0), *[(0, 1)] * (x.ndim - 1)), value=1), ad.argmax(x), ad.argmin(x)]
+    for axis in range(x.ndim):
+        found += [ad.argmax(x, axis=axis), ad.argmin(x, axis=axis, keepdims=True), ad.flip(x, axis=axis)]
+        if x.dtype.kind != "b":
+            found += [ad.cumulative_sum(x, axis=axis), ad.cumulative_prod(ad.clip(x, -1, 1), axis=axis)]
+            found += [ad.cumulative_sum(x[::-1], axis=axis)]
+    if x.ndim > 1:
+        found += [f(x, k=k) for f in (ad.tril, ad.triu) for k in (-1, 0, 2)]
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["float32", *slow_ones("float64", "int16", "uint8", "bool")])
+def test_functions_of_lines(dtype: str) -> None:
+    """Extremes are the first of equal ones, or of nans."""
+    rng = np.random.default_rng(9)
+    for shape in ((1,), (23,), (4, 1), (5, 40), (3, 4, 5)):
+        x = np.round(rng.normal(size=shape) * 2)
+        if dtype.startswith("float"):
+            x = np.where(rng.random(shape) < 0.1, rng.choice([np.inf, -np.inf, np.nan, -0.0], shape), x)
+        with np.errstate(all="ignore"):
+            a = ad.asarray(np.abs(x).astype(dtype) if dtype == "uint8" else x.astype(dtype))
+            expected = lined(a)
+        same(ad.compile(lined)(a), expected)
+        views = "transpose", "v0["
+        assert not [line for line in steps(lined, a) if not any(view in line for view in views)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", *slow_ones("float64")])
+def test_norms_and_logarithms_of_sums(dtype: str) -> None:
+    """Also where squares overflow, vanish, or are infinite."""
+    rng, limits = np.random.default_rng(10), np.finfo(dtype)
+    x = rng.normal(size=(9, 37)).astype(dtype)
+    for row, factor in enumerate((limits.max / 64, limits.tiny, 0.0, math.sqrt(limits.tiny))):
+        x[row] *= factor
+    x[4, 5], x[5, 6], x[6, 7], x[6, 8] = np.inf, -np.inf, np.nan, np.inf
+    x[7] = -np.inf
+    close_rows(lambda x: [ad.linalg.vector_norm(x, axis=1), ad.linalg.vector_norm(x[3:], axis=0)], x)
+    close_rows(lambda x: [ad.special.logsumexp(x, axis=1), ad.special.logsumexp(x, axis=0, keepdims=True)], x)
+    close_rows(lambda x: [ad.nn.elu(x, 0.7), ad.nn.celu(x, 1.5), ad.nn.selu(x)], x)
+    f = ad.grad(lambda x: ad.linalg.vector_norm(x, axis=1).sum() + ad.special.logsumexp(x, axis=0).sum())
+    close(f, x[[3, 8]], rtol=1e-14 if dtype == "float64" else 2e-6)  # terms cancel
+    close_rows(lambda i: ad.nn.one_hot(i, 5), np.array([[0, 4], [2, 1]]))
+
+
+def close_rows(f: Any, x: Any) -> None:
+    """Within some units in the last place, element by element, and specials are the same."""
+    with np.errstate(all="ignore"):
+        expected = ad.tree.flatten(f(ad.asarray(x)))[0]
+    for a, b in zip(ad.tree.flatten(ad.compile(f)(ad.asarray(x)))[0], expected, strict=True):
+        assert a.dtype is b.dtype
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-14 if x.dtype == np.float64 else 2e-6)
+    assert not steps(f, x)
+
+
+# --- integers ---
+
+
+@pytest.mark.parametrize("dtype", ["int8", *slow_ones("int32", "int64", "uint8", "uint64")])
+def test_divisions_and_shifts_of_integers_are_numpys(dtype: str) -> None:
+    """Also by zero, of the least number by -1, and by more bits than there are."""
+    rng, limits = np.random.default_rng(7), np.iinfo(dtype)
+    divided = lambda x, y: [x // y, x % y, y // 3, y % 3, 7 // y, x[::-1] // y[::-1]]
+    f = lambda x, y, z: [*divided(x, y), x << z, x >> z, ad.clip(x, 3, 50), ad.sign(y), (x + y).sum()]
+    for size in (1, 7, 40):
+        x = rng.integers(limits.min, limits.max, size, dtype=dtype, endpoint=True)
+        y, z = (rng.integers(max(limits.min, low), high, size).astype(dtype) for low, high in ((-4, 5), (-3, 70)))
+        x[0], y[0] = limits.min, max(limits.min, -1)
+        xs = [ad.asarray(a) for a in (x, y, z)]
+        with np.errstate(all="ignore"):
+            same(ad.compile(f)(*xs), f(*xs))
+        assert size == 1 or not steps(f, *xs)
