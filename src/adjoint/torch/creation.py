@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from typing import Any
 
 import numpy as np
 
+import adjoint as ad
 from adjoint.torch import lifted
+from adjoint.torch.calls import call, into
 from adjoint.torch.dtypes import CPU, DTYPES, Size, default_complex, default_float, device, dtype_of_number, numpy_dtype
 from adjoint.torch.memory import of_numpy_array
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -20,6 +23,23 @@ def function(made: Any) -> Any:
     """Make it a function of the face."""
     FUNCTIONS[made.__name__] = made
     return made
+
+
+def filling(made: Any) -> Any:
+    """Make it a function of the face that also takes `layout`, of which there is one, `pin_memory`, and `out`."""
+
+    @functools.wraps(made)
+    def spelled(
+        *args: Any, layout: Any = None, pin_memory: bool = False, memory_format: Any = None, out: Any = None,
+        **options: Any,
+    ) -> Any:  # fmt: skip
+        if layout not in (None, "torch.strided"):
+            raise NotImplementedError(f"adjoint.torch: {made.__name__} has the layout torch.strided alone")
+        if out is not None and options.get("dtype") is None:
+            options["dtype"] = out.dtype
+        return into(out, made(*args, **options))
+
+    return function(spelled)
 
 
 def _drawn_apart(make: Any, size: tuple[int, ...], generator: Any, dtype: Any) -> Tensor:
@@ -171,31 +191,34 @@ def sizes_of(size: Any) -> tuple[int, ...]:
 
 def _of_sizes(name: str, make: Any, *, random: bool = False) -> Any:
     def made(
-        *size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None, layout: Any = None,
-        out: Any = None, generator: Any = None, pin_memory: bool = False, memory_format: Any = None,
+        *given: Any, size: Any = (), dtype: Any = None, requires_grad: bool = False, device: Any = None,
+        generator: Any = None,
     ) -> Tensor:  # fmt: skip
+        sizes = sizes_of(given or (size,))
         if random and _apart():
-            return _drawn_apart(make, sizes_of(size), generator, numpy_dtype(dtype) or default_float())
-        value = make(sizes_of(size), generator)
+            return _drawn_apart(make, sizes, generator, numpy_dtype(dtype) or default_float())
+        value = make(sizes, generator)
         return finished(value, numpy_dtype(dtype) or default_float(), requires_grad, device)
 
     def like(
-        input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, layout: Any = None,
-        memory_format: Any = None, generator: Any = None,
-    ) -> Tensor:  # fmt: skip
+        input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, generator: Any = None
+    ) -> Tensor:
         if random and _apart():
             return _drawn_apart(make, tuple(input.shape), generator, numpy_dtype(dtype) or input._dtype)
         value = make(tuple(input.shape), generator)
         return finished(value, numpy_dtype(dtype) or input._dtype, requires_grad, device)
 
     def new(
-        self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None,
-        layout: Any = None,
+        self: Tensor, *given: Any, size: Any = (), dtype: Any = None, requires_grad: bool = False, device: Any = None,
+        layout: Any = None, pin_memory: bool = False,
     ) -> Tensor:  # fmt: skip
-        return finished(make(sizes_of(size), None), numpy_dtype(dtype) or self._dtype, requires_grad, device)
+        sizes = sizes_of(given or (size,))
+        return finished(make(sizes, None), numpy_dtype(dtype) or self._dtype, requires_grad, device)
 
     made.__name__ = made.__qualname__ = name
-    FUNCTIONS[name], FUNCTIONS[f"{name}_like"] = made, like
+    like.__name__ = like.__qualname__ = f"{name}_like"
+    filling(like)
+    made = filling(made)
     if name in ("zeros", "ones", "empty"):
         METHODS[f"new_{name}"] = new
     return made
@@ -279,32 +302,39 @@ def _number(value: Any) -> Any:
     return value.item() if isinstance(value, Tensor) else value
 
 
-@function
+@filling
 def full(size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     fill = _number(fill_value)
     kind = numpy_dtype(dtype) or (fill_value._dtype if isinstance(fill_value, Tensor) else dtype_of_number(fill))
     return finished(np.full(sizes_of((size,)), fill, kind), kind, requires_grad, device)
 
 
-@function
+@filling
 def full_like(
-    input: Tensor, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None,
-    memory_format: Any = None,
-) -> Tensor:  # fmt: skip
+    input: Tensor, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
+) -> Tensor:
     kind = numpy_dtype(dtype) or input._dtype
     return finished(np.full(tuple(input.shape), _number(fill_value), kind), kind, requires_grad, device)
 
 
-@function
-def arange(*args: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+@filling
+def arange(
+    *args: Any, start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, requires_grad: bool = False,
+    device: Any = None,
+) -> Tensor:  # fmt: skip
     """Numbers from a start up to an end, which is left out.
 
     >>> import adjoint.torch as torch
     >>> torch.arange(4)
     tensor([0, 1, 2, 3])
     """
-    start, end, step = {1: (0, *args, 1), 2: (*args, 1), 3: args}[len(args)]
-    start, end, step = _number(start), _number(end), _number(step)
+    if len(args) == 1 and end is None:
+        end = args[0]
+    elif args:
+        start, end, step = (*args, *(end, step)[len(args) - 1 :])
+    if end is None:
+        raise TypeError('arange() missing 1 required positional arguments: "end"')
+    start, end, step = (_whole(_number(v), dtype) for v in (start, end, step))
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (end - start) / step < 0:
@@ -315,25 +345,30 @@ def arange(*args: Any, dtype: Any = None, requires_grad: bool = False, device: A
     return finished(start + np.arange(count) * step, kind, requires_grad, device)
 
 
-@function
+def _whole(value: Any, dtype: Any) -> Any:
+    """Of a range of integers the bounds are, too."""
+    return int(value) if dtype is not None and numpy_dtype(dtype).kind in "iu" else value
+
+
+@filling
 def linspace(
     start: Any, end: Any, steps: int, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:
-    made = np.linspace(_number(start), _number(end), steps)
+    made = np.linspace(_whole(_number(start), dtype), _whole(_number(end), dtype), steps)
     kind = default_complex() if made.dtype.kind == "c" else default_float()
     return finished(made, numpy_dtype(dtype) or kind, requires_grad, device)
 
 
-@function
+@filling
 def logspace(
     start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:  # fmt: skip
-    made = np.logspace(_number(start), _number(end), steps, base=base)
+    made = np.logspace(_whole(_number(start), dtype), _whole(_number(end), dtype), steps, base=base)
     return finished(made, numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 
-@function
+@filling
 def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     return finished(np.eye(n, m), numpy_dtype(dtype) or default_float(), requires_grad, device)
 
@@ -343,7 +378,7 @@ def scalar_tensor(value: Any, *, dtype: Any = None, requires_grad: bool = False,
     return finished(value, numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 
-@function
+@filling
 def randint(
     *args: Any, generator: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None, **named: Any
 ) -> Tensor:
@@ -354,25 +389,32 @@ def randint(
     return finished(made, numpy_dtype(dtype) or np.dtype("int64"), requires_grad, device)
 
 
-@function
-def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Tensor:
-    return finished(source(generator).permutation(n), numpy_dtype(dtype) or np.dtype("int64"), False, device)
+@filling
+def randperm(
+    n: int, *, generator: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None
+) -> Tensor:
+    made = source(generator).permutation(n)
+    return finished(made, numpy_dtype(dtype) or np.dtype("int64"), requires_grad, device)
 
 
-@function
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None) -> Tensor:
+@filling
+def normal(
+    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """Normal numbers of a mean and a standard deviation each."""
     if size is None:
         size = np.broadcast_shapes(*[tuple(v.shape) for v in (mean, std) if isinstance(v, Tensor)])
-    made = randn(tuple(size), generator=generator, dtype=dtype)
-    return made * std + mean  # type: ignore[no-any-return]
+    made = randn(tuple(size), generator=generator, dtype=dtype, device=device) * std + mean
+    return made.requires_grad_() if requires_grad else made  # type: ignore[no-any-return]
 
 
 @function
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
     """One with the probability of each element, or p, else zero."""
     chance = values(input) if p is None else p
-    return constant((source(generator).random(tuple(input.shape)) < chance).astype(input._dtype))
+    drawn = (source(generator).random(tuple(input.shape)) < chance).astype(input._dtype)
+    return call(lambda x: ad.where(False, x, drawn), "Bernoulli", input)  # type: ignore[no-any-return]  # no gradient
 
 
 @function
@@ -390,8 +432,11 @@ def _new_tensor(self: Tensor, data: Any, *, dtype: Any = None, requires_grad: bo
     return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad)
 
 
-def _new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
-    return full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad)
+def _new_full(
+    self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    return full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad, device=device)
 
 
 METHODS["new_tensor"], METHODS["new_full"] = _new_tensor, _new_full

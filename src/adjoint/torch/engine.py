@@ -503,7 +503,7 @@ def grad(
         )
     outs, ins = _several(outputs), _several(inputs)
     if not ins:
-        raise RuntimeError("grad requires non-empty inputs.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     keep = create_graph if retain_graph is None else bool(retain_graph)
     nodes = [_node_of(x) for x in ins]
     walk, answers, size = _run(outs, grad_outputs, keep, create_graph, set(nodes), False, is_grads_batched)

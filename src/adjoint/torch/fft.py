@@ -39,7 +39,7 @@ def _along_several(name: str, usual: Any) -> Any:
         x = _ready(input, name)
         if dim is None:
             dim = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
-        axes = axes_of(tuple(dim), x.ndim)
+        axes = axes_of(dim if isinstance(dim, int) else tuple(dim), x.ndim)
         sizes = None if s is None else tuple([x.shape[a] if n == -1 else n for n, a in zip(s, axes, strict=True)])
         function = name[:-1] + "n" if name.endswith("2") else name
         return call(f"fft.{function}", _NODES[name], x, s=sizes, axes=axes, norm=norm or "backward")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -24,17 +25,37 @@ def public(*names: str, in_place: bool = False, method: bool = True, out: bool =
     """Make it a function of the face under these names, and a method; with `in_place` there are `name_`, too."""
 
     def given(function: F) -> F:
-        known: Any = _with_out(function) if out else function
+        spelled = numpy_named(function)
+        known: Any = _with_out(spelled) if out else spelled
         known.__name__ = known.__qualname__ = names[0]
         for name in names:
             FUNCTIONS[name] = known
             if method:
                 METHODS[name] = known
             if in_place:
-                METHODS[name + "_"] = lambda self, *args, **options: write(self, function, *args, **options)
+                METHODS[name + "_"] = lambda self, *args, **options: write(self, spelled, *args, **options)
         return known  # type: ignore[no-any-return]
 
     return given
+
+
+_NUMPY = {"axis": "dim", "keepdims": "keepdim"}
+
+
+def numpy_named(function: Any) -> Any:
+    """A function of `dim` and `keepdim`, which NumPy's names `axis` and `keepdims` stand for as well."""
+    code = function.__code__
+    if "dim" not in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+        return function
+
+    @functools.wraps(function)
+    def spelled(*args: Any, **options: Any) -> Any:
+        if options:
+            for name in options.keys() & _NUMPY.keys():
+                options[_NUMPY[name]] = options.pop(name)
+        return function(*args, **options)
+
+    return spelled
 
 
 def _with_out(function: Any) -> Any:
@@ -66,11 +87,24 @@ def _unary(name: str, function: Any, made: str | None = None, *, floating: bool 
 
 for _name, _function in {
     "deg2rad": "deg2rad", "exp2": "exp2", "rad2deg": "rad2deg", "reciprocal": "reciprocal", "rsqrt": "rsqrt",
-    "sinc": "special.sinc", "logit": "special.logit", "i0": "special.i0",
+    "sinc": "special.sinc", "i0": "special.i0",
 }.items():  # fmt: skip
     _unary(_name, _function)
 _unary("frac", lambda x: x - ad.trunc(x))
-_unary("nan_to_num", "nan_to_num", floating=False)
+
+
+@public("nan_to_num", in_place=True, out=True)
+def nan_to_num(input: Tensor, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Any:
+    """Numbers in the place of nan, 0 where none is given, and of infinities, the largest of the type."""
+    given = {"nan": nan or 0.0, "posinf": posinf, "neginf": neginf}
+    return call("nan_to_num", "NanToNum", input, **given)
+
+
+@public("logit", in_place=True, out=True)
+def logit(input: Tensor, eps: float | None = None) -> Any:
+    """log(x / (1 - x)), of x between eps and 1 - eps where eps is given."""
+    x = floating_of(input)
+    return call("special.logit", "Logit", x if eps is None else clamp(x, eps, 1 - eps))
 
 
 _round = FUNCTIONS["round"]
@@ -88,7 +122,7 @@ def round(input: Tensor, *, decimals: int = 0, out: Any = None) -> Any:
 
 @public("sgn", in_place=True, out=True)
 def sgn(input: Tensor) -> Tensor:
-    return run("sign", (input,), "Sgn")
+    return FUNCTIONS["sign"](input) if input._dtype.kind == "b" else run("sign", (input,), "Sgn")
 
 
 @public("positive")
@@ -141,7 +175,7 @@ def angle(input: Tensor) -> Any:
     return call("angle", "Angle", floating_of(input))
 
 
-@public("conj_physical", "conj")
+@public("conj_physical", "conj", in_place=True)
 def conj(input: Tensor) -> Tensor:
     return run("conj", (input,), "Conj") if input._dtype.kind == "c" else input
 
@@ -255,13 +289,17 @@ def composed(name: str, function: Any, made: str, *, floating: bool = True) -> A
     return spelled
 
 
+def _truths(x: Any) -> bool:
+    return x.dtype == np.dtype(bool)  # type: ignore[no-any-return]
+
+
 def _composed(name: str, function: Any, made: str, *, floating: bool = False) -> None:
     public(name, in_place=True, out=True)(composed(name, function, made, floating=floating))
 
 
-_composed("fmax", "fmax", "Fmax")
-_composed("fmin", "fmin", "Fmin")
-_composed("heaviside", "heaviside", "Heaviside")
+_composed("fmax", lambda x, y: ad.logical_or(x, y) if _truths(x) else ad.fmax(x, y), "Fmax")
+_composed("fmin", lambda x, y: ad.logical_and(x, y) if _truths(x) else ad.fmin(x, y), "Fmin")
+_composed("heaviside", lambda x, y: ad.astype(ad.heaviside(x, y), y.dtype), "Heaviside")
 _composed("xlogy", "special.xlogy", "Xlogy", floating=True)
 _composed("lerp", lambda x, end, weight: ad.lerp(x, end, weight), "Lerp")
 _composed("addcmul", lambda x, a, b, *, value=1: x + a * b * value if value != 1 else x + a * b, "Addcmul")

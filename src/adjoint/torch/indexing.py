@@ -273,6 +273,14 @@ def _trimmed(value: Tensor, ndim: int) -> Any:
     return out
 
 
+def _joined(x: Any, places: Any, source: Any, mode: str) -> Any:
+    """x with what is put at places, or joined there; a sum of truths is true where one of them is."""
+    if mode == "set" or x.dtype != np.dtype(bool):
+        return ad.scatter(x, places, source, mode=mode)
+    bits = (ad.astype(part, np.uint8) for part in (x, source))
+    return ad.astype(ad.scatter(next(bits), places, next(bits), mode="max" if mode == "add" else "min"), bool)
+
+
 def index_put(x: Any, entries: list[Any], value: Tensor, accumulate: bool) -> Any:
     """Put values at the places that tensors name, or add them there."""
     check_write(x, (value,), apart=True)
@@ -287,9 +295,7 @@ def index_put(x: Any, entries: list[Any], value: Tensor, accumulate: bool) -> An
             )
         value = to(value, dtype=x._dtype)
     mode = "add" if accumulate else "set"
-    out = call(
-        lambda a, v, *keys: ad.scatter(a, _placed(rest, keys), v, mode=mode), "IndexPut", target, value, *_tensors(rest)
-    )
+    out = call(lambda a, v, *keys: _joined(a, _placed(rest, keys), v, mode), "IndexPut", target, value, *_tensors(rest))
     return put(target, out, start)
 
 
@@ -322,11 +328,20 @@ def in_range(index: Tensor, n: int) -> None:
         raise RuntimeError(f"index {wrong} is out of bounds for dimension 0 with size {n}")
 
 
+def _line(x: Any) -> Any:
+    """A single element as a vector of it."""
+    return x.reshape(1) if isinstance(x, Tensor) and not x.ndim else x
+
+
 @public("gather")
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Any:
     """Along an axis the elements whose places index names, everywhere its own ones."""
     axis = axis_of(dim, input.ndim)
+    if isinstance(index, Tensor) and not index.numel():
+        return input.reshape(-1)[:0].reshape(index.shape)
     _check_index(input, index, "gather")
+    if not input.ndim:
+        return gather(_line(input), 0, _line(index)).reshape(index.shape)
     if input.ndim != index.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     in_range(index, input.shape[axis])
@@ -343,7 +358,11 @@ def _grid(axis: int, shape: Any, index: Any) -> tuple[Any, ...]:
 def _scattered(mode: str, made: str) -> Any:
     def scattered(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None) -> Any:
         axis = axis_of(dim, input.ndim)
+        if not index.numel():
+            return input.clone()
         _check_index(input, index, "scatter")
+        if not input.ndim:
+            return scattered(_line(input), 0, _line(index), _line(src), value=value).reshape(())
         in_range(index, input.shape[axis])
         src = value if src is None else src
         if isinstance(src, Tensor):
@@ -355,22 +374,23 @@ def _scattered(mode: str, made: str) -> Any:
                     f"dimension {axis}"
                 )
             cut = tuple([slice(n) for n in index.shape])
-            return call(
-                lambda x, i, s: ad.scatter(x, _grid(axis, i.shape, i), s[cut], mode=mode), made, input, index, src
-            )
+            return call(lambda x, i, s: _joined(x, _grid(axis, i.shape, i), s[cut], mode), made, input, index, src)
         fill = constant(number(src, input._dtype))
-        return call(lambda x, i, s: ad.scatter(x, _grid(axis, i.shape, i), s, mode=mode), made, input, index, fill)
+        return call(lambda x, i, s: _joined(x, _grid(axis, i.shape, i), s, mode), made, input, index, fill)
 
     return scattered
 
 
 _set, _add = _scattered("set", "Scatter"), _scattered("add", "ScatterAdd")
+_multiply = _scattered("multiply", "ScatterReduce")
 
 
 @public("scatter", in_place=True)
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
     if reduce is not None:
-        raise NotImplementedError("adjoint.torch: scatter(reduce=...) is not there; scatter_add is")
+        if reduce not in ("add", "multiply"):
+            raise RuntimeError("reduce argument must be either add or multiply.")
+        return (_add if reduce == "add" else _multiply)(input, dim, index, src, value=value)
     return _set(input, dim, index, src, value=value)
 
 
@@ -383,7 +403,9 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
 def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     axis = axis_of(dim, input.ndim)
     _check_index(input, index, "index_select")
-    in_range(index, input.shape[axis] if input.ndim else 1)
+    if not input.ndim:
+        return index_select(_line(input), 0, _line(index)).reshape(())
+    in_range(index, input.shape[axis])
     return call(lambda x, i: ad.take(x, i, axis=axis), "IndexSelect", input, index)
 
 
@@ -394,14 +416,18 @@ def _along(axis: int, index: Any) -> tuple[Any, ...]:
 @public("index_add", in_place=True)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
     axis = axis_of(dim, input.ndim)
+    if not input.ndim:
+        return index_add(_line(input), 0, _line(index), _line(source), alpha=alpha).reshape(())
     in_range(index, input.shape[axis])
     source = source if alpha == 1 else source * alpha
-    return call(lambda x, i, s: ad.scatter(x, _along(axis, i), s, mode="add"), "IndexAdd", input, index, source)
+    return call(lambda x, i, s: _joined(x, _along(axis, i), s, "add"), "IndexAdd", input, index, source)
 
 
 @public("index_copy", in_place=True)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     axis = axis_of(dim, input.ndim)
+    if not input.ndim:
+        return index_copy(_line(input), 0, _line(index), _line(source)).reshape(())
     in_range(index, input.shape[axis])
     return call(lambda x, i, s: ad.scatter(x, _along(axis, i), s), "IndexCopy", input, index, source)
 
@@ -409,6 +435,8 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
 @public("index_fill", in_place=True)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     axis = axis_of(dim, input.ndim)
+    if not input.ndim:
+        return index_fill(_line(input), 0, _line(index), value).reshape(())
     in_range(index, input.shape[axis])
     fill = to(value, dtype=input._dtype) if isinstance(value, Tensor) else constant(number(value, input._dtype))
     return call(lambda x, i, s: ad.scatter(x, _along(axis, i), s), "IndexFill", input, index, fill)
@@ -428,7 +456,9 @@ def _spread(x: Any, mask: Any) -> Any:
 
 @public("masked_scatter", in_place=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
-    return call("masked_scatter", "MaskedScatter", input, mask, source)
+    shape = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
+    x = input if tuple(input.shape) == shape else input.expand(shape)
+    return call("masked_scatter", "MaskedScatter", x, mask, source)
 
 
 @public("take")

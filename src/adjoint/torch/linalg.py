@@ -9,7 +9,8 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import creation
-from adjoint.torch.calls import call
+from adjoint.torch.calls import call, into
+from adjoint.torch.functions import numpy_named
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.reductions import axes_of
@@ -17,8 +18,8 @@ from adjoint.torch.tensor import Tensor, axis_of, constant, values
 
 
 def _plain(name: str, function: Any, made: str | None = None) -> Any:
-    def spelled(*tensors: Any, **options: Any) -> Any:
-        return call(function, made or f"Linalg{name.capitalize()}", *tensors, **options)
+    def spelled(*tensors: Any, out: Any = None, **options: Any) -> Any:
+        return into(out, call(function, made or f"Linalg{name.capitalize()}", *tensors, **options))
 
     spelled.__name__ = spelled.__qualname__ = name
     return spelled
@@ -26,7 +27,6 @@ def _plain(name: str, function: Any, made: str | None = None) -> Any:
 
 det = _plain("det", "linalg.det")
 inv = _plain("inv", "linalg.inv", "LinalgInvEx")
-solve = _plain("solve", "linalg.solve", "LinalgSolveEx")
 eigvalsh = _plain("eigvalsh", "linalg.eigvalsh", "LinalgEigh")
 svdvals = _plain("svdvals", "linalg.svdvals", "LinalgSvd")
 eigvals = _plain("eigvals", "linalg.eigvals", "LinalgEig")
@@ -115,8 +115,8 @@ def slogdet(A: Tensor) -> SlogDet:
     return SlogDet(*call(lambda a: tuple(ad.linalg.slogdet(a)), "LinalgSlogdet", A))
 
 
-def eigh(A: Tensor) -> Eigh:
-    return Eigh(*call(lambda a: tuple(ad.linalg.eigh(a)), "LinalgEigh", A))
+def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
+    return Eigh(*call(lambda a: tuple(ad.linalg.eigh(a, UPLO)), "LinalgEigh", A))
 
 
 def qr(A: Tensor, mode: str = "reduced") -> QR:
@@ -203,11 +203,13 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Lst
     )  # fmt: skip
 
 
+@numpy_named
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Any:
     axes = axes_of(dim, x.ndim)
     return call(lambda a: ad.linalg.vector_norm(a, ord=ord, axis=axes, keepdims=keepdim), "LinalgVectorNorm", x)
 
 
+@numpy_named
 def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Any:
     axes = axes_of(tuple(dim), A.ndim)
 
@@ -218,6 +220,7 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
     return call(norm, "LinalgMatrixNorm", A)
 
 
+@numpy_named
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Any:
     """Of all elements without `ord`, of a vector or a matrix with it."""
     if ord is None or isinstance(dim, int) or (dim is None and A.ndim == 1) or (dim is not None and len(dim) == 1):
@@ -225,7 +228,18 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> 
     return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim)
 
 
+def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Any:
+    """X of A X = B, or of X A = B; a vector for each matrix where B has the shape of A without its last axis."""
+    if tuple(B.shape) == tuple(A.shape)[:-1]:
+        return into(out, solve(A, B.unsqueeze(-1), left=left).squeeze(-1))
+    if not left:
+        return into(out, solve(A.mT, B.mT).mT)
+    return into(out, call("linalg.solve", "LinalgSolveEx", A, B))
+
+
 def matrix_power(A: Tensor, n: int) -> Any:
+    if not n:  # the identity, which depends on A as PyTorch's does
+        return call(lambda a: ad.where(False, a, ad.linalg.matrix_power(a, 0)), "LinalgMatrixPower", A)
     return call(lambda a: ad.linalg.matrix_power(a, n), "LinalgMatrixPower", A)
 
 
@@ -233,6 +247,7 @@ def multi_dot(tensors: Any) -> Any:
     return call(lambda *xs: ad.linalg.multi_dot(xs), "LinalgMultiDot", *tensors)
 
 
+@numpy_named
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
     return call(lambda a, b: ad.linalg.cross(a, b, axis=dim), "LinalgCross", input, other)
 
@@ -271,6 +286,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Any:
     return x.unsqueeze(-1) ** creation.arange(count)
 
 
+@numpy_named
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
     return call(lambda a, b: ad.vecdot(a, b, axis=dim), "Sum", x, y)
 

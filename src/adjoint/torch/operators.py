@@ -216,7 +216,9 @@ def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bo
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         kind = input._dtype.kind
-        if kind == "b" and name in ("neg", "abs", "sign", "square"):
+        if kind == "b" and name in ("sign", "square"):  # a truth is its own sign
+            return into(out, input.clone() if name == "sign" else slow(input.long()))
+        if kind == "b" and name in ("neg", "abs"):
             raise RuntimeError(f"{name} on a bool tensor is not supported" + ("; use ~" if name == "neg" else ""))
         if kind == "c" and "c" not in kinds and name != "abs":
             raise RuntimeError(f"{name} is not supported for complex")

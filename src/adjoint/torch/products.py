@@ -7,7 +7,8 @@ from typing import Any
 import adjoint as ad
 from adjoint.torch.calls import call, named, off
 from adjoint.torch.functions import public
-from adjoint.torch.operators import METHODS
+from adjoint.torch.operators import FUNCTIONS, METHODS
+from adjoint.torch.reductions import axes_of
 from adjoint.torch.tensor import LEVEL, Tensor, is_lifted, of
 
 
@@ -80,7 +81,12 @@ def vdot(input: Tensor, other: Tensor) -> Any:
 
 @public("outer", "ger", out=True)
 def outer(input: Tensor, vec2: Tensor) -> Any:
-    return call("outer", "Mul", input, vec2)
+    return _in_type(call("outer", "Mul", input, vec2), input, vec2)
+
+
+def _in_type(out: Any, *operands: Tensor) -> Any:
+    """A product of truths is one."""
+    return out.bool() if all([x._dtype.kind == "b" for x in operands]) else out
 
 
 @public("einsum", method=False)
@@ -92,22 +98,33 @@ def einsum(equation: str, *operands: Any) -> Any:
 
 @public("tensordot", method=False)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
-    return call(lambda x, y: ad.tensordot(x, y, axes=dims), "View", a, b)
+    if isinstance(dims, int):
+        dims = tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims))
+    ours, theirs = ([*axes_of(tuple(d), x.ndim)] for d, x in zip(dims, (a, b), strict=True))
+    for i, j in zip(ours, theirs, strict=False):  # an axis of one entry goes with any other
+        if a.shape[i] == 1 != b.shape[j]:
+            b = FUNCTIONS["sum"](b, j, True)
+        elif b.shape[j] == 1 != a.shape[i]:
+            a = FUNCTIONS["sum"](a, i, True)
+    return call(lambda x, y: ad.tensordot(x, y, axes=(ours, theirs)), "View", a, b)
 
 
 @public("kron")
 def kron(input: Tensor, other: Tensor) -> Any:
-    return call("linalg.kron", "View", input, other)
+    return _in_type(call("linalg.kron", "View", input, other), input, other)
 
 
 def _affine(name: str, product: Any) -> None:
     def spelled(input: Tensor, x: Tensor, y: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        if input._dtype.kind in "biu":
+            beta, alpha = int(beta), int(alpha)
+
         def function(c: Any, a: Any, b: Any) -> Any:
             part = named(product)(a, b) if isinstance(product, str) else product(a, b)
             part = part if alpha == 1 else part * alpha
             return c + part if beta == 1 else c * beta + part if beta else part
 
-        return call(function, name.capitalize(), input, x, y)
+        return _in_type(call(function, name.capitalize(), input, x, y), input, x, y)
 
     public(name, in_place=True, out=True)(spelled)
 

@@ -96,7 +96,8 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     x = _summing(input, dtype)
     made = "ProdBackward0" if dim is None else "ProdBackward1"
     axis = None if dim is None or not x.ndim else axis_of(dim, x.ndim)
-    return call("prod", made, x, axis=axis, keepdims=keepdim)  # type: ignore[no-any-return]
+    out = call("prod", made, x, axis=axis, keepdims=keepdim)
+    return to(out, dtype=x._dtype) if x._dtype.kind == "b" else out
 
 
 def _moment(name: str, function: Any) -> None:
@@ -258,7 +259,9 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.class_name}"
         )
     if p == "nuc":
-        raise NotImplementedError("adjoint.torch: norm(p='nuc') is not there; linalg.matrix_norm has it")
+        from adjoint.torch.linalg import matrix_norm
+
+        return matrix_norm(x, "nuc", (-2, -1) if dim is None else dim, keepdim)
     order = 2 if p in ("fro", None) else p
     axes = axes_of(dim, x.ndim)
     return call(lambda a: ad.linalg.vector_norm(a, ord=order, axis=axes, keepdims=keepdim), "LinalgVectorNorm", x)
@@ -300,7 +303,8 @@ _running("cumprod", lambda x, axis: ad.cumulative_prod(x, axis=axis))
 
 @public("logcumsumexp")
 def logcumsumexp(input: Tensor, dim: int) -> Any:
-    return call(lambda x: ad.logcumsumexp(x, axis=axis_of(dim, input.ndim)), "Logcumsumexp", input)
+    axis = axis_of(dim, input.ndim)
+    return call(lambda x: ad.logcumsumexp(x, axis=axis), "Logcumsumexp", input) if input.ndim else input.clone()
 
 
 def _softmax(name: str, function: Any, made: str) -> None:
@@ -377,7 +381,11 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle element, of an even number the lower one."""
     if dim is None:
         flat = FUNCTIONS["reshape"](input, -1)
-        return median(flat, 0).values
+        middle = median(flat.detach(), 0).values.item() if flat.numel() else float("nan")
+        if input._dtype.kind != "f" or middle != middle:
+            return median(flat, 0).values
+        # elements of that value share its gradient, as those that tie for a maximum do
+        return call(lambda x: ad.max(ad.where(x == middle, x, -float("inf"))), "Median", flat)
     if not input.ndim:
         return pair_of("median")(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
     axis = axis_of(dim, input.ndim)
@@ -402,8 +410,12 @@ def cat(tensors: Any, dim: int = 0) -> Any:
         raise ValueError("expected a non-empty list of Tensors")
     if any([not x.ndim for x in tensors]):
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
-    given = [x for x in one_type(tensors) if not (x.ndim == 1 and x.shape[0] == 0)] or list(tensors)
+    parts = one_type(tensors)
+    given = [x for x in parts if not (x.ndim == 1 and x.shape[0] == 0)] or parts
     axis = axis_of(dim, given[0].ndim)
+    if len(given) < len(parts):  # an empty vector goes with anything, and has a gradient
+        shape = [n * (i != axis) for i, n in enumerate(given[0].shape)]
+        return cat([x.reshape(shape) if x.ndim == 1 and not x.shape[0] else x for x in parts], axis)
     for x in given:
         if x.ndim != given[0].ndim:
             raise RuntimeError(f"Tensors must have same number of dimensions: got {given[0].ndim} and {x.ndim}")
@@ -441,9 +453,9 @@ for _name, _function in {
 
 
 @public("flip")
-def flip(input: Tensor, *dims: Any) -> Any:
-    given = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
-    return call("flip", "Flip", input, axis=axes_of(tuple(given), input.ndim)) if given else FUNCTIONS["clone"](input)
+def flip(input: Tensor, *given: Any, dims: Any = ()) -> Any:
+    given = _repeats(given or (dims,))
+    return call("flip", "Flip", input, axis=axes_of(given, input.ndim)) if given else FUNCTIONS["clone"](input)
 
 
 for _name, _axis in {"fliplr": 1, "flipud": 0}.items():
@@ -464,8 +476,8 @@ def _repeats(args: Any) -> tuple[int, ...]:
     return tuple(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else tuple(args)
 
 
-def _repeat(self: Tensor, *repeats: Any) -> Any:
-    counts = _repeats(repeats)
+def _repeat(self: Tensor, *given: Any, repeats: Any = ()) -> Any:
+    counts = _repeats(given or (repeats,))
     if len(counts) < self.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     return call(lambda x: ad.tile(x, counts), "Repeat", self)
@@ -475,8 +487,8 @@ METHODS["repeat"] = _repeat
 
 
 @public("tile")
-def tile(input: Tensor, *dims: Any) -> Any:
-    return call(lambda x: ad.tile(x, _repeats(dims)), "Repeat", input)
+def tile(input: Tensor, *given: Any, dims: Any = ()) -> Any:
+    return call(lambda x: ad.tile(x, _repeats(given or (dims,))), "Repeat", input)
 
 
 @public("repeat_interleave")
@@ -513,8 +525,20 @@ def trace(input: Tensor) -> Any:
 
 
 @public("diff")
-def diff(input: Tensor, n: int = 1, dim: int = -1) -> Any:
-    return call(lambda x: ad.diff(x, n=n, axis=dim), "Sub", input)
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Any:
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    if not n:  # PyTorch puts nothing around it then
+        return FUNCTIONS["clone"](input)
+    around = [x for x in (prepend, input, append) if x is not None]
+    x = cat(around, dim) if len(around) > 1 else input
+    axis = axis_of(dim, x.ndim)
+    if x._dtype.kind == "b":
+        n = min(n, x.shape[axis])
+        for _ in range(n):
+            x = x.narrow(axis, 1, x.shape[axis] - 1) ^ x.narrow(axis, 0, x.shape[axis] - 1)
+        return x
+    return call(lambda a: ad.diff(a, n=min(n, a.shape[axis]), axis=axis), "Sub", x)
 
 
 @public("meshgrid", method=False)
@@ -547,9 +571,14 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 
 @public("searchsorted", method=False)
-def searchsorted(sorted_sequence: Tensor, values: Any, *, right: bool = False, side: str | None = None) -> Any:
+def searchsorted(
+    sorted_sequence: Tensor, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Any:  # fmt: skip
     from adjoint.torch.creation import tensor
 
     given = values if isinstance(values, Tensor) else tensor(values)
     where = side or ("right" if right else "left")
-    return call(lambda x, v: ad.searchsorted(x, v, side=where), None, sorted_sequence, given)  # type: ignore[arg-type]
+    x = sorted_sequence if sorter is None else FUNCTIONS["gather"](sorted_sequence, -1, sorter)
+    found = call(lambda a, v: ad.searchsorted(a, v, side=where), None, x, given)  # type: ignore[arg-type]
+    return to(found, dtype=np.dtype("int32" if out_int32 else "int64"))

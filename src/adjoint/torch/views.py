@@ -189,10 +189,9 @@ def _permuted(x: Tensor, axes: Any, name: str) -> Tensor:
 
 
 @public("permute")
-def permute(input: Tensor, *dims: Any) -> Tensor:
-    axes = [
-        axis_of(d, input.ndim) for d in (dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims)
-    ]
+def permute(input: Tensor, *given: Any, dims: Any = ()) -> Tensor:
+    dims = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given or dims
+    axes = [axis_of(d, input.ndim) for d in dims]
     if len(axes) != input.ndim:
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "

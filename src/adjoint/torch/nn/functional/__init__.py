@@ -9,6 +9,7 @@ from adjoint.torch.nn.functional import activations as _activations
 from adjoint.torch.nn.functional import images as _images
 from adjoint.torch.nn.functional import layers as _layers
 from adjoint.torch.nn.functional import losses as _losses
+from adjoint.torch.nn.functional.shared import of_integers as _of_integers
 
 ALL: dict[str, Any] = dict(_activations.ALL)  # every function by its name
 for _module, _names in {
@@ -34,6 +35,9 @@ for _module, _names in {
     for _name in _names.split():
         ALL[_name] = getattr(_module, _name)
 ALL |= _layers.WITH_INDICES
+for _name in ALL:
+    if _name.startswith(("conv", "avg_pool", "max_pool", "bilinear")):
+        ALL[_name] = _of_integers(ALL[_name])
 globals().update(ALL)
 
 

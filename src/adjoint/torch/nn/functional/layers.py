@@ -85,7 +85,10 @@ def _transposed(axes: int) -> Any:
 
 
 def _sizes(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    """Sizes, one for each axis, or one for all."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    return value[0] if len(value) == 1 else tuple(value)
 
 
 def _check_images(name: str, axes: int, x: Tensor, weight: Tensor, channels: int, groups: int, more: str) -> None:
@@ -255,6 +258,8 @@ def _follow(input: Tensor, mean: Any, var: Any, momentum: float, of_batch: bool)
     """Write the next running statistics over the last."""
     from adjoint.torch.state import no_grad
 
+    if not input.numel():
+        return
     with no_grad():
         found = call(
             lambda x, m, v: ad.nn.running_statistics(x, m, v, momentum, of_batch=of_batch), None, input, mean, var

@@ -263,7 +263,7 @@ def gaussian_nll_loss(
     if var.shape != input.shape:
         if var.shape == input.shape[:-1]:
             var = var.unsqueeze(-1)
-        elif not (var.ndim == input.ndim and var.shape[:-1] == input.shape[:-1] and var.shape[-1] == 1):
+        elif var.ndim != input.ndim or any([n not in (1, m) for n, m in zip(var.shape, input.shape, strict=True)]):
             raise ValueError("var is of incorrect size")
         var = FUNCTIONS["broadcast_to"](var, input.shape)
     input, target = FUNCTIONS["broadcast_tensors"](input, target)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
+
+import numpy as np
 
 from adjoint.random_keys import seeded
 from adjoint.torch import creation
@@ -22,6 +25,26 @@ def drawing(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
     """A function of adjoint's that draws random numbers, which follow `torch.manual_seed` here."""
     with seeded(int(creation.source(None).integers(0, 1 << 63))):
         return call(function, made, *args, **options)
+
+
+def of_integers(function: Any) -> Any:
+    """A function of floating numbers, for tensors of integers, too: its results are cut to integers."""
+
+    @functools.wraps(function)
+    def spelled(input: Tensor, *args: Any, **options: Any) -> Any:
+        if not isinstance(input, Tensor) or input._dtype.kind not in "iu":
+            return function(input, *args, **options)
+
+        def wide(value: Any) -> Any:
+            return value.to(dtype=np.dtype("float64")) if isinstance(value, Tensor) else value
+
+        def cut(x: Any) -> Any:
+            return x.to(dtype=input._dtype) if x._dtype.kind == "f" else x
+
+        out = function(wide(input), *[wide(a) for a in args], **{k: wide(v) for k, v in options.items()})
+        return tuple([cut(x) for x in out]) if isinstance(out, tuple) else cut(out)
+
+    return spelled
 
 
 def probability(p: float, what: str = "dropout") -> None:
