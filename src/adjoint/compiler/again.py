@@ -65,7 +65,7 @@ class Again(NamedTuple):
                 now = Environment(f)
                 if now.guard != before.guard:
                     return None
-                compiled._again = self._replace(environment=now)
+                compiled.again = self._replace(environment=now)
                 before = now
             leaves = [*leaves, *before.tensors]
         inputs: list[Any] = []

@@ -201,14 +201,14 @@ class Compiled:
         self._families: collections.OrderedDict[Any, _Called] = collections.OrderedDict()
         self._recordings = 0
         self._last: Seen | None = None
-        self._again: Again | None = None
+        self.again: Again | None = None
         self.varying: set[Any] = set()  # places of numbers that are traced
         self._fixed: dict[
             int, Line | None
         ] = {}  # ... and of those that cannot be, with where their values are asked for
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        again = self._again
+        again = self.again
         if again is not None and not _is_disabled() and current_level() is None:
             found = again.run(self, args, kwargs)
             if found is not None:
@@ -281,7 +281,7 @@ class Compiled:
             return self._called(call)
         if self.donate:
             return self._donated(program, call)
-        self._again = Again.after(call, program) if program.symbols is None else None
+        self.again = Again.after(call, program) if program.symbols is None else None
         return program.arrays(call.arrays) if call.as_numpy else program.tensors(call.arrays, call.inputs)
 
     def _donated(self, program: Program, call: Signature) -> Any:

@@ -66,13 +66,13 @@ class Replay:
         if self._unlinked:
             self._link()
         if self._checks:
-            from adjoint.compiler.native.machine import NotHeld
+            from adjoint.compiler.native.machine import NotHeldError
 
             known = random_keys.Replay()  # both runs draw the same
             try:
                 with random_keys.replayed(known) if self._repeats else contextlib.nullcontext():
                     return self._quietly(arrays)
-            except NotHeld:
+            except NotHeldError:
                 pass
             with random_keys.replayed(known):
                 return Replay(self.graph, self.base, self.name, native=False)(arrays)

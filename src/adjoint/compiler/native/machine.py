@@ -25,7 +25,7 @@ TYPE, DATA, AXES, SHAPE, DTYPE, FLAGS = 8, 16, 24, 32, 56, 64
 WANTED = 0x101  # contiguous in C's order, and aligned
 
 
-class NotHeld(Exception):
+class NotHeldError(Exception):
     """A check of machine code does not hold: Python runs the graph, and raises the error."""
 
 
@@ -57,7 +57,7 @@ def llvm() -> Any:
     api: Any = ctypes.pythonapi
     symbols = {
         "adjoint_array": id(np.ndarray),
-        "adjoint_not_held": id(NotHeld),
+        "adjoint_not_held": id(NotHeldError),
         **{f"adjoint_{np.dtype(name).name}": id(np.dtype(name)) for name in DTYPES},
         **{name: _address(api[name]) for name in _PYTHON},
         **{f"adjoint_{name}": _address(function) for name, function in blas()[1].items()},
