@@ -340,6 +340,19 @@ def test_assigning_twice_to_one_place_keeps_the_last_value_and_its_gradient(devi
     same((x * 10).sum().backward()[v], [0.0, 10.0, 10.0])
 
 
+@pytest.mark.parametrize("key", [None, ..., (), (None, ..., None)])
+def test_parts_of_a_tensor_without_axes(device: Any, key: Any) -> None:
+    x = ad.tensor(1.5, dtype=ad.float64)
+    for f in (lambda x: 3 * (x[key] ** 2).sum() + x * x, lambda x: x * x + 3 * (x[key] ** 2).sum() + x * x - x * x):
+        same(ad.grad(f)(x), 12.0)
+        same(ad.grad(ad.compile(f))(x), 12.0)
+    y = x + 1
+    y[key] = 5.0
+    same(y, 5.0)
+    y[key] += 1.0
+    same(y, 6.0)
+
+
 # --- large tensors are not copied for every element ---
 
 

@@ -65,6 +65,9 @@ def test_zeros_of_different_sign_and_numbers_of_different_type_are_different() -
         assert type(f(X, n)[2]) is type(n)
         np.testing.assert_array_equal(found.numpy(), expected.numpy())
         np.testing.assert_array_equal(f(X, n)[1], np.copysign(X, n))
+    g = ad.compile(lambda x, n: ad.sqrt(x * n))
+    for n in (complex(-1.0, 0.0), complex(-1.0, 0.0), complex(-1.0, -0.0)):  # the second call is like the first
+        np.testing.assert_array_equal(g(np.ones(1), n), ad.sqrt(ad.ones(1) * n).numpy())
 
 
 def test_an_integer_that_changes_is_traced() -> None:

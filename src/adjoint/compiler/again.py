@@ -18,7 +18,7 @@ from adjoint.tensor import Tensor
 if TYPE_CHECKING:
     from adjoint.compiler.compiled import Compiled
 
-_PLAIN = (bool, int, float, complex, str)
+_PLAIN = (bool, int, float, str)
 VARYING = object()  # of a number that is traced
 
 
@@ -47,8 +47,8 @@ class Again(NamedTuple):
                 if getattr(x._array, "node", None) is not None:
                     return None
                 specs.append((Tensor, x.shape, x._dtype, x._device))
-            elif isinstance(x, (Tensor, np.ndarray, np.generic)) or (x.__class__ in (float, complex) and not x):
-                return None  # -0.0 equals 0.0
+            elif isinstance(x, (Tensor, np.ndarray, np.generic, complex)) or (x.__class__ is float and not x):
+                return None  # -0.0 equals 0.0, also as a part of a complex number
             else:
                 specs.append((x.__class__, x))
         return cls(call.structure, specs, call.base, _surroundings(), call.environment, call.as_numpy, program)

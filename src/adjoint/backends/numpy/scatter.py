@@ -14,6 +14,7 @@ def _index_set(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
 
 
 def _index_set_into(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
+    x = _writeable(x)
     x[filled(key, arrays) if arrays else slices(key)] = value
     return x
 
@@ -23,6 +24,7 @@ def _index_add(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
 
 
 def _index_add_into(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
+    x = _writeable(x)
     if arrays:
         return combined(np.add, x, value, arrays, key)
     key = slices(key)
@@ -32,6 +34,11 @@ def _index_add_into(x: Array, value: Array, *arrays: Array, key: Key) -> Array:
     else:  # a single element
         x[key] = view + value
     return x
+
+
+def _writeable(x: Array) -> Array:
+    """NumPy's functions give scalars for arrays without axes, and what is written into a view of one is lost."""
+    return x if x.__class__ is np.ndarray else np.array(x)
 
 
 IMPLEMENTATIONS: dict[str, Implementation] = {
