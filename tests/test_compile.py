@@ -65,6 +65,19 @@ def test_zeros_of_different_sign_and_numbers_of_different_type_are_different() -
         assert type(f(X, n)[2]) is type(n)
         np.testing.assert_array_equal(found.numpy(), expected.numpy())
         np.testing.assert_array_equal(f(X, n)[1], np.copysign(X, n))
+
+    class Scaled(ad.nn.Module):
+        n: Any
+
+        def __call__(self, x: Any) -> Any:
+            return x * self.n, ad.copysign(1.0, self.n)
+
+    h = ad.compile(lambda model, x: model(x))
+    for n in (2, 2, 2.0, 1.0, True, 0.0, -0.0):
+        product, sign = h(Scaled(n), ad.ones(2, dtype=ad.int64))
+        assert (product.dtype.kind == "f") == isinstance(n, float)
+        np.testing.assert_array_equal(product.numpy(), [n, n])
+        assert sign.item() == math.copysign(1, n)
     g = ad.compile(lambda x, n: ad.sqrt(x * n))
     for n in (complex(-1.0, 0.0), complex(-1.0, 0.0), complex(-1.0, -0.0)):  # the second call is like the first
         np.testing.assert_array_equal(g(np.ones(1), n), ad.sqrt(ad.ones(1) * n).numpy())
