@@ -49,7 +49,7 @@ def _slice(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int =
 _part("select_scatter", lambda x, dim, index: x.select(dim, index))
 _part("slice_scatter", _slice)
 _part("diagonal_scatter", lambda x, offset=0, dim1=0, dim2=1: x.diagonal(offset, dim1, dim2))
-_part("as_strided_scatter", lambda x, size, stride, offset=None: x.as_strided(size, stride, offset))
+_part("as_strided_scatter", lambda x, size, stride, storage_offset=None: x.as_strided(size, stride, storage_offset))
 
 _MODES = {"sum": "add", "prod": "multiply", "mean": "mean", "amax": "max", "amin": "min"}
 
@@ -71,6 +71,10 @@ def scatter_reduce(
     tensor([1., 3.])
     """
     axis, mode = axis_of(dim, input.ndim), _mode(reduce, "scatter_reduce")
+    if not input.ndim:  # PyTorch takes it for one with a single element
+        ones = [FUNCTIONS["reshape"](x, -1) for x in (input, index, src)]
+        out = scatter_reduce(ones[0], 0, *ones[1:], reduce, include_self=include_self)
+        return FUNCTIONS["reshape"](out, ())
     in_range(index, input.shape[axis])
     cut = tuple([slice(n) for n in index.shape])
 
@@ -79,6 +83,12 @@ def scatter_reduce(
         key[axis] = i
         return ad.scatter(x, tuple(key), s[cut], mode=mode, include_self=include_self)
 
+    def place_bits(x: Any, i: Any, s: Any) -> Any:
+        return place(x.astype(np.uint8), i, s.astype(np.uint8)).astype(np.bool_)
+
+    if input._dtype.kind == "b":  # the sum is whether any of those that meet is true, the product whether all are
+        mode = {"add": "max", "multiply": "min"}.get(mode, mode)
+        return call(place_bits, None, input, index, src)
     return call(place, "ScatterReduce", input, index, src)
 
 
