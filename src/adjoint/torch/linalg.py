@@ -163,7 +163,7 @@ def _factors(a: Any) -> Any:
     lower, upper = (
         ad.pad(part, [*none, (0, m - part.shape[-2]), (0, n - part.shape[-1])]) for part in (ad.tril(lower, -1), upper)
     )
-    return lower + upper, ad.argmax(ad.real(order), axis=-2)
+    return lower + upper, (ad.real(order) * np.arange(m)[:, None]).sum(-2).astype(np.int64)
 
 
 def _each_row(x: Tensor, function: Any, width: int, dtype: Any) -> Tensor:
@@ -303,6 +303,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Any:
 
 def vander(x: Tensor, *, N: int | None = None) -> Any:
     """The powers of each element along a last axis, from the zeroth on."""
+    x = x if x.ndim else x.reshape(1)
     count = x.shape[-1] if N is None else N
     return x.unsqueeze(-1) ** creation.arange(count)
 

@@ -129,6 +129,9 @@ def _running(name: str) -> None:
         axis = axis_of(dim, input.ndim)
         if not input.ndim:
             return pair_of(name)(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
+        if input._dtype.kind == "b":
+            found, places = spelled(input.byte(), dim)
+            return pair_of(name)(found.bool(), places)
         return pair_of(name)(*call(name, name.capitalize(), input, axis=axis))
 
     public(name)(spelled)
@@ -208,6 +211,7 @@ def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> Any:
     """Differences over distances along each axis, central ones inside."""
     axes = tuple(range(input.ndim)) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
+    spacing = 1 if spacing is None else spacing
     steps = spacing if isinstance(spacing, (tuple, list)) else [spacing] * len(axes)
     given = [values(step) if isinstance(step, Tensor) else step for step in steps]
 
