@@ -41,6 +41,7 @@ cases("corrcoef", case(lambda t, x: t.corrcoef(x), real))
 cases("histc", case(lambda t, x: t.histc(x, 5), real), case(lambda t, x: x.histc(4, min=-1, max=1), real))
 cases("histogram", case(lambda t, x: tuple(t.histogram(x.detach(), 4)), real))
 cases("histogram", case(lambda t, x: tuple(t.histogram(x.detach(), 3, range=(-1.0, 2.0), density=True)), real))
+cases("histogram", case(lambda t, x: tuple(t.histogram(x.detach().sum(), 1)), real))
 cases("histogram", case(lambda t, x, w: tuple(t.histogram(x.detach(), w.detach().sort().values)), real, vector))
 for _name in ("quantile", "nanquantile"):
     _maker = with_nan if _name == "nanquantile" else real
@@ -50,12 +51,16 @@ for _name in ("quantile", "nanquantile"):
         lambda t, x, _name=_name: getattr(t, _name)(x, 0.45, dim=0, interpolation="higher"),
     ):
         cases(_name, case(_function, _maker))
+    _function = lambda t, x, q, _name=_name: getattr(t, _name)(x, q.abs() / 4, 1)
+    cases(_name, case(_function, _maker, vector))  # with a slope by the place
+    cases(_name, case(lambda t, x, _name=_name: getattr(t, _name)(x.sum(), 0.5, 0, keepdim=True), real))
 cases("nanmedian", case(lambda t, x: t.nanmedian(x), with_nan), case(lambda t, x: tuple(t.nanmedian(x, 1)), with_nan))
 cases("nanmedian", case(lambda t, x: tuple(x.nanmedian(0, keepdim=True)), with_nan))
 cases("mode", case(lambda t, x: tuple(t.mode(x)), ties), case(lambda t, x: tuple(x.mode(0, keepdim=True)), ties))
 for _name in ("cummax", "cummin"):
     cases(_name, case(lambda t, x, _name=_name: tuple(getattr(t, _name)(x, 1)), ties))
     cases(_name, case(lambda t, x, _name=_name: tuple(getattr(x, _name)(0)), stack))
+    cases(_name, case(lambda t, x, _name=_name: tuple(getattr(x > 1, _name)(1)), stack))
 cases("msort", case(lambda t, x: t.msort(x), real))
 cases("unique_consecutive", case(lambda t, x: t.unique_consecutive(x, True, True), ints, kinds="i"))
 cases("unique_consecutive", case(lambda t, x: x.unique_consecutive(), ints, kinds="i"))
@@ -74,7 +79,13 @@ for _p in (2.0, 1.0, 3.0):  # PyTorch has no second derivative
 for _name in ("trapezoid", "trapz", "cumulative_trapezoid"):
     cases(_name, case(lambda t, y, _name=_name: getattr(t, _name)(y, dx=0.5), real))
     cases(_name, case(lambda t, y, x, _name=_name: getattr(t, _name)(y, x, dim=1), real, vector))
-cases("gradient", case(lambda t, x: t.gradient(x), real), case(lambda t, x: t.gradient(x, spacing=0.5, dim=1), real))
+    cases(_name, case(lambda t, y, x, _name=_name: getattr(t, _name)(y, x[:3, :1], dim=1), stack, three))
+    cases(_name, case(lambda t, y, x, _name=_name: getattr(t, _name)(y[:1], x), stack, stack))
+cases(
+    "gradient",
+    case(lambda t, x: t.gradient(x, spacing=None), real),
+    case(lambda t, x: t.gradient(x, spacing=0.5, dim=1), real),
+)
 cases(
     "gradient",
     case(
@@ -88,15 +99,32 @@ cases("slice_scatter", case(lambda t, x, s: t.slice_scatter(x, s, 1, 0, 4, 2), r
 cases("diagonal_scatter", case(lambda t, x, s: t.diagonal_scatter(x, s, 1), square, lambda r: real(r, (2,))))
 cases(
     "as_strided_scatter",
-    case(lambda t, x, s: t.as_strided_scatter(x.detach(), s, (2,), (5,), 1), real, lambda r: real(r, (2,))),
+    case(
+        lambda t, x, s: t.as_strided_scatter(x.detach(), s, (2,), (5,), storage_offset=1), real, lambda r: real(r, (2,))
+    ),
 )
 for _mode in ("sum", "prod", "mean", "amax", "amin"):
     for _own in (True, False):
         _call = lambda t, x, i, s, _mode=_mode, _own=_own: t.scatter_reduce(x, 0, i, s, _mode, include_self=_own)
         cases("scatter_reduce", case(_call, three, lambda r: r.integers(0, 4, (5, 3)), lambda r: real(r, (5, 3))))
+        _call = lambda t, x, s, _mode=_mode, _own=_own: x.sum().scatter_reduce(
+            0, t.tensor(0), s.sum(), _mode, include_self=_own
+        )
+        cases("scatter_reduce", case(_call, three, three))
+        if _mode != "mean":
+            _call = lambda t, x, i, s, _mode=_mode, _own=_own: t.scatter_reduce(
+                x > 0, 0, i, s > 0, _mode, include_self=_own
+            )
+            cases("scatter_reduce", case(_call, three, lambda r: r.integers(0, 4, (5, 3)), lambda r: real(r, (5, 3))))
         if _mode != "sum":
             _call = lambda t, x, i, s, _mode=_mode, _own=_own: x.index_reduce(0, i, s, _mode, include_self=_own)
             cases("index_reduce", case(_call, three, lambda r: r.integers(0, 4, 5), lambda r: real(r, (5, 3))))
+        _call = lambda t, x, s, _mode=_mode, _own=_own: x.sum().index_reduce(
+            0, t.tensor([0]), s.sum(), _mode, include_self=_own
+        )
+        if _mode != "sum":
+            cases("index_reduce", case(_call, three, three))
+cases("put", case(lambda t, x, i, s: t.put(x, -i, s[0, :2], accumulate=True), real, lambda r: np.array([3, 7]), three))
 cases("put", case(lambda t, x, i, s: t.put(x, i, s), real, lambda r: np.array([3, 7]), lambda r: real(r, (2,))))
 cases(
     "put",
@@ -145,6 +173,8 @@ cases("t_", case(lambda t, x: (x * 1).t_(), real, kinds="fc"))
 cases("squeeze_", case(lambda t, x: (x * 1).unsqueeze_(0).squeeze_(0), real))
 cases("unsqueeze_", case(lambda t, x: (x * 1).unsqueeze_(-1).mul_(2), real))
 cases("sum_to_size", case(lambda t, x: x.sum_to_size(1, 4), stack), case(lambda t, x: x.sum_to_size(2, 3, 4), stack))
+cases("sum_to_size", case(lambda t, x: (x.sum() > 1).sum_to_size(()), stack))
+cases("put", case(lambda t, x, i: t.put(x > 1, i, x[0, :2] > 1, True), real, lambda r: np.array([3, 7])))
 
 # matrices
 cases("det", case(lambda t, x: t.det(x), regular))
@@ -159,6 +189,7 @@ cases("cholesky", case(lambda t, x: t.cholesky(x @ x.mH, upper=True), regular))
 cases("cholesky_solve", case(lambda t, x, y: t.cholesky_solve(y, x.tril()), regular, real))
 cases("cholesky_solve", case(lambda t, x, y: t.cholesky_solve(y, x.triu(), upper=True), regular, real))
 cases("cholesky_inverse", case(lambda t, x: t.cholesky_inverse(x.tril()), regular))
+cases("cholesky_inverse", case(lambda t, x: t.cholesky_inverse(x.triu(), True), regular))
 cases(
     "cross",
     case(lambda t, x, y: t.cross(x, y, 1), three, three),
@@ -178,7 +209,12 @@ cases(
     case(lambda t, x: tuple(t.linalg.lu(x)), square),
     case(lambda t, x: tuple(t.linalg.lu(x)), lambda r: real(r, (4, 3))),
 )
-cases("linalg.lu_factor", case(lambda t, x: tuple(t.linalg.lu_factor(x)), lambda r: real(r, (2, 4, 4))))
+for _shape in ((2, 4, 4), (2, 3, 4), (4, 3), (0, 3, 3), (2, 0, 0), (0, 2)):
+    _maker = lambda r, _shape=_shape: real(r, _shape)
+    cases("linalg.lu_factor", case(lambda t, x: tuple(t.linalg.lu_factor(x)), _maker, kinds="fc"))
+_empty = case(lambda t, x: t.linalg.lu_solve(*t.linalg.lu_factor(x), x), lambda r: real(r, (0, 3, 3)))
+cases("linalg.lu_solve", _empty)
+cases("linalg.vander", case(lambda t, x: t.linalg.vander(x.sum(), N=3), real))
 for _left, _adjoint in ((True, False), (True, True), (False, False)):
     _call = lambda t, x, y, _left=_left, _adjoint=_adjoint: t.linalg.lu_solve(
         *t.linalg.lu_factor(x), y if _left else y.T, left=_left, adjoint=_adjoint
@@ -286,4 +322,13 @@ cases(
         lambda r: real(r, (2, 20)),
     ),
 )
+for _options in ({}, {"length": 20}, {"normalized": True, "win_length": 6, "length": 7}):
+
+    def _of_complex(t: Any, x: Any, w: Any, y: Any, _options: Any = _options) -> Any:
+        w = t.complex(w, y)[: _options.get("win_length", 8)]
+        return t.istft(t.complex(x, x.flip(0)), 8, window=w, return_complex=True, **_options)
+
+    _sides = [lambda r: real(r, (2, 8, 5)), lambda r: real(r, (8,)), lambda r: real(r, (8,)) * 0.3]
+    cases("istft", case(_of_complex, *_sides))
+cases("istft", case(lambda t, x: t.istft(t.complex(x, x * 2), 8), lambda r: real(r, (8, 5))))
 cases("round", case(lambda t, x: t.round(x * 7, decimals=1), real), case(lambda t, x: x.round(decimals=-1), real))

@@ -319,16 +319,16 @@ def _check_index(x: Tensor, index: Any, name: str) -> None:
             raise RuntimeError(f"{name}(): Expected dtype int64 for index")
 
 
-def in_range(index: Tensor, n: int) -> None:
+def in_range(index: Tensor, n: int, least: int = 0) -> None:
     found = values(index)
     if is_lifted(index) and is_batched(index):
         return  # of each example: what is out of range is an error of adjoint's
-    if found.size and (found.min() < 0 or found.max() >= n):
-        wrong = int(found.min()) if found.min() < 0 else int(found.max())
+    if found.size and (found.min() < least or found.max() >= n):
+        wrong = int(found.min()) if found.min() < least else int(found.max())
         raise RuntimeError(f"index {wrong} is out of bounds for dimension 0 with size {n}")
 
 
-def _line(x: Any) -> Any:
+def as_line(x: Any) -> Any:
     """A single element as a vector of it."""
     return x.reshape(1) if isinstance(x, Tensor) and not x.ndim else x
 
@@ -341,7 +341,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
         return input.reshape(-1)[:0].reshape(index.shape)
     _check_index(input, index, "gather")
     if not input.ndim:
-        return gather(_line(input), 0, _line(index)).reshape(index.shape)
+        return gather(as_line(input), 0, as_line(index)).reshape(index.shape)
     if input.ndim != index.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     in_range(index, input.shape[axis])
@@ -362,7 +362,7 @@ def _scattered(mode: str, made: str) -> Any:
             return input.clone()
         _check_index(input, index, "scatter")
         if not input.ndim:
-            return scattered(_line(input), 0, _line(index), _line(src), value=value).reshape(())
+            return scattered(as_line(input), 0, as_line(index), as_line(src), value=value).reshape(())
         in_range(index, input.shape[axis])
         src = value if src is None else src
         if isinstance(src, Tensor):
@@ -404,7 +404,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     axis = axis_of(dim, input.ndim)
     _check_index(input, index, "index_select")
     if not input.ndim:
-        return index_select(_line(input), 0, _line(index)).reshape(())
+        return index_select(as_line(input), 0, as_line(index)).reshape(())
     in_range(index, input.shape[axis])
     return call(lambda x, i: ad.take(x, i, axis=axis), "IndexSelect", input, index)
 
@@ -417,7 +417,7 @@ def _along(axis: int, index: Any) -> tuple[Any, ...]:
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
     axis = axis_of(dim, input.ndim)
     if not input.ndim:
-        return index_add(_line(input), 0, _line(index), _line(source), alpha=alpha).reshape(())
+        return index_add(as_line(input), 0, as_line(index), as_line(source), alpha=alpha).reshape(())
     in_range(index, input.shape[axis])
     source = source if alpha == 1 else source * alpha
     return call(lambda x, i, s: _joined(x, _along(axis, i), s, "add"), "IndexAdd", input, index, source)
@@ -427,7 +427,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     axis = axis_of(dim, input.ndim)
     if not input.ndim:
-        return index_copy(_line(input), 0, _line(index), _line(source)).reshape(())
+        return index_copy(as_line(input), 0, as_line(index), as_line(source)).reshape(())
     in_range(index, input.shape[axis])
     return call(lambda x, i, s: ad.scatter(x, _along(axis, i), s), "IndexCopy", input, index, source)
 
@@ -436,7 +436,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     axis = axis_of(dim, input.ndim)
     if not input.ndim:
-        return index_fill(_line(input), 0, _line(index), value).reshape(())
+        return index_fill(as_line(input), 0, as_line(index), value).reshape(())
     in_range(index, input.shape[axis])
     fill = to(value, dtype=input._dtype) if isinstance(value, Tensor) else constant(number(value, input._dtype))
     return call(lambda x, i, s: ad.scatter(x, _along(axis, i), s), "IndexFill", input, index, fill)

@@ -145,10 +145,32 @@ def _refuse_without_pivots(pivot: bool) -> None:
 def lu_factor(A: Tensor, *, pivot: bool = True) -> LUFactor:
     """L and U in one matrix, and the rows that were swapped at each step, counted from 1."""
     _refuse_without_pivots(pivot)
-    both, order = call(lambda a: tuple(ad.linalg.lu_factor(a)), "LinalgLuFactorEx", A)
-    rows = values(order).reshape(-1, A.shape[-1]).tolist()
-    swaps = np.array([_swaps(row) for row in rows], np.int32)
-    return LUFactor(both, constant(swaps.reshape(tuple(order.shape))))
+    count = min(A.shape[-2:]) if A.ndim > 1 else 0
+    square = A.ndim < 2 or A.shape[-2] == A.shape[-1]
+    both, order = call(_square_factors if square else _factors, "LinalgLuFactorEx", A)
+    return LUFactor(both, _each_row(order, lambda rows: _swaps(rows)[:count], count, np.int32))
+
+
+def _square_factors(a: Any) -> Any:
+    return tuple(ad.linalg.lu_factor(a))
+
+
+def _factors(a: Any) -> Any:
+    """L below the diagonal and U, of matrices that are not square, and the order of rows."""
+    order, lower, upper = ad.linalg.lu(a)
+    m, n = a.shape[-2:]
+    none = [(0, 0)] * (a.ndim - 2)
+    lower, upper = (
+        ad.pad(part, [*none, (0, m - part.shape[-2]), (0, n - part.shape[-1])]) for part in (ad.tril(lower, -1), upper)
+    )
+    return lower + upper, (ad.real(order) * np.arange(m)[:, None]).sum(-2).astype(np.int64)
+
+
+def _each_row(x: Tensor, function: Any, width: int, dtype: Any) -> Tensor:
+    """A function of lists along the last axis."""
+    front = tuple(x.shape[:-1])
+    made = [function(row) for row in values(x).reshape(math.prod(front), x.shape[-1]).tolist()]
+    return constant(np.array(made, dtype).reshape(*front, width))
 
 
 def _swaps(order: list[int]) -> list[int]:
@@ -174,8 +196,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     """The X of A X = B from `lu_factor` of A, of X A = B with left=False, of the adjoint of A with `adjoint`."""
     if not left:
         return lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
-    rows = values(pivots).reshape(-1, pivots.shape[-1]).tolist()
-    order = constant(np.array([_order(row) for row in rows]).reshape(tuple(pivots.shape)))
+    order = _each_row(pivots, _order, pivots.shape[-1], np.int64)
     trans = 2 if adjoint else 0
     return call(
         lambda both, places, b: ad.linalg.lu_solve((both, places), b, trans=trans), "LinalgLuSolve", LU, order, B
@@ -282,6 +303,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Any:
 
 def vander(x: Tensor, *, N: int | None = None) -> Any:
     """The powers of each element along a last axis, from the zeroth on."""
+    x = x if x.ndim else x.reshape(1)
     count = x.shape[-1] if N is None else N
     return x.unsqueeze(-1) ** creation.arange(count)
 

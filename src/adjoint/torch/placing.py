@@ -13,7 +13,7 @@ from adjoint.torch.calls import call, off
 from adjoint.torch.dtypes import complex_of, default_float, numpy_dtype
 from adjoint.torch.functions import clone, public
 from adjoint.torch.graph import label, result_overwritten
-from adjoint.torch.indexing import in_range
+from adjoint.torch.indexing import as_line, in_range
 from adjoint.torch.kinds import Halves, Whole
 from adjoint.torch.memory import check_write, leave_if_alone, view_of
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -49,7 +49,7 @@ def _slice(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int =
 _part("select_scatter", lambda x, dim, index: x.select(dim, index))
 _part("slice_scatter", _slice)
 _part("diagonal_scatter", lambda x, offset=0, dim1=0, dim2=1: x.diagonal(offset, dim1, dim2))
-_part("as_strided_scatter", lambda x, size, stride, offset=None: x.as_strided(size, stride, offset))
+_part("as_strided_scatter", lambda x, size, stride, storage_offset=None: x.as_strided(size, stride, storage_offset))
 
 _MODES = {"sum": "add", "prod": "multiply", "mean": "mean", "amax": "max", "amin": "min"}
 
@@ -71,6 +71,9 @@ def scatter_reduce(
     tensor([1., 3.])
     """
     axis, mode = axis_of(dim, input.ndim), _mode(reduce, "scatter_reduce")
+    if not input.ndim:  # PyTorch takes it for one with a single element
+        one, places, given = map(as_line, (input, index, src))
+        return scatter_reduce(one, 0, places, given, reduce, include_self=include_self).reshape(())
     in_range(index, input.shape[axis])
     cut = tuple([slice(n) for n in index.shape])
 
@@ -79,7 +82,15 @@ def scatter_reduce(
         key[axis] = i
         return ad.scatter(x, tuple(key), s[cut], mode=mode, include_self=include_self)
 
+    if input._dtype.kind == "b":  # the sum is whether any of those that meet is true, the product whether all are
+        mode = {"add": "max", "multiply": "min"}.get(mode, mode)
+        place = _of_bits(place)
     return call(place, "ScatterReduce", input, index, src)
+
+
+def _of_bits(place: Any) -> Any:
+    """A function that places numbers, for booleans."""
+    return lambda x, i, s: place(x.astype(np.uint8), i, s.astype(np.uint8)).astype(np.bool_)
 
 
 @public("index_reduce", in_place=True)
@@ -88,6 +99,9 @@ def index_reduce(
 ) -> Any:
     """Combine slices with those at the places that index names along an axis."""
     axis, mode = axis_of(dim, input.ndim), _mode(reduce, "index_reduce")
+    if not input.ndim:
+        one, places, given = map(as_line, (input, index, source))
+        return index_reduce(one, 0, places, given, reduce, include_self=include_self).reshape(())
     in_range(index, input.shape[axis])
     front = (slice(None),) * axis
     return call(
@@ -99,14 +113,15 @@ def index_reduce(
 @public("put", in_place=True)
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
     """Values at places of the flattened tensor."""
-    in_range(index, input.numel())
-    mode = "add" if accumulate else "set"
+    in_range(index, input.numel(), -input.numel())
+    bits = input._dtype.kind == "b"
+    mode = "set" if not accumulate else "max" if bits else "add"
 
     def place(x: Any, i: Any, s: Any) -> Any:
         flat = ad.scatter(ad.reshape(x, (-1,)), ad.reshape(i, (-1,)), ad.reshape(s, (-1,)), mode=mode)
         return ad.reshape(flat, x.shape)
 
-    return call(place, "Put", input, index, source)
+    return call(_of_bits(place) if bits else place, "Put", input, index, source)
 
 
 def _fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
@@ -303,6 +318,8 @@ def _sum_to_size(self: Any, *size: Any) -> Any:
     if bad:
         raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(self.shape)}}}.")
     axes = [*range(extra), *[i + extra for i, n in enumerate(shape) if n == 1 != self.shape[i + extra]]]
+    if not shape:
+        return FUNCTIONS["sum"](self)
     out = FUNCTIONS["sum"](self, axes, keepdim=True) if axes else self
     return FUNCTIONS["reshape"](out, shape) if extra else out
 

@@ -83,12 +83,34 @@ def istft(
     center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None,
     return_complex: bool = False,
 ) -> Any:  # fmt: skip
-    """The signal that `stft` was made of."""
+    """The signal that `stft` was made of. All n_fft coefficients of a window are two-sided ones."""
+    if onesided is None and input.ndim > 1:
+        onesided = input.shape[-2] != n_fft
     options: dict[str, Any] = {
         "hop_length": hop_length, "win_length": win_length, "center": center, "normalized": normalized,
         "onesided": onesided, "length": length, "return_complex": return_complex,
     }  # fmt: skip
+    if window is not None and window.is_complex():
+        if not return_complex:
+            raise RuntimeError("Complex windows are incompatible with return_complex=False")
+        return call(_of_complex_window, "Div", input, window, n_fft, options)
     return call(lambda x, w: ad.fft.istft(x, n_fft, window=w, **options), "Div", input, window)
+
+
+def _of_complex_window(x: Any, window: Any, n: int, options: dict[str, Any]) -> Any:
+    """Frames times the window over its squares, where `ad.fft.istft` has its conjugate and squares of lengths."""
+    norm = "ortho" if options["normalized"] else "backward"
+    front = (n - window.shape[0]) // 2
+    window = ad.pad(window, [(front, n - window.shape[0] - front)])
+
+    def added(frames: Any) -> Any:  # where they overlap, over their number there
+        return ad.fft.istft(ad.fft.fft(frames, norm=norm).mT, n, **options | {"win_length": n})
+
+    squares = ad.broadcast_to(window * window, (x.shape[-1], n))
+    total = added(squares) + 1 - added(ad.ones_like(squares))  # one behind the last frame
+    if (ad.abs(total) <= 1e-11).any():
+        raise RuntimeError("istft: the squares of the window add up to zero; take a smaller hop_length")
+    return added(ad.fft.ifft(x.mT, norm=norm) * window) / total
 
 
 # --- random numbers ---------------------------------------------------------------------------------------

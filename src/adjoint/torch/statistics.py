@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import adjoint as ad
+from adjoint.torch import creation
 from adjoint.torch.calls import call
 from adjoint.torch.functions import floating_of, public
 from adjoint.torch.operators import FUNCTIONS
@@ -56,10 +57,11 @@ class _Histogram(NamedTuple):
 def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """How many elements are in each bin, or their weights, and the edges."""
     array = values(input)
-    given = values(bins) if isinstance(bins, Tensor) else bins
-    bounds = range if range is not None or isinstance(bins, Tensor) else _bounds(array, 0, 0)
+    if not isinstance(bins, Tensor):  # edges that are rounded as PyTorch's, to which elements are compared
+        low, high = np.histogram_bin_edges(array, 1, range).tolist()
+        bins = creation.linspace(low, high, bins + 1, dtype=input.dtype)
     weights = None if weight is None else values(weight)
-    found, edges = np.histogram(array, given, bounds, weights=weights, density=density)
+    found, edges = np.histogram(array, values(bins), weights=weights, density=density)
     return _Histogram(constant(found.astype(input._dtype)), constant(edges.astype(input._dtype)))
 
 
@@ -74,9 +76,20 @@ def _quantile(name: str) -> None:
         at = values(q) if isinstance(q, Tensor) else q
         if not np.all((np.asarray(at) >= 0) & (np.asarray(at) <= 1)):
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {at}")
-        axis = None if dim is None else axis_of(dim, input.ndim)
-        options = {"axis": axis, "keepdims": keepdim, "method": interpolation}
-        return call(lambda x: getattr(ad, name)(x, at, **options), "SqueezeBackward4", input)
+        axis = None if dim is None or not input.ndim else axis_of(dim, input.ndim)
+        options: dict[str, Any] = {"axis": axis, "keepdims": keepdim}
+
+        def found(x: Tensor, method: str) -> Any:
+            return call(lambda x: getattr(ad, name)(x, at, **options, method=method), "SqueezeBackward4", x)
+
+        out = found(input, interpolation)
+        if isinstance(q, Tensor) and q.requires_grad and interpolation == "linear":  # there is a slope between elements
+            known = (values(input) == values(input)) | (name == "quantile")
+            steps = np.count_nonzero(known, axis, keepdims=keepdim) - 1.0
+            slope = (found(input, "higher") - found(input, "lower")) * constant(np.asarray(steps, input._dtype))
+            moved = q - q.detach()
+            out = out + FUNCTIONS["reshape"](moved, (*q.shape, *[1] * (slope.ndim - q.ndim))) * slope
+        return out
 
     public(name, out=True)(spelled)
 
@@ -116,6 +129,9 @@ def _running(name: str) -> None:
         axis = axis_of(dim, input.ndim)
         if not input.ndim:
             return pair_of(name)(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
+        if input._dtype.kind == "b":
+            found, places = spelled(input.byte(), dim)
+            return pair_of(name)(found.bool(), places)
         return pair_of(name)(*call(name, name.capitalize(), input, axis=axis))
 
     public(name)(spelled)
@@ -169,22 +185,33 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> A
 # --- integrals and differences ----------------------------------------------------------------------------
 
 
+def _points(y: Tensor, x: Any, dim: int) -> tuple[Tensor, Any]:
+    """Samples and their points, which broadcast along all axes but that of the integral."""
+    if x is None or not 1 < x.ndim <= y.ndim or x.shape == y.shape:
+        return y, x
+    wide = FUNCTIONS["reshape"](x, (*[1] * (y.ndim - x.ndim), *x.shape))
+    if wide.shape[dim] != y.shape[dim]:
+        raise RuntimeError(f"trapezoid: {wide.shape[dim]} points along dimension {dim} for {y.shape[dim]} samples")
+    return FUNCTIONS["broadcast_tensors"](y, wide)  # type: ignore[no-any-return]
+
+
 @public("trapezoid", "trapz", method=False)
 def trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
     """The integral along an axis by trapezoids."""
-    return call("trapezoid", "Div", y, x, dx=dx, axis=dim)
+    return call("trapezoid", "Div", *_points(y, x, dim), dx=dx, axis=dim)
 
 
 @public("cumulative_trapezoid", method=False)
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
     """The integral up to each point."""
-    return call("cumulative_trapezoid", "Div", y, x, dx=dx, axis=dim)
+    return call("cumulative_trapezoid", "Div", *_points(y, x, dim), dx=dx, axis=dim)
 
 
 @public("gradient", method=False)
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> Any:
     """Differences over distances along each axis, central ones inside."""
     axes = tuple(range(input.ndim)) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
+    spacing = 1 if spacing is None else spacing
     steps = spacing if isinstance(spacing, (tuple, list)) else [spacing] * len(axes)
     given = [values(step) if isinstance(step, Tensor) else step for step in steps]
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict, namedtuple
 from typing import Any
 
+import numpy as np
+
 from adjoint.torch import dtypes
 from adjoint.torch.graph import Handle
-from adjoint.torch.nn.parameter import Parameter
+from adjoint.torch.nn.parameter import Parameter, Waiting
 from adjoint.torch.state import no_grad
-from adjoint.torch.tensor import Tensor
+from adjoint.torch.tensor import Tensor, constant
 
 
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
@@ -234,7 +236,7 @@ class States:
                 part._apply(fn)
         with no_grad():
             for value in self._parameters.values():
-                if value is None:
+                if value is None or isinstance(value, Waiting):
                     continue
                 made = fn(value)
                 if made is not value:
@@ -244,8 +246,11 @@ class States:
                     if grad is not None:
                         value.grad = fn(grad)
             for name, value in self._buffers.items():
-                if value is not None:
+                if value is not None and not isinstance(value, Waiting):
                     self._buffers[name] = fn(value)
+            for waiting in (*self._parameters.values(), *self._buffers.values()):
+                if isinstance(waiting, Waiting):  # it has no values, only a type
+                    waiting._dtype = fn(constant(np.zeros(0, waiting._dtype)))._dtype
         return self
 
     def to(self, *args: Any, **options: Any) -> Any:
