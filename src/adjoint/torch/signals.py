@@ -102,9 +102,10 @@ def _of_complex_window(x: Any, window: Any, n: int, options: dict[str, Any]) -> 
     norm = "ortho" if options["normalized"] else "backward"
     front = (n - window.shape[0]) // 2
     window = ad.pad(window, [(front, n - window.shape[0] - front)])
+    how: dict[str, Any] = {**options, "win_length": n}
 
     def added(frames: Any) -> Any:  # where they overlap, over their number there
-        return ad.fft.istft(ad.fft.fft(frames, norm=norm).mT, n, **options | {"win_length": n})
+        return ad.fft.istft(ad.fft.fft(frames, norm=norm).mT, n, **how)
 
     squares = ad.broadcast_to(window * window, (x.shape[-1], n))
     total = added(squares) + 1 - added(ad.ones_like(squares))  # one behind the last frame
