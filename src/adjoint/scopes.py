@@ -26,6 +26,9 @@ def nobody() -> None:
 class Block(Generic[T]):
     """`with Block(variable, value):` gives a context variable a value inside of the block; to be used once."""
 
+    value: T
+    variable: Variable[T]
+
     __slots__ = ("holder", "outer", "value", "variable")
 
     holder: Callable[[], Any]  # a weak reference: the block counts as long as it gives something

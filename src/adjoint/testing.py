@@ -474,6 +474,9 @@ class GradsReport:
     `problems` the texts of what could not be, such as gradients of a wrong shape.
     """
 
+    arguments: str
+    name: str
+
     HEAD = ("order", "way", "derivative", "differences", "error", "allowed", "agrees")
 
     def __init__(self, name: str, arguments: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -43,14 +43,20 @@ class Seen(NamedTuple):
 class Signature:
     """A call: its arrays, and the key of all that the recording depends on."""
 
+    around: bool
     closed: list[Tensor[Any]]
     dynamic: Any
+    environment: Environment | None
+    f: Callable[..., Any]
     guard: tuple[()] | tuple[Any, ...]
+    key: tuple[Any, ...]
     leaves: list[Any]
+    level: Backend | None
     name: str
     named: bool
     of_module: bool
     structure: Any
+    varying: set[Any]
 
     def __init__(self, owner: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.f, self.name, self.of_module = owner.f, owner.name, owner.of_module

@@ -191,6 +191,11 @@ class Lowered:
 class Compiled:
     """What `compile` makes of a function: call it as the function."""
 
+    donate: tuple[int, ...]
+    dynamic: Any
+    f: Callable[..., Any]
+    of_module: bool
+
     def __init__(self, f: Callable[..., Any], dynamic: Any = None, donate: tuple[int, ...] = ()) -> None:
         functools.update_wrapper(self, f)
         self.f, self.of_module = f, isinstance(f, Fields)

@@ -35,6 +35,14 @@ _numbers = itertools.count()
 class Replay:
     """A graph ready to run on a backend: call it with the arrays of the inputs, and it gives those of the outputs."""
 
+    base: Backend
+    fresh: list[bool]
+    graph: Graph
+    memory: int
+    name: str
+    source: str
+    symbols: Symbols | None
+
     def __init__(
         self,
         graph: Graph,

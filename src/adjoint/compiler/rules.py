@@ -46,6 +46,8 @@ class Rules(CustomRules):
     """One call of such a function. All that is computed for it draws the same random numbers."""
 
     family: Family
+    keys: Keys
+    name: str
     options: Any
 
     differs = False

@@ -36,6 +36,9 @@ class Drawing:
     what one sees first.
     """
 
+    page: str
+    svg: str
+
     def __init__(self, page: str, svg: str, about: str) -> None:
         self.page, self.svg = page, svg
         self._about = about

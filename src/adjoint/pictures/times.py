@@ -23,8 +23,12 @@ _COLOURS = {"forward": "#9cc4f2", "backward": "#f6b98a", "": "#d8dde4"}  # of pr
 class Frame:
     """What is called from one place: its whole time in nanoseconds, its calls, and what it calls in turn."""
 
+    bytes: int
+    calls: int
+    flops: int
     name: str
     phase: str
+    time: int
 
     def __init__(self, name: str, phase: str = "") -> None:
         self.name, self.phase = name, phase

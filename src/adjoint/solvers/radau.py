@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Decorator
+from adjoint.backend import Backend, Decorator
 from adjoint.devices import running_on
 from adjoint.dtypes import finfo
 from adjoint.functions.shape import concat, stack
@@ -55,8 +55,10 @@ class Radau:
     """Its steps. `slope` is a function of the state, the time and theta, by which alone it has derivatives."""
 
     control: Control
+    device: Backend
     k: Vector
     low: Vector
+    start: Vector
     theta: Tensors
     times: Values
 

@@ -28,6 +28,8 @@ class State:
     `vector` is that of the tree itself, on the base.
     """
 
+    structure: Any
+
     def __init__(self, name: str, what: str, tree: Any, base: Backend) -> None:
         leaves, self.structure = trees.flatten(tree)
         self.name = name
@@ -47,13 +49,13 @@ class State:
         self.size: int = sum(self.sizes)
         if not self.size:
             raise errors.ArgumentError(f"{name}: {what} has no elements")
-        self.dtype = functools.reduce(dtypes.promote, [real_dtype(dtype) for dtype in self.dtypes])
+        self.dtype: dtypes.DType = functools.reduce(dtypes.promote, [real_dtype(dtype) for dtype in self.dtypes])
         self.is_vector: Any = (
             self.structure.num_nodes == 1 and self.dtypes[0].kind in dtypes.FLOATING and len(self.shapes[0]) == 1
         )
         self.vector: Tensor[Any] = self._joined(tensors)
         given = [None if isinstance(x, Tensor) else y.dtype for x, y in zip(leaves, tensors, strict=True)]
-        self.precision = dtypes.precision(frozenset(given))
+        self.precision: dtypes.DType | None = dtypes.precision(frozenset(given))
 
     def precise(self) -> Any:
         """In this block a function of the state makes what has no dtype as precise as that, if it was no tensors."""

@@ -92,7 +92,8 @@ class lognorm(Continuous):
     """The exponential of a normal number of deviation s, whose mean is log(scale)."""
 
     shapes: tuple[str, ...] = ("s",)
-    low, open_low = 0.0, True
+    low: float = 0.0
+    open_low: bool = True
 
     def _logpdf(self, z: Number, s: Number) -> Number:
         away = log(z) / s
@@ -314,7 +315,8 @@ class gumbel_r(Continuous):
 class uniform(Continuous):
     """The uniform distribution from loc to loc + scale."""
 
-    low, high = 0.0, 1.0
+    low: float = 0.0
+    high: float = 1.0
 
     def _logpdf(self, z: Number) -> Number:
         return 0.0 * z
@@ -363,7 +365,8 @@ class pareto(Continuous):
     """The Pareto distribution: b / z^(b + 1) for z >= 1."""
 
     shapes: tuple[str, ...] = ("b",)
-    low, point = 1.0, 2.0
+    low: float = 1.0
+    point: float = 2.0
 
     def _logpdf(self, z: Number, b: Number) -> Number:
         return log(b) - (b + 1.0) * log(z)
@@ -486,7 +489,8 @@ class invgamma(Continuous):
     """The inverse of a gamma distributed number: z^(-a - 1) exp(-1 / z) / gamma(a) for z > 0."""
 
     shapes: tuple[str, ...] = ("a",)
-    low, open_low = 0.0, True
+    low: float = 0.0
+    open_low: bool = True
 
     def _logpdf(self, z: Number, a: Number) -> Number:
         return -(a + 1.0) * log(z) - gammaln(a) - 1.0 / z
@@ -508,7 +512,8 @@ class beta(Continuous):
     """The beta distribution: z^(a - 1) (1 - z)^(b - 1) / B(a, b) for z from 0 to 1."""
 
     shapes: tuple[str, ...] = ("a", "b")
-    low, high = 0.0, 1.0
+    low: float = 0.0
+    high: float = 1.0
     steep = True
 
     def _end(self, high: bool, *shapes: Number) -> tuple[Number, Number]:

@@ -82,11 +82,16 @@ from adjoint.torch.state import (
 )
 from adjoint.torch.tensor import Tensor as Tensor
 
-inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
+inf: float = _math.inf
+nan: float = _math.nan
+pi: float = _math.pi
+e: float = _math.e
 strided = "torch.strided"
 newaxis = None
-channels_last, channels_last_3d = "torch.channels_last", "torch.channels_last_3d"
-preserve_format, contiguous_format = "torch.preserve_format", "torch.contiguous_format"
+channels_last: str = "torch.channels_last"
+channels_last_3d: str = "torch.channels_last_3d"
+preserve_format: str = "torch.preserve_format"
+contiguous_format: str = "torch.contiguous_format"
 
 for _name, _member in _METHODS.items():
     setattr(Tensor, _name, _member)

@@ -91,6 +91,14 @@ class finfo:
 
     __module__ = "adjoint.torch"
 
+    bits: int
+    eps: float
+    max: float
+    min: float
+    resolution: float
+    smallest_normal: float
+    tiny: float
+
     def __init__(self, type: dtype | None = None) -> None:
         given = get_default_dtype() if type is None else type
         if not (given.is_floating_point or given.is_complex):
@@ -99,7 +107,8 @@ class finfo:
             )
         known = given.to_real()
         found = np.finfo(known.of_numpy)
-        self.bits, self.dtype = found.bits, known.name
+        self.bits = found.bits
+        self.dtype: str = known.name
         self.eps, self.max, self.min = float(found.eps), float(found.max), float(found.min)
         self.tiny = self.smallest_normal = float(found.smallest_normal)
         self.resolution = 10.0**-found.precision
@@ -114,11 +123,16 @@ class iinfo:
 
     __module__ = "adjoint.torch"
 
+    bits: int
+    max: int
+    min: int
+
     def __init__(self, type: dtype) -> None:
         if type.of_numpy.kind not in "iu":
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         found = np.iinfo(type.of_numpy)
-        self.bits, self.dtype, self.max, self.min = found.bits, type.name, int(found.max), int(found.min)
+        self.bits, self.max, self.min = found.bits, int(found.max), int(found.min)
+        self.dtype: str = type.name
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -54,12 +54,24 @@ _NODES = {
     **dict.fromkeys(("irfft", "irfft2", "irfftn", "hfft", "hfft2", "hfftn"), "FftC2R"),
 }
 
-fft, ifft, rfft = _along_one("fft"), _along_one("ifft"), _along_one("rfft")
-irfft, hfft, ihfft = _along_one("irfft"), _along_one("hfft"), _along_one("ihfft")
-fft2, ifft2, rfft2 = (_along_several(name, (-2, -1)) for name in ("fft2", "ifft2", "rfft2"))
-irfft2, hfft2, ihfft2 = (_along_several(name, (-2, -1)) for name in ("irfft2", "hfft2", "ihfft2"))
-fftn, ifftn, rfftn = (_along_several(name, None) for name in ("fftn", "ifftn", "rfftn"))
-irfftn, hfftn, ihfftn = (_along_several(name, None) for name in ("irfftn", "hfftn", "ihfftn"))
+fft: Any = _along_one("fft")
+ifft: Any = _along_one("ifft")
+rfft: Any = _along_one("rfft")
+irfft: Any = _along_one("irfft")
+hfft: Any = _along_one("hfft")
+ihfft: Any = _along_one("ihfft")
+fft2: Any = _along_several("fft2", (-2, -1))
+ifft2: Any = _along_several("ifft2", (-2, -1))
+rfft2: Any = _along_several("rfft2", (-2, -1))
+irfft2: Any = _along_several("irfft2", (-2, -1))
+hfft2: Any = _along_several("hfft2", (-2, -1))
+ihfft2: Any = _along_several("ihfft2", (-2, -1))
+fftn: Any = _along_several("fftn", None)
+ifftn: Any = _along_several("ifftn", None)
+rfftn: Any = _along_several("rfftn", None)
+irfftn: Any = _along_several("irfftn", None)
+hfftn: Any = _along_several("hfftn", None)
+ihfftn: Any = _along_several("ihfftn", None)
 
 
 def fftshift(input: Tensor, dim: Any = None) -> Any:

@@ -157,7 +157,8 @@ _overwritten: dict[int, tuple[int, Any]] = {}  # by id of an array: nodes below 
 _single: collections.deque[int] = (
     collections.deque()
 )  # ids of single elements among them, which have no weak references
-leaves_are_watched = [False]  # a leaf has had hooks: the order in which leaves get their gradients can be seen
+# a leaf has had hooks: the order in which leaves get their gradients can be seen
+leaves_are_watched: list[bool] = [False]
 writes_allowed: list[bool] = [False]  # in a block that says that values may be overwritten
 _KEPT = 4096  # so many of these are kept alive, so that their ids stay theirs
 

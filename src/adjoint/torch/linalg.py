@@ -25,13 +25,13 @@ def _plain(name: str, function: Any, made: str | None = None) -> Any:
     return spelled
 
 
-det = _plain("det", "linalg.det")
-inv = _plain("inv", "linalg.inv", "LinalgInvEx")
-eigvalsh = _plain("eigvalsh", "linalg.eigvalsh", "LinalgEigh")
-svdvals = _plain("svdvals", "linalg.svdvals", "LinalgSvd")
-eigvals = _plain("eigvals", "linalg.eigvals", "LinalgEig")
-householder_product = _plain("householder_product", "linalg.householder_product", "LinalgHouseholderProduct")
-matrix_exp = _plain("matrix_exp", "linalg.expm", "LinalgMatrixExp")
+det: Any = _plain("det", "linalg.det")
+inv: Any = _plain("inv", "linalg.inv", "LinalgInvEx")
+eigvalsh: Any = _plain("eigvalsh", "linalg.eigvalsh", "LinalgEigh")
+svdvals: Any = _plain("svdvals", "linalg.svdvals", "LinalgSvd")
+eigvals: Any = _plain("eigvals", "linalg.eigvals", "LinalgEig")
+householder_product: Any = _plain("householder_product", "linalg.householder_product", "LinalgHouseholderProduct")
+matrix_exp: Any = _plain("matrix_exp", "linalg.expm", "LinalgMatrixExp")
 
 
 def cholesky(A: Tensor, *, upper: bool = False) -> Any:

@@ -48,7 +48,8 @@ def _device_module(*names: str) -> Any:
 cuda: Any = _device_module("set_device", "reset_peak_memory_stats")
 cuda.amp = SimpleNamespace(autocast=autocast, GradScaler=GradScaler)
 cuda.is_bf16_supported, cuda.max_memory_allocated, cuda.memory_allocated = _no, _zero, _zero
-mps, xpu = _device_module(), _device_module()
+mps: Any = _device_module()
+xpu: Any = _device_module()
 accelerator: SimpleNamespace = SimpleNamespace(
     is_available=_no, device_count=_zero, current_accelerator=_none, synchronize=_none, set_device_index=_none
 )

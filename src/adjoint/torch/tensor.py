@@ -144,7 +144,9 @@ class Tensor:
     def is_conj(self) -> bool:
         return False  # conj() is computed at once, as neg() is
 
-    is_neg = is_pinned = is_shared = is_conj
+    is_neg = is_conj
+    is_pinned = is_conj
+    is_shared = is_conj
 
     def is_nonzero(self) -> bool:
         return bool(self)

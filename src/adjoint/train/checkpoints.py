@@ -119,7 +119,7 @@ class Checkpoints:
             raise errors.ArgumentTypeError(
                 f"Checkpoints: folder is the path of one, received {errors.shown(folder)}"
             ) from None
-        self.every = every if every is None or callable(every) else as_integer(every, "Checkpoints", "every", 1)
+        self.every: Any = every if every is None or callable(every) else as_integer(every, "Checkpoints", "every", 1)
         self.keep: int = as_integer(keep, "Checkpoints", "keep", 1)
         if not isinstance(best, (str, type(None))):
             raise errors.ArgumentTypeError(
@@ -220,6 +220,7 @@ class Content:
     """What is in a file: arrays and numbers by their places, and JSON."""
 
     about: Any
+    arrays: files.Record
     extra: Any
     numbers: Any
     path: Any

@@ -15,7 +15,7 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.data.batches import Unread
-from adjoint.dtypes import as_real, float16
+from adjoint.dtypes import DType, as_real, float16
 from adjoint.functions.arguments import as_integer, as_positive, called, check_callable, is_array, items
 from adjoint.module.base import Module
 from adjoint.module.fields import leaves_of
@@ -126,7 +126,9 @@ class Learner:
         self.metrics: tuple[Any, ...] = _objects(metrics, is_metric, told)
         check_names([metric.name for metric in self.metrics])
         is_callback = lambda x: isinstance(x, Callback)
-        self.callbacks = _objects(callbacks, is_callback, "callbacks are a list of objects of ad.train.Callback")
+        self.callbacks: tuple[Any, ...] = _objects(
+            callbacks, is_callback, "callbacks are a list of objects of ad.train.Callback"
+        )
         self.seed: int = as_integer(seed, "Learner", "the seed", 0)
         self.accumulate: int = as_integer(accumulate, "Learner", "accumulate", 1)
         self.clip = clip if clip is None or callable(clip) else as_positive(clip, "Learner", "clip")
@@ -139,7 +141,7 @@ class Learner:
             )
         if scaler is not None and not hasattr(scaler, "step_unscaled"):
             raise errors.ArgumentTypeError(f"Learner: scaler is ad.optim.GradScaler(), received {errors.shown(scaler)}")
-        self.precision = None if precision is None else as_real(precision, "Learner")
+        self.precision: DType | None = None if precision is None else as_real(precision, "Learner")
         if scaler is None and self.precision is float16 and not isinstance(optimizer, ClosureOptimizer):
             scaler = GradScaler()
         self.scaler = scaler

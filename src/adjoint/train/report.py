@@ -62,6 +62,10 @@ class Report(Callback):
     >>> folder.cleanup()
     """
 
+    labels: list[str] | None
+    path: str
+    title: str
+
     def __init__(
         self, path: Any, *, title: str = "Training", labels: Sequence[str] | None = None, example: Any = None
     ) -> None:

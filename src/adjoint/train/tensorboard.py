@@ -47,6 +47,7 @@ class TensorBoard(Callback):
     """
 
     every: int
+    path: str
 
     def __init__(self, path: Any, *, every: int = 1) -> None:
         try:

@@ -152,7 +152,7 @@ class Arguments:
             except errors.DtypeError:
                 if again or not self._hold_integers():
                     raise
-        self.dtype = dtypes.precision(frozenset(kinds))
+        self.dtype: dtypes.DType | None = dtypes.precision(frozenset(kinds))
 
     def _hold_integers(self) -> bool:
         """Make integers parts of the structure where an argument has other leaves, and say whether there were any."""

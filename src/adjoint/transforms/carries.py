@@ -46,6 +46,7 @@ class TreeType:
     """The structure, shapes and dtypes of a tree of tensors, which the trees of later steps have too."""
 
     base: Backend
+    structure: Any
     what: str
 
     def __init__(self, what: str, tree: Any, base: Backend) -> None:
@@ -130,7 +131,9 @@ class Carry(TreeType):
     def __init__(self, name: str, init: Any, base: Backend) -> None:
         super().__init__(f"{name}: the carry", init, base)
         given = trees.flatten(init)[0]
-        self.first = [x if isinstance(x, Tensor) else self._made(i, x, None) for i, x in enumerate(given)]
+        self.first: list[Tensor[Any]] = [
+            x if isinstance(x, Tensor) else self._made(i, x, None) for i, x in enumerate(given)
+        ]
         self.numbers = {i: x for i, x in enumerate(given) if is_weak(x)}
         self.wider: dict[int, DType] = {}
 

@@ -14,7 +14,7 @@ from adjoint.backend import Backend
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.devices import current_level, default_device, transform_level
-from adjoint.dtypes import INEXACT, choosing, chosen_dtype, creating_in, default_dtype
+from adjoint.dtypes import INEXACT, DType, choosing, chosen_dtype, creating_in, default_dtype
 from adjoint.functions.shape import broadcast_to
 from adjoint.operands import common_backend, lift_to
 from adjoint.random_keys import Replay, replayed
@@ -58,7 +58,10 @@ class Recomputed(CustomRules):
     """`active` says which arguments derivatives may be asked for: the others stay constants when it runs again."""
 
     active: list[bool]
+    chosen: DType | None
+    default: DType
     f: Flat
+    name: str
 
     differs = False
 

@@ -70,7 +70,7 @@ class Block:
         self.texts: list[str] = [text for n in self.nests for text in n.texts]
         self.called: dict[str, str] = {key: text for n in self.nests for key, text in n.called.items()}
 
-        self.checks = any(x is FAILED for n in self.nests for x in n.buffers)
+        self.checks: bool = any(x is FAILED for n in self.nests for x in n.buffers)
 
     def calls(self, b: Builder, pointers: dict[int, str], memory: str) -> None:
         """Call all functions; `pointers` are those of inputs and outputs."""
@@ -83,6 +83,12 @@ class Block:
 
 class Controlled:
     """A function that calls blocks, and memory that only it sees."""
+
+    b: Builder
+    current: list[str]
+    name: str
+    plan: Plan
+    results: list[str]
 
     def __init__(self, plan: Plan, name: str, operands: Sequence[Any], results: Sequence[Any]) -> None:
         self.plan, self.name, self.b = plan, name, Builder()

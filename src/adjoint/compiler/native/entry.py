@@ -19,6 +19,15 @@ _ALONE = 1 << 14  # elements that are computed, from which on other threads of P
 class Region:
     """Kernels that follow each other without a step of Python's between."""
 
+    block: Block
+    called: dict[str, str]
+    checks: bool
+    external: bool
+    inputs: list[Value]
+    memory: int
+    outputs: list[Any]
+    text: str
+
     def __init__(
         self, plan: Plan, first: int, last: int, name: str, wanted: set[Any], donated: Container[Any] = ()
     ) -> None:

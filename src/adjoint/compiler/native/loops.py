@@ -36,6 +36,7 @@ class Nest:
 
     called: dict[str, str]
     kernel: Kernel
+    last: int
     name: str
     plan: Plan
     row: Vector

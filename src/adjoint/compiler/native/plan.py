@@ -74,6 +74,12 @@ class Kernel:
 class Product:
     """A product of two matrices, or of stacks of them: as loops, or a call of BLAS for each."""
 
+    operands: Sequence[Value]
+    small: bool
+    work: int
+    x: Layout
+    y: Layout
+
     def __init__(self, out: Value, operands: Sequence[Value], x: Layout, y: Layout, small: bool) -> None:
         self.read: dict[Value, Layout] = dict(zip(operands, (x, y), strict=True))
         self.operands, self.x, self.y, self.small = operands, x, y, small
@@ -85,6 +91,10 @@ class Product:
 class Loop:
     """A scan whose step has machine code."""
 
+    equation: Equation
+    operands: list[Value]
+    step: Plan
+
     def __init__(self, e: Equation, operands: Sequence[Value], step: Plan) -> None:
         self.equation, self.step, self.operands = e, step, list(operands)
         self.read: dict[Value, None] = dict.fromkeys(operands)
@@ -95,6 +105,10 @@ class Loop:
 class Choice:
     """A choice of functions that have machine code."""
 
+    cases: Sequence[Plan]
+    equation: Equation
+    operands: list[Value]
+
     def __init__(self, e: Equation, operands: Sequence[Value], cases: Sequence[Plan]) -> None:
         self.equation, self.cases, self.operands = e, cases, list(operands)
         self.read: dict[Value, None] = dict.fromkeys(operands)
@@ -104,6 +118,12 @@ class Choice:
 
 class While:
     """A loop whose condition and step have machine code."""
+
+    equation: Equation
+    goes: Plan
+    operands: list[Value]
+    step: Plan
+    turn: int
 
     def __init__(self, e: Equation, operands: Sequence[Value], goes: Plan, step: Plan) -> None:
         self.equation, self.goes, self.step, self.operands = e, goes, step, list(operands)
@@ -139,6 +159,10 @@ def _work(plan: Plan) -> int:
 
 class Plan:
     """A graph as kernels and steps of Python's, in order."""
+
+    checks: bool
+    graph: Graph
+    inner: bool
 
     def __init__(self, graph: Graph, inner: bool = False, checks: bool = True) -> None:
         self.graph, self.inner, self.checks = graph, inner, checks

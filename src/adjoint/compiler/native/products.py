@@ -18,6 +18,14 @@ from adjoint.primitives import Shape
 class Called(Nest):
     """The text of a product's function that calls BLAS: once, or for each matrix of a stack."""
 
+    b: Builder
+    buffers: list[Any]
+    dtype: Any
+    name: str
+    plan: Plan
+    type: str
+    written_to: Any
+
     def __init__(self, plan: Plan, step: Product, name: str) -> None:
         self.plan, self.name = plan, name
         self.b, self.buffers = Builder(), []
@@ -119,12 +127,16 @@ class Multiplied(Nest):
     """The text of a product's function: vectors run over columns of the result, or over what is summed."""
 
     b: Builder
+    buffers: list[Any]
     dtype: Any
     name: str
     plan: Plan
     row: Vector
+    summed: int
     type: str
     wide: Vector
+    x: Layout
+    y: Layout
 
     def __init__(self, plan: Plan, step: Product, name: str) -> None:
         self.plan, self.name = plan, name

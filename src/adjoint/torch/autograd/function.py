@@ -44,7 +44,7 @@ _TWICE = "trying to differentiate twice a function that was marked with @once_di
 class FunctionCtx:
     """What `forward` tells `backward`."""
 
-    materialize_grads = True
+    materialize_grads: bool = True
     needs_input_grad: tuple[bool, ...] = ()
     to_save: Any = ()
     saved_for_forward: Any = ()

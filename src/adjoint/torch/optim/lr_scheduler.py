@@ -180,7 +180,8 @@ class MultiStepLR(LRScheduler):
     gamma: float
 
     def __init__(self, optimizer: Any, milestones: Any, gamma: float = 0.1, last_epoch: int = -1) -> None:
-        self.milestones, self.gamma = Counter(milestones), gamma
+        self.milestones: Counter[Any] = Counter(milestones)
+        self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:

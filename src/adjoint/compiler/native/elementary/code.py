@@ -135,7 +135,8 @@ class Format:
         self.normal, self.largest = float(info.tiny), float(info.max)
         self.epsilon: float = float(info.eps)
         self.sign = -(2 ** (31 if kind == "float" else 63))
-        self.magic = 1.5 * 2.0**self.stored  # added to a number below 2^(stored - 1) it rounds that to an integer
+        # added to a number below 2^(stored - 1) it rounds that to an integer
+        self.magic: float = 1.5 * 2.0**self.stored
 
     def bits_of(self, value: float) -> int:
         """The number's pattern as an integer."""

@@ -108,6 +108,9 @@ class Logarithm:
     For positive finite x; or for x + low, where low is a rounding error of x and x is no subnormal number.
     """
 
+    f: Value
+    s: Value
+
     def __init__(self, c: Code, x: Value, low: Value | None = None):
         form = c.format
         mantissa = (1 << form.stored) - 1

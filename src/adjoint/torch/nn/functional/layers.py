@@ -112,8 +112,12 @@ def _check_images(name: str, axes: int, x: Tensor, weight: Tensor, channels: int
         )
 
 
-conv1d, conv2d, conv3d = [_convolution(n) for n in (1, 2, 3)]
-conv_transpose1d, conv_transpose2d, conv_transpose3d = [_transposed(n) for n in (1, 2, 3)]
+conv1d: Any = _convolution(1)
+conv2d: Any = _convolution(2)
+conv3d: Any = _convolution(3)
+conv_transpose1d: Any = _transposed(1)
+conv_transpose2d: Any = _transposed(2)
+conv_transpose3d: Any = _transposed(3)
 
 
 # --- pools ----------------------------------------------------------------------------------------------
@@ -230,11 +234,20 @@ def _with_places(pool: Any) -> Any:
     return spelled
 
 
-max_pool1d, max_pool2d, max_pool3d = [_max_pool(n) for n in (1, 2, 3)]
-avg_pool1d, avg_pool2d, avg_pool3d = [_avg_pool(n) for n in (1, 2, 3)]
-adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = [_adaptive("avg", n) for n in (1, 2, 3)]
-adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = [_adaptive("max", n) for n in (1, 2, 3)]
-fractional_max_pool2d, fractional_max_pool3d = [_fractional(n) for n in (2, 3)]
+max_pool1d: Any = _max_pool(1)
+max_pool2d: Any = _max_pool(2)
+max_pool3d: Any = _max_pool(3)
+avg_pool1d: Any = _avg_pool(1)
+avg_pool2d: Any = _avg_pool(2)
+avg_pool3d: Any = _avg_pool(3)
+adaptive_avg_pool1d: Any = _adaptive("avg", 1)
+adaptive_avg_pool2d: Any = _adaptive("avg", 2)
+adaptive_avg_pool3d: Any = _adaptive("avg", 3)
+adaptive_max_pool1d: Any = _adaptive("max", 1)
+adaptive_max_pool2d: Any = _adaptive("max", 2)
+adaptive_max_pool3d: Any = _adaptive("max", 3)
+fractional_max_pool2d: Any = _fractional(2)
+fractional_max_pool3d: Any = _fractional(3)
 WITH_INDICES = {
     f"{pool.__name__}_with_indices": _with_places(pool)
     for pool in (
@@ -242,8 +255,12 @@ WITH_INDICES = {
         fractional_max_pool2d, fractional_max_pool3d,
     )
 }  # fmt: skip
-max_unpool1d, max_unpool2d, max_unpool3d = [_unpool(n) for n in (1, 2, 3)]
-lp_pool1d, lp_pool2d, lp_pool3d = [_lp_pool(n) for n in (1, 2, 3)]
+max_unpool1d: Any = _unpool(1)
+max_unpool2d: Any = _unpool(2)
+max_unpool3d: Any = _unpool(3)
+lp_pool1d: Any = _lp_pool(1)
+lp_pool2d: Any = _lp_pool(2)
+lp_pool3d: Any = _lp_pool(3)
 
 
 # --- normalisations -------------------------------------------------------------------------------------
@@ -361,7 +378,9 @@ def _dropout(name: str, made: str, training: bool) -> Any:
 
 
 dropout: Any = _dropout("dropout", "Mul", True)
-dropout1d, dropout2d, dropout3d = [_dropout(f"dropout{n}d", "Mul", True) for n in (1, 2, 3)]
+dropout1d: Any = _dropout("dropout1d", "Mul", True)
+dropout2d: Any = _dropout("dropout2d", "Mul", True)
+dropout3d: Any = _dropout("dropout3d", "Mul", True)
 alpha_dropout: Any = _dropout("alpha_dropout", "Add", False)
 feature_alpha_dropout: Any = _dropout("feature_alpha_dropout", "Add", False)
 

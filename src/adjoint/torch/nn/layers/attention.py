@@ -75,7 +75,7 @@ class MultiheadAttention(Module):
             self.v_proj_weight: Any = made_of(embed_dim, self.vdim, **made)
             self.register_parameter("in_proj_weight", None)
         self.register_parameter("in_proj_bias", made_of(3 * embed_dim, **made) if bias else None)
-        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, **made)
+        self.out_proj: Any = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, **made)
         self.bias_k: Any = made_of(1, 1, embed_dim, **made) if add_bias_kv else None
         self.bias_v: Any = made_of(1, 1, embed_dim, **made) if add_bias_kv else None
         self._reset_parameters()
@@ -174,7 +174,7 @@ class TransformerEncoderLayer(Module):
     ) -> None:  # fmt: skip
         super().__init__()
         made = {"dtype": dtype, "device": device}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **made)
+        self.self_attn: Any = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **made)
         _two_layers(self, d_model, dim_feedforward, dropout, layer_norm_eps, bias, 2, made)
         self.norm_first, self.activation = norm_first, _activation(activation)
 
@@ -223,8 +223,9 @@ class TransformerDecoderLayer(Module):
     ) -> None:  # fmt: skip
         super().__init__()
         made = {"dtype": dtype, "device": device}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **made)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **made)
+        self.self_attn: Any = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **made)
+        attention = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **made)
+        self.multihead_attn: Any = attention
         _two_layers(self, d_model, dim_feedforward, dropout, layer_norm_eps, bias, 3, made)
         self.norm_first, self.activation = norm_first, _activation(activation)
 
