@@ -3,6 +3,7 @@ before they have a shape."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,10 @@ class Waiting(Tensor):
         if name == "_array":
             raise ValueError(_WAITING)
         return super().__getattr__(name)
+
+    def convert(self, fn: Callable[[Any], Any]) -> None:
+        """Take the type that `fn` gives a tensor of this one: there are no values yet."""
+        self._dtype = fn(constant(np.zeros(0, self._dtype)))._dtype
 
     @property
     def shape(self) -> Any:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict, namedtuple
 from typing import Any
 
-import numpy as np
-
 from adjoint.torch import dtypes
 from adjoint.torch.graph import Handle
 from adjoint.torch.nn.parameter import Parameter, Waiting
 from adjoint.torch.state import no_grad
-from adjoint.torch.tensor import Tensor, constant
+from adjoint.torch.tensor import Tensor
 
 
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
@@ -249,8 +247,8 @@ class States:
                 if value is not None and not isinstance(value, Waiting):
                     self._buffers[name] = fn(value)
             for waiting in (*self._parameters.values(), *self._buffers.values()):
-                if isinstance(waiting, Waiting):  # it has no values, only a type
-                    waiting._dtype = fn(constant(np.zeros(0, waiting._dtype)))._dtype
+                if isinstance(waiting, Waiting):
+                    waiting.convert(fn)
         return self
 
     def to(self, *args: Any, **options: Any) -> Any:
