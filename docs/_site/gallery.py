@@ -32,6 +32,12 @@ GROUPS = {
 }
 NOT_RUN = ("command_line", "tour", "out_of_core")  # a helper; the notebook; one that needs gigabytes and minutes
 
+ELSEWHERE = (
+    "Shorter programs are on other pages: [sparse Jacobians](../how_to/sparse.md), "
+    "[Taylor series](../sparse_and_taylor.md), [roots and implicit layers](../how_to/solver.md), "
+    "[clusters](../how_to/cluster.md), [GPUs](../how_to/gpu.md), and [the compiler](../learn/8_compiler.md)."
+)
+
 
 class Ran(NamedTuple):
     """What a run of an example left: what it printed, how long it took, of what source it is."""
@@ -110,7 +116,14 @@ def write(folder: Path, *, execute: bool) -> None:
     if execute:
         with ThreadPoolExecutor(2) as pool:
             ran = dict(zip(names, pool.map(run, names), strict=True))
-    index = ["# Gallery", "", "Each example is one file and one command. The pictures are what it draws.", ""]
+    index = [
+        "# Gallery",
+        "",
+        "Each example is one file and one command. The pictures are what it draws.",
+        "",
+        ELSEWHERE,
+        "",
+    ]
     for group, members in GROUPS.items():
         index += [f"## {group}", "", "::::{grid} 1 1 2 2", ""]
         index += [line for name in members.split() for line in _card(name, ran[name])] + ["::::", ""]

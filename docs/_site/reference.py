@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import calls
 from sphinx.ext.napoleon import Config
 from sphinx.ext.napoleon.docstring import NumpyDocstring
 
@@ -216,6 +217,11 @@ def where(value: Any) -> str:
     )
 
 
+def shown(full: str, doc: str) -> str:
+    """An example, where the docstring has none."""
+    return "" if ">>>" in doc else calls.example(full)
+
+
 def footer(full: str, value: Any) -> str:
     file = where(value)
     said = " ".join(filter(None, [facts().get(full, ""), f"Source: ``{file}``." if file else ""]))
@@ -259,11 +265,12 @@ def entry(full: str, value: Any) -> str:
         names = [key for key, other in public().items() if bases and other is bases[0]]
         head = f".. py:{'exception' if issubclass(value, BaseException) else 'class'}:: {full}{signature(value)}"
         body = text_of(doc, space, parameters(value))
+        body += shown(full, doc)
         body += f"\nBases: :py:obj:`ad.{names[0]} <adjoint.{names[0]}>`\n" if names else ""
         below = [method(full, n, m, space) for n, m in sorted(members(value))]
         return f"{head}\n\n{indented(body + footer(full, value))}\n\n{indented(chr(10).join(below))}\n"
     if inspect.isroutine(value):
-        body = text_of(doc, space, parameters(value)) + footer(full, value)
+        body = text_of(doc, space, parameters(value)) + shown(full, doc) + footer(full, value)
         return f".. py:function:: {full}{signature(value)}\n\n{indented(body)}\n"
     if space == "stats":
         below = [
@@ -271,7 +278,7 @@ def entry(full: str, value: Any) -> str:
             for n in ("pdf", "pmf", "logpdf", "logpmf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf")
             if callable(getattr(value, n, None))
         ]
-        body = text_of(doc, space, set()) + footer(full, value)
+        body = text_of(doc, space, set()) + shown(full, doc) + footer(full, value)
         return f".. py:data:: {full}\n\n{indented(body)}\n\n{indented(chr(10).join(below))}\n"
     return f".. py:data:: {full}\n\n{indented(marked(said_of(full, value), '', set()))}\n"
 
@@ -328,6 +335,8 @@ def pages() -> dict[str, str]:
     listed = {module for _, modules in TOPICS.values() for module in modules.split()}
     if listed != ad._TABLE.keys() - {""} or TITLES.keys() != set(ad._TABLE[""].split()):
         raise ValueError(f"topics and titles do not fit the table: {sorted(listed ^ (ad._TABLE.keys() - {''}))}")
+    if unknown := calls.table().keys() - public().keys():
+        raise ValueError(f"examples of what is not public: {sorted(unknown)}")
     found = {}
     for stem, (title, modules) in TOPICS.items():
         sections = {}
@@ -366,7 +375,9 @@ def index() -> str:
             heading("Reference", "="),
             ".. py:module:: adjoint\n",
             "Every public function and class, by topic, from its docstring: what it does, its arguments, the errors it",
-            "raises, and an example that the tests run. Below an entry stands how its derivative was checked.",
+            "raises, and an example, which was run. Below an entry stands how its derivative was checked.",
+            "Functions run on every backend. What a library cannot do raises ``UnsupportedPrimitiveError`` or",
+            "``DtypeError``, and :doc:`the section of its backend </backends>` tells it.",
             "Search finds names: try ``vmap``.\n",
             ".. toctree::\n   :maxdepth: 1\n   :caption: import adjoint as ad\n",
             own,

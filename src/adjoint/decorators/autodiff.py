@@ -65,8 +65,8 @@ class Autodiff(Decorator[J]):
         `None` keeps what the rules need. `"balanced"` does not keep what cheap, memory-bound primitives
         made (elementwise and structural ones), but makes it again in `backward`.
     strong_zero
-        A zero cotangent times an infinite or undefined derivative is zero. Of nested levels each needs it: at
-        the second order the inner one multiplies too.
+        No nan comes from the branch that `ad.where` did not take: a gradient of zero stays zero where the derivative
+        is infinite or undefined. Of nested levels each needs it: at the second order the inner one multiplies too.
 
     Raises
     ------
