@@ -208,9 +208,7 @@ class Compiled:
         self._last: Seen | None = None
         self.again: Again | None = None
         self.varying: set[Any] = set()  # places of numbers that are traced
-        self._fixed: dict[
-            int, Line | None
-        ] = {}  # ... and of those that cannot be, with where their values are asked for
+        self._fixed: dict[int, Line | None] = {}  # ... and of those that cannot be: who asks for their values
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         again = self.again
