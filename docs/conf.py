@@ -36,7 +36,7 @@ html_domain_indices = False  # of modules, which are the topics of the reference
 html_copy_source = False
 html_theme_options = {
     "navbar_align": "left",
-    "navbar_start": ["navbar-logo", "version-switcher"],
+    "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],  # on a phone in the menu
     "switcher": {"json_url": "_static/switcher.json", "version_match": os.environ.get("DOCS_VERSION", "dev")},
     "header_links_before_dropdown": 8,
     "navigation_with_keys": False,

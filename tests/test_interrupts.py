@@ -165,7 +165,7 @@ SLOW = {
     "learner": 29,
 }
 # whose objects end their blocks, at the latest
-ENDED_BY_OBJECTS = ("use_device", "use_dtype", "disable_compile", "face")
+ENDED_BY_OBJECTS = ("use_device", "use_dtype", "disable_compile", "face", "learner")
 
 
 def state() -> list[Any]:

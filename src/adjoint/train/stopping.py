@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from adjoint import errors
@@ -87,6 +89,10 @@ class Interrupts:
     def __init__(self) -> None:
         self.asked = self._waits = False  # whether Ctrl-C was pressed, and whether nobody was told of it
         self._before: Any = None
+        self._handler: Any = None
+
+    def __del__(self) -> None:  # an error may have come before the block began, or before its end was through
+        self._restore()
 
     @property
     def is_shared(self) -> bool:
@@ -101,19 +107,21 @@ class Interrupts:
         if threading.current_thread() is threading.main_thread():
             before = signal.getsignal(signal.SIGINT)
             if callable(before):  # else it is ignored, as by a process in the background, or ends the process
-                self._before = before
-                signal.signal(signal.SIGINT, self._ask)
+                self._before, self._handler = before, _asking(weakref.ref(self))
+                signal.signal(signal.SIGINT, self._handler)
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._restore()
+        if self.is_shared:
+            self._tell()
+
+    def _restore(self) -> None:
         import signal
 
-        if self._before is None:
-            return
-        shared = self.is_shared
-        signal.signal(signal.SIGINT, self._before)
-        if shared:
-            self._tell()
+        if self._handler is not None and signal.getsignal(signal.SIGINT) is self._handler:
+            with contextlib.suppress(ValueError):  # dropped in another thread, where no handler can be set
+                signal.signal(signal.SIGINT, self._before)
 
     def _ask(self, number: int, frame: Any) -> None:
         if not self.asked:
@@ -128,3 +136,13 @@ class Interrupts:
         waits, self._waits = self._waits, False
         if waits:
             self._before(signal.SIGINT, None)
+
+
+def _asking(block: weakref.ref[Interrupts]) -> Callable[[int, Any], None]:
+    """A handler that does not keep the block alive."""
+
+    def handler(number: int, frame: Any) -> None:
+        if (asked := block()) is not None:
+            asked._ask(number, frame)
+
+    return handler
