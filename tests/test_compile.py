@@ -514,17 +514,36 @@ def test_leaves_and_other_results() -> None:
         (w * 2).sum().backward()[new]
 
 
-@pytest.mark.parametrize(
-    "device",
-    ["numpy", "reference", "autodiff<autodiff<numpy>>", "autodiff<checked<numpy>>", "profiled<autodiff<numpy>>"]
-    + [pytest.param(name, marks=pytest.mark.slow) for name in ("torch", "jax", "autodiff<dask>", "autodiff<jax>")],
-)
+LEAVES = [
+    *("numpy", "reference", "autodiff<autodiff<numpy>>", "autodiff<checked<numpy>>", "profiled<autodiff<numpy>>"),
+    *[pytest.param(name, marks=pytest.mark.slow) for name in ("torch", "jax", "autodiff<dask>", "autodiff<jax>")],
+]
+
+
+@pytest.mark.parametrize("device", LEAVES)
 def test_every_leaf(device: str) -> None:
     f = ad.value_and_grad(lambda x: (ad.sin(x) * x).sum())
     g, x = ad.compile(f), ad.tensor(X, dtype=ad.float32, device=device)
     for found, expected in zip(g(x), f(x), strict=True):
         assert found.device is expected.device
         np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("device", LEAVES)
+def test_a_float_that_changes_on_every_leaf(device: str) -> None:
+    """Also on JAX, which has no array as exact as Python's floats: there each is recorded."""
+
+    def f(x: Any, r: float) -> dict[str, Any]:
+        slope = ad.grad(lambda y: (y * y * r).sum())(x)
+        return {"rate": 2 * r, "value": x * r + (1 - r) ** 2 / 3, "slope": slope}
+
+    g, x = ad.compile(f), ad.tensor(X, dtype=ad.float32, device=device)
+    for r in (0.1, 0.2, -3.0):
+        found, expected = g(x, r), f(x, r)
+        assert found["rate"] == expected["rate"]
+        for name in ("value", "slope"):
+            assert found[name].dtype is expected[name].dtype
+            np.testing.assert_allclose(found[name].numpy(), expected[name].numpy(), rtol=1e-6)
 
 
 @pytest.mark.slow  # imports JAX and PyTorch

@@ -117,7 +117,8 @@ class Signature:
             self.inputs.append(x)
             self.places.append(i)
             return self._of_tensor(x)
-        if i in self.varying and can_vary(x):
+        exact = x.__class__ is not float or self.base.widest(dtypes.float64) is dtypes.float64
+        if i in self.varying and can_vary(x) and exact:  # else Python's float would lose digits on its way
             self.numbers.append(i)
             self.inputs.append(np.asarray(x))
             self.places.append(i)

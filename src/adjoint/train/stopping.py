@@ -86,10 +86,11 @@ class Interrupts:
     True
     """
 
+    _handler: Any = None
+
     def __init__(self) -> None:
         self.asked = self._waits = False  # whether Ctrl-C was pressed, and whether nobody was told of it
         self._before: Any = None
-        self._handler: Any = None
 
     def __del__(self) -> None:  # an error may have come before the block began, or before its end was through
         self._restore()
