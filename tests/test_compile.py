@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import gc
 import itertools
@@ -72,12 +73,21 @@ def test_zeros_of_different_sign_and_numbers_of_different_type_are_different() -
         def __call__(self, x: Any) -> Any:
             return x * self.n, ad.copysign(1.0, self.n)
 
-    h = ad.compile(lambda model, x: model(x))
-    for n in (2, 2, 2.0, 1.0, True, 0.0, -0.0):
-        product, sign = h(Scaled(n), ad.ones(2, dtype=ad.int64))
-        assert (product.dtype.kind == "f") == isinstance(n, float)
-        np.testing.assert_array_equal(product.numpy(), [n, n])
-        assert sign.item() == math.copysign(1, n)
+    @dataclasses.dataclass
+    class Fixed:
+        n: Any = dataclasses.field(metadata={"static": True})
+
+        def __call__(self, x: Any) -> Any:
+            n = self.n[0] if isinstance(self.n, tuple) else self.n
+            return x * n, ad.copysign(1.0, n)
+
+    for make in (Scaled, Fixed, lambda n: Fixed((n,))):
+        h = ad.compile(lambda model, x: model(x))
+        for n in (2, 2, 2.0, 1.0, True, 0.0, -0.0):
+            product, sign = h(make(n), ad.ones(2, dtype=ad.int64))
+            assert (product.dtype.kind == "f") == isinstance(n, float)
+            np.testing.assert_array_equal(product.numpy(), [n, n])
+            assert sign.item() == math.copysign(1, n)
     g = ad.compile(lambda x, n: ad.sqrt(x * n))
     for n in (complex(-1.0, 0.0), complex(-1.0, 0.0), complex(-1.0, -0.0)):  # the second call is like the first
         np.testing.assert_array_equal(g(np.ones(1), n), ad.sqrt(ad.ones(1) * n).numpy())

@@ -97,18 +97,27 @@ def _register(x: Any) -> None:
     names = [f.name for f in fields if not f.metadata.get("static")]
     fixed = [f.name for f in fields if f.metadata.get("static")]  # parts of the structure
 
+    def parts(x: Any) -> Any:
+        known = tuple([getattr(x, name) for name in fixed])
+        return [getattr(x, name) for name in names], (known, kind(known)), names
+
     def build(known: Any, children: Any) -> Any:
-        return cls(**dict(zip(names, children, strict=True)), **dict(zip(fixed, known, strict=True)))
+        return cls(**dict(zip(names, children, strict=True)), **dict(zip(fixed, known[0], strict=True)))
 
     with _registering:
         if not optree.all_leaves([x], namespace=_NAMESPACE):  # another thread was faster
             return
-        optree.register_pytree_node(
-            cls,
-            lambda x: ([getattr(x, name) for name in names], tuple([getattr(x, name) for name in fixed]), names),
-            build,
-            namespace=_NAMESPACE,
-        )
+        optree.register_pytree_node(cls, parts, build, namespace=_NAMESPACE)
+
+
+def kind(x: Any) -> Any:
+    """What tells numbers apart that are equal, 1, 1.0 and True, 0.0 and -0.0: a part of structures beside the number."""
+    cls = x.__class__
+    if cls is float or cls is complex:
+        return repr(x)
+    if cls is tuple:
+        return tuple([kind(part) for part in x])
+    return cls if cls is int or cls is bool else None
 
 
 def register(

@@ -50,22 +50,10 @@ class Constant:
         self.value = value
 
 
-class _Number(NamedTuple):
-    """A number as a part of the structure: 1, 1.0 and True are others, and so are 0.0 and -0.0."""
-
-    kind: type
-    text: str
-    value: Any
-
-
-def _distinct(x: Any) -> Any:
-    return _Number(x.__class__, repr(x), x) if x.__class__ in (bool, int, float, complex) else x
-
-
 @functools.cache
 def register_parts() -> None:
     """Tell `ad.tree` of both."""
-    trees.register(_Setting, lambda x: ((), _distinct(x.value)), lambda _, x: x.value if x.__class__ is _Number else x)
+    trees.register(_Setting, lambda x: ((), (x.value, trees.kind(x.value))), lambda _, known: known[0])
     trees.register(Constant, lambda x: ((), x), lambda _, x: x.value)
 
 
