@@ -111,7 +111,7 @@ def _register(x: Any) -> None:
 
 
 def kind(x: Any) -> Any:
-    """What tells numbers apart that are equal, 1, 1.0 and True, 0.0 and -0.0: a part of structures beside the number."""
+    """What tells numbers apart that are equal, 1, 1.0 and True, 0.0 and -0.0: structures hold it beside the number."""
     cls = x.__class__
     if cls is float or cls is complex:
         return repr(x)
