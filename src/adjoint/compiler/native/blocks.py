@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Container, Sequence
 from typing import Any
@@ -298,10 +299,9 @@ def _arena(nests: Sequence[Nest | Controlled], temporary: Sequence[Value]) -> tu
             sizes[id(x)] = -(-count * dtype.itemsize // 64) * 64
     places: dict[int, int] = {}
     whole = 0
+    taken: list[tuple[int, int, int]] = []  # by place
     for key in sorted(sizes, key=lambda k: (first[k], -sizes[k])):
-        taken = sorted(
-            (places[k], places[k] + sizes[k], k) for k in places if first[k] <= last[key] and first[key] <= last[k]
-        )
+        taken = [place for place in taken if last[place[2]] >= first[key]]
         at = 0
         for begin, end, _ in taken:
             if at + sizes[key] <= begin:
@@ -313,5 +313,6 @@ def _arena(nests: Sequence[Nest | Controlled], temporary: Sequence[Value]) -> tu
                 at = places[k]
                 break
         places[key] = at
+        bisect.insort(taken, (at, at + sizes[key], key))
         whole = max(whole, at + sizes[key])
     return places, whole

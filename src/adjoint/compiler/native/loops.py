@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -125,23 +126,33 @@ class Nest:
 
     def over(self) -> list[tuple[Value, Value]]:
         """Results, each with an array of its size that it may be written over: no element is read after that."""
+        kernel = self.kernel
+        made: dict[tuple[int, Any], int] = {}  # where in a pass a result is made
+        first: dict[tuple[Any, int], int] = {}  # where in a pass a value is read first
+        last: dict[Any, tuple[int, int]] = {}  # ... and where last, of all passes
+        for level, (equations, _) in enumerate(self.passes):
+            for i, e in enumerate(equations):
+                made[level, e.results[0]] = i
+                for x in e.operands:
+                    if _is(x):
+                        first.setdefault((x, level), i)
+                        last[x] = level, i
+        gathered = {e.operands[0] for e in kernel.equations if e.name == "gather"}
+        often = collections.Counter([self._root(x) for x in kernel.read])
+        fit: dict[Any, list[tuple[Value, Value]]] = {}  # what may be written over, by how it lies in memory
+        for x in kernel.read:
+            root, *where = self._access(x)
+            if x not in gathered and often[root] == 1 and root.const is None and kernel.read[x][2]:
+                fit.setdefault((*where, math.prod(root.shape)), []).append((x, root))
         found = []
-        gathered = {e.operands[0] for e in self.kernel.equations if e.name == "gather"}
-        for out in self.kernel.stored:
-            if self.kernel.kind[out] != "full" or out in self.kernel.target:
+        for out in kernel.stored:
+            if kernel.kind[out] != "full" or out in kernel.target:
                 continue
-            made: list[Any] = self.passes[self.level[out]][0]
-            count = 1 + [e.results[0] for e in made].index(out)
-            before = {x for e in made[:count] for x in e.operands if _is(x)}
-            later = [*made[count:], *[e for equations, _ in self.passes[self.level[out] + 1 :] for e in equations]]
-            after = {x for e in later for x in e.operands if _is(x)}
-            passed = {x for e in later[len(made) - count :] for x in e.operands if _is(x)}
-            for x in [x for x in self.kernel.read if x not in gathered]:
-                root, *where = self._access(x)
-                alone = [self._root(y) for y in self.kernel.read].count(root) == 1
-                late = x in passed or (x in after and x not in before)  # in a pass each element is read once
-                same = where == list(self._access(out)[1:]) and math.prod(root.shape) == math.prod(out.shape)
-                if alone and same and not late and root.const is None and self.kernel.read[x][2]:
+            level = self.level[out]
+            at = made[level, out]
+            for x, root in fit.get((*self._access(out)[1:], math.prod(out.shape)), ()):
+                end = last.get(x, (-1, -1))  # in a pass each element is read once
+                if end <= (level, at) or (end[0] == level and first[x, level] <= at):
                     found.append((out, root))
         return found
 
