@@ -16,10 +16,10 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
-from benchmarks import arrays, cases, compiled, faces, leaves, loading, training, transforms, vocabulary
+from benchmarks import arrays, cases, faces, leaves, loading, training, transforms, vocabulary
 from benchmarks.harness import MODULES, installed, peak_bytes, resident_bytes, times
 
-_TOPICS = (cases, training, transforms, compiled, arrays, vocabulary, leaves, loading, faces)
+_TOPICS = (cases, training, transforms, arrays, vocabulary, leaves, loading, faces)
 CASES = [case for topic in _TOPICS for case in topic.CASES]
 DOCS = Path(__file__).parent.parent / "docs"
 # the cases of README's picture: two that we win, two that a compiler wins, two on large arrays
@@ -32,7 +32,7 @@ SHORT = [
     "layer_norm, 1024 x 512",
 ]
 START, END = "<!-- table -->", "<!-- end of table -->"
-PEERS = ["adjoint eager", "PyTorch", "autograd", "JAX jit", "JAX"]
+PEERS = ["PyTorch", "autograd", "JAX jit", "JAX"]
 
 
 def main() -> int:
@@ -154,8 +154,7 @@ def _chart(rows: list[dict[str, Any]], path: Path) -> None:
     peers = [p for p in PEERS if any(p in row["seconds"] for row in rows)]
     figure, axes = plt.subplots(figsize=(9, 1.2 + 0.75 * len(rows)))
     height = 0.8 / max(len(peers), 1)
-    colours = {"adjoint eager": "#a8cf8e", "PyTorch": "#d65f3d", "autograd": "#8f8f8f"}
-    colours |= {"JAX jit": "#3d7ad6", "JAX": "#9dbdec"}
+    colours = {"PyTorch": "#d65f3d", "autograd": "#8f8f8f", "JAX jit": "#3d7ad6", "JAX": "#9dbdec"}
     for i, peer in enumerate(peers):
         for j, row in enumerate(rows):
             if peer in row["seconds"]:

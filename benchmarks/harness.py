@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.cases import Case, Run
 
-MODULES = {"adjoint": "adjoint", "adjoint eager": "adjoint", "PyTorch": "torch", "autograd": "autograd"}
+MODULES = {"adjoint": "adjoint", "PyTorch": "torch", "torch.compile": "torch", "autograd": "autograd"}
 MODULES |= {"JAX jit": "jax", "JAX": "jax"}
 SLOW = 0.5  # seconds: what takes longer gets fewer turns
 TURN = 0.01  # seconds a turn lasts at least, so that caches are warm for most of its runs
