@@ -309,13 +309,35 @@ def _shifted(x: Any, by: float = 1.0, *, times: float = 1.0) -> Any:
     return x * times + by
 
 
+PART = functools.partial(_shifted, by=0.0)
+
+
+def test_defaults_are_read_anew() -> None:
+    """Also of a function that reads nothing else."""
+
+    def f(x: Any, by: Any = (), *, named: Any = None) -> Any:
+        return x * by[0] * named["a"]
+
+    f.__defaults__, f.__kwdefaults__ = ([2.0],), {"named": {"a": 3.0}}
+    compiled = ad.compile(f)
+    np.testing.assert_array_equal(compiled(X), X * 6)
+    f.__defaults__[0][0] = 4.0
+    np.testing.assert_array_equal(compiled(X), X * 12)
+    f.__kwdefaults__["named"]["a"] = 5.0
+    np.testing.assert_array_equal(compiled(X), X * 20)
+    f.__defaults__ = ([1.0],)
+    np.testing.assert_array_equal(compiled(X), X * 5)
+    f.__kwdefaults__ = {"named": {"a": 1.0}}
+    np.testing.assert_array_equal(compiled(X), X)
+
+
 def test_what_changes_between_calls_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """After calls that were alike, whose next one is not read anew."""
     w, factors, named, part = ad.tensor([1.0, 2.0]), [1.0, 2.0], {"a": 1.0}, functools.partial(_shifted, times=2.0)
 
     def plain(x: Any) -> Any:
         late = LATE if "LATE" in globals() else 0.0  # type: ignore[name-defined]  # noqa: F821
-        return part(_shifted(x * w)) * factors[0] * factors[-1] + sum(named.values()) + late + TENSOR * FACTOR
+        return PART(part(_shifted(x * w))) * factors[0] * factors[-1] + sum(named.values()) + late + TENSOR * FACTOR
 
     def rebound() -> None:
         nonlocal w
@@ -333,6 +355,7 @@ def test_what_changes_between_calls_is_seen(monkeypatch: pytest.MonkeyPatch) -> 
         lambda: named.__setitem__("a", 2.0),
         lambda: named.__setitem__("b", 4.0),
         lambda: part.keywords.__setitem__("times", 9.0),
+        lambda: PART.keywords.__setitem__("times", 3.0),
         lambda: monkeypatch.setattr(_shifted, "__defaults__", (6.0,)),
         lambda: monkeypatch.setitem(_shifted.__kwdefaults__, "times", 4.0),
         lambda: monkeypatch.setattr(_shifted, "__code__", other.__code__),

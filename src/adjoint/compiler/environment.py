@@ -7,6 +7,7 @@ function is recorded again. Attributes of objects are not looked at.
 from __future__ import annotations
 
 import functools
+import operator
 import types
 from typing import Any
 
@@ -55,10 +56,12 @@ class Environment:
         self.guard: tuple[Any, ...] = ()
         self._cells: list[tuple[types.CellType, Any]] = []
         self._globals: list[tuple[dict[str, Any], str, Any]] = []
-        self._functions: list[tuple[types.FunctionType, types.CodeType, Any]] = []
+        self._functions: list[tuple[types.FunctionType, types.CodeType, Any, Any]] = []
+        self._containers: list[tuple[Any, tuple[Any, ...]]] = []
         self._arrays: list[tuple[Tensor[Any], Any]] = []
-        self._is_known = True  # that nothing has changed can be seen from these alone
-        if f.__class__ is types.FunctionType and not f.__closure__ and not _names(f.__code__):
+        if f.__class__ is types.FunctionType and not (
+            f.__closure__ or f.__defaults__ or f.__kwdefaults__ or _names(f.__code__)
+        ):
             return
         guard: list[Any] = []
         try:
@@ -68,17 +71,19 @@ class Environment:
         self.guard = tuple(guard)
 
     def is_unchanged(self) -> bool:
-        """Whether everything is the same object still. False also where that cannot be told."""
-        if not self._is_known:
-            return False
+        """Whether everything is the same object still."""
         for cell, value in self._cells:
             if _content(cell) is not value:
                 return False
         for known, name, value in self._globals:
             if known.get(name, _Empty) is not value:
                 return False
-        for f, code, defaults in self._functions:
-            if f.__code__ is not code or f.__defaults__ is not defaults:
+        for f, code, defaults, named in self._functions:
+            if f.__code__ is not code or f.__defaults__ is not defaults or f.__kwdefaults__ is not named:
+                return False
+        for container, before in self._containers:
+            now = _parts(container)
+            if len(now) != len(before) or not all(map(operator.is_, now, before)):
                 return False
         return all([raw_array(tensor) is array for tensor, array in self._arrays])
 
@@ -102,35 +107,31 @@ class Environment:
         seen.add(id(x))
         if isinstance(x, types.FunctionType):
             self._gather_function(x, guard, seen, own=own)
-        elif isinstance(x, functools.partial):
-            self._is_known = False
-            for part in (x.func, x.args, x.keywords):
-                self._gather(part, guard, seen, own=own)
         elif isinstance(x, (dict, list, tuple)) and len(x) > _MANY:
             guard.append(Same(x))
-        elif isinstance(x, dict):
-            self._is_known = False
-            guard.append((dict, tuple(map(plain, x))))
-            for value in x.values():
-                self._gather(value, guard, seen, own=own)
-        elif isinstance(x, (list, tuple)):
-            self._is_known = self._is_known and x.__class__ is tuple
-            guard.append((type(x), len(x)))
-            for value in x:
-                self._gather(value, guard, seen, own=own)
+        elif isinstance(x, (dict, list, tuple, functools.partial)):
+            parts = _parts(x)
+            if not isinstance(x, tuple):  # which stays as it is
+                self._containers.append((x, parts))
+            if isinstance(x, dict):
+                parts = parts[len(parts) // 2 :]
+                guard.append((dict, tuple(map(plain, x))))
+            else:
+                guard.append((type(x), len(parts)))
+            for part in parts:
+                self._gather(part, guard, seen, own=own)
         else:
             guard.append(Same(x))
 
     def _gather_function(self, f: types.FunctionType, guard: list[Any], seen: set[int], *, own: bool) -> None:
         guard.append(Same(f.__code__))
-        self._functions.append((f, f.__code__, f.__defaults__))
-        self._is_known = self._is_known and not f.__kwdefaults__
+        self._functions.append((f, f.__code__, f.__defaults__, f.__kwdefaults__))
         for cell in f.__closure__ or ():
             value = _content(cell)
             self._cells.append((cell, value))
             self._gather(value, guard, seen, own=own)
-        for value in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
-            self._gather(value, guard, seen, own=False)
+        for defaults in (f.__defaults__, f.__kwdefaults__):
+            self._gather(defaults, guard, seen, own=False)
         if f.__code__.co_filename.startswith(PACKAGE):
             return  # ours do not change
         known = f.__globals__
@@ -140,10 +141,17 @@ class Environment:
             if value is _Empty or value.__class__ is types.ModuleType:
                 continue
             same_module = isinstance(value, types.FunctionType) and value.__globals__ is known
-            if same_module or not callable(value):
+            if same_module or not callable(value) or isinstance(value, functools.partial):
                 self._gather(value, guard, seen, own=False)
             else:
                 guard.append(Same(value))
+
+
+def _parts(x: Any) -> tuple[Any, ...]:
+    """What a container holds: of a dictionary the keys, then the values."""
+    if isinstance(x, dict):
+        return (*x, *x.values())
+    return (x.func, x.args, x.keywords) if isinstance(x, functools.partial) else tuple(x)
 
 
 class _Empty:
