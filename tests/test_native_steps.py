@@ -14,6 +14,7 @@ from test_native import arguments, close, program, same, steps
 from test_native import native as native
 
 import adjoint as ad
+from adjoint.compiler.native.hoisting import hoisted
 
 pytest.importorskip("llvmlite")
 
@@ -201,6 +202,62 @@ def lined(x: Any) -> list[Any]:
     if x.ndim > 1:
         found += [f(x, k=k) for f in (ad.tril, ad.triu) for k in (-1, 0, 2)]
     return found
+
+
+_TABLE, _PAIRS = np.linspace(-1, 1, 400).reshape(80, 5), np.array([[3, 1], [-2, 0], [3, 1], [79, 4], [0, -5], [3, 3]])
+_READS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "an element": lambda c, x, k: ad.sin(c * x[k[0], k[1]]) + x[k[0], 2],
+    "a row": lambda c, x, k: ad.sin(c * x[k[0]]) * x[k[1]],
+    "several rows": lambda c, x, k: (c * x[k]).sum(axis=0),
+    "a part of a row": lambda c, x, k: c + ad.concat([x[k[0], 1:3], x[k[1], ::2]]),
+    "places that are computed": lambda c, x, k: ad.cos(c) * x[(k[0] * 7 + k[1]) % 80],
+    "a column": lambda c, x, k: c + (x[:, k[1]] ** 2).sum() * x[k[0]],
+    "what another step reads": lambda c, x, k: ad.scan(lambda d, i: (ad.sin(d * x[i]) + x[i], None), c, k)[0],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("name", _READS)
+def test_sums_of_what_steps_read_are_behind_the_loop(name: str, reverse: bool) -> None:
+    """Each step adds a few elements to the gradient of a table, and does not pass over all of it."""
+    pairs, start = ad.tensor(_PAIRS), ad.ones(5, dtype=ad.float64)
+
+    def f(x: Any) -> Any:
+        return ad.scan(lambda c, k: (_READS[name](c, x, k), None), start, pairs, reverse=reverse)[0].sum()
+
+    x = ad.tensor(_TABLE)
+    gradient = ad.compile(ad.grad(f))
+    loops = [e for e in hoisted(gradient.lower(x).graph).equations if e.name == "scan"]
+    largest = max(math.prod(y.shape) for e in loops for y in e.results[: e.parameters["count"]])
+    assert (largest == 400) == (name == "a column")  # which is as large as what is added
+    for transformed in (
+        ad.grad(f),
+        lambda x: ad.hvp(f, (x,), (x + 1,)),
+        lambda x: ad.vmap(ad.grad(f))(ad.stack([x, x / 2])),
+        lambda x: ad.grad(lambda x: (ad.grad(f)(x) ** 2).sum())(x),
+    ):
+        expected = transformed(x)
+        found = ad.tree.leaves(ad.compile(transformed)(x))
+        for y, z in zip(found, ad.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(y.numpy(), z.numpy(), rtol=1e-12, atol=1e-13)
+
+
+def test_a_sum_of_no_steps_is_what_it_was() -> None:
+    """And one that begins with -0 ends as eager."""
+    x, none = ad.tensor(_TABLE[:, 0]), ad.zeros(0, dtype=ad.int64)
+    for rows in (none, ad.asarray([0, 3, 3])):
+
+        def f(x: Any, start: Any, rows: Any = rows) -> Any:
+            def step(total: Any, k: Any) -> Any:
+                return total + ad.grad(lambda x: x[k] ** 3)(x), None
+
+            return ad.scan(step, start, rows)[0]
+
+        start = ad.full(80, -0.0, dtype=ad.float64)
+        expected, found = f(x, start).numpy(), ad.compile(f)(x, start).numpy()
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
 
 
 @pytest.mark.parametrize("dtype", ["float32", *slow_ones("float64", "int16", "uint8", "bool")])

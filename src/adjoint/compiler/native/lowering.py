@@ -12,6 +12,7 @@ from adjoint.backends.numpy import NumPy
 from adjoint.backends.numpy.reduction import no_class
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.elements import computable
+from adjoint.compiler.native.hoisting import hoisted
 from adjoint.compiler.passes import identity
 from adjoint.primitives import TABLE, DType, result_spec
 from adjoint.rules import RECORDS
@@ -25,6 +26,7 @@ _SMALL = 16  # times smaller is small
 
 def lowered(graph: Graph) -> Graph:
     """The graph with larger primitives taken apart, in its own equations. Checks of values come last."""
+    graph = hoisted(graph)
     equations: list[Equation] = []
     checks: list[Equation] = []
     recorded = dict.fromkeys(graph.inputs, False)
