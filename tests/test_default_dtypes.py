@@ -20,7 +20,7 @@ from each import Each
 
 import adjoint as ad
 from adjoint import errors
-from adjoint.functions import creation
+from adjoint.functions import creation, ranges
 
 # What makes floating tensors of a dtype that may be given; what follows from integers, and complex numbers.
 CREATED: dict[str, Callable[..., Any]] = {
@@ -164,12 +164,13 @@ def test_a_dtype_that_is_given_is_the_dtype(default: Any) -> None:
 
 def test_every_creation_function_is_among_them() -> None:
     """Those that take a dtype and are not told one by an argument."""
-    functions = {name: f for name, f in vars(creation).items() if not name.startswith("_") and inspect.isfunction(f)}
     takes = {
         name
-        for name, f in functions.items()
-        if f.__module__ == creation.__name__ and "dtype" in inspect.signature(f).parameters
+        for module in (creation, ranges)
+        for name, f in vars(module).items()
+        if name in ad.__all__ and f.__module__ == module.__name__ and "dtype" in inspect.signature(f).parameters
     }
+    assert "linspace" in takes
     assert takes - {"astype", "zeros_like", "ones_like", "empty_like", "full_like"} <= set(CREATED)
 
 

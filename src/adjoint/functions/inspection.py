@@ -108,7 +108,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
         return any(isdtype(found, each) for each in kind)
     if isinstance(kind, str):
         if kind not in _KINDS:
-            raise errors.ArgumentError(f"isdtype: the kinds are {', '.join(_KINDS)}; received {kind!r}")
+            raise errors.ArgumentError(f"isdtype: the kinds are {', '.join(_KINDS)}; received {errors.shown(kind)}")
         return found.kind in _KINDS[kind]
     return found is dtypes.as_dtype(kind)
 

@@ -75,6 +75,8 @@ def whole_numbers(n: Any, function: str, least: float = 0) -> np.ndarray[Any, An
         orders = concrete_values(n, f"{function}: a tensor of orders")
     except ValueError:
         raise errors.ArgumentError(f"{wanted}, received {errors.shown(n)}") from None
+    if orders.dtype.kind == "f":
+        orders = orders.astype(np.float64)  # in float16 the highest would be infinite
     valid = (
         dtypes.of_numbers(orders.dtype, "iu" + dtypes.FLOATING)
         and ((orders >= lowest) & (orders <= _HIGHEST) & (orders == np.floor(orders))).all()

@@ -67,7 +67,7 @@ def as_now(f: Function) -> Function:
 
     What is assigned to its variables meanwhile, and what its lists and dictionaries get, it does not see.
     """
-    return _copied(f, {}, anew=True)
+    return _copied(f, {}, anew=True)  # type: ignore[no-any-return]
 
 
 def opened(functions: Sequence[Function]) -> tuple[Function, list[Tensor[Any]]]:

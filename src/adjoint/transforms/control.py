@@ -22,7 +22,16 @@ from adjoint.backend import Backend, Decorator
 from adjoint.concrete import Staged
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import creating_on, current_level
-from adjoint.functions.arguments import as_flag, as_integer, called, check_callable, is_array, is_value, kind_of
+from adjoint.functions.arguments import (
+    as_flag,
+    as_integer,
+    as_size,
+    called,
+    check_callable,
+    is_array,
+    is_value,
+    kind_of,
+)
 from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import clip
 from adjoint.functions.indexing import along
@@ -599,7 +608,9 @@ class _Again:
 
 def _steps(name: str, rows: Sequence[Any], layout: Any, length: int | None) -> int:
     """How many steps there are; raises where arrays disagree."""
-    steps, source = None if length is None else as_integer(length, name, "length", 0), "length"
+    steps, source = None, "length"
+    if length is not None:
+        steps = as_size(as_integer(length, name, "length", 0), name, "length")
     for x, place in zip(rows, trees.paths(layout), strict=True):
         path = "xs" + place
         if not isinstance(x, Tensor) or not x.ndim:
