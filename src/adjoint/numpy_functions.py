@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import dtypes, errors, linalg
+from adjoint import dtypes, errors, linalg, special
 from adjoint.functions import (
     arguments,
     contraction,
@@ -95,6 +95,13 @@ def modf(x: Any) -> Any:
     whole = elementwise.trunc(x)
     nothing = elementwise.copysign(creation.zeros_like(x), x)
     return elementwise.where(logic.isinf(x), nothing, elementwise.fmod(x, 1.0)), whole
+
+
+def lambertw(z: Any, k: Any, tol: Any) -> Any:
+    """What scipy.special.lambertw calls: complex also of real numbers, and as exact for any tolerance."""
+    branch = concrete_values(k, "lambertw")
+    wide = cast(z, dtypes.promote_scalar(z.dtype, 1j))
+    return special.lambertw(wide, branch if branch.ndim else branch.item())
 
 
 def logaddexp2(x: Any, y: Any) -> Any:

@@ -56,6 +56,9 @@ _UFUNCS: dict[str, Function] = {
     "frexp": numbers.frexp,
     "heaviside": elementwise.heaviside,
     "ldexp": numbers.ldexp,
+    "_lambertw": numpy_functions.lambertw,  # SciPy's, which its functions of Python call
+    "_riemann_zeta": special.zeta,
+    "_zeta": special.zeta,
 }
 _REDUCED: dict[str, Function] = {
     "add": reduction.sum,

@@ -55,6 +55,7 @@ B = TypeVar("B", bound=Backend)
 _WHOLE = slice(None)
 _NONE = range(0)
 _PLAIN = (int, slice, tuple)
+_SEQUENCES = (list, tuple, range)  # of places
 
 
 def _places(entry: slice, size: int) -> range:
@@ -130,12 +131,17 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
         return [entry]
     if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
         return [int(entry)]
-    array = isinstance(entry, (Tensor, np.ndarray, np.generic, list, tuple, bool)) and not isinstance(entry, float)
+    array = isinstance(entry, (Tensor, np.ndarray, np.generic, list, tuple, range, bool)) and not isinstance(
+        entry, float
+    )
     if not array and x._device.from_native(entry) is None:
-        raise errors.OutOfRangeError(
-            f"index: expected integers, slices, None, ..., integer or boolean tensors; received {errors.shown(entry)}"
-        )
-    if isinstance(entry, (list, tuple)) and not len(entry):
+        if not _has_values(entry):
+            raise errors.OutOfRangeError(
+                "index: expected integers, slices, None, ..., integer or boolean tensors; received "
+                f"{errors.shown(entry)}"
+            )
+        array = True
+    if isinstance(entry, _SEQUENCES) and not len(entry):
         entry = np.zeros(0, dtype=np.int64)
     if array and not isinstance(entry, Tensor):
         entry = dtypes.values_of(entry, None, "index")
@@ -150,6 +156,11 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
     if indices.dtype.kind not in "iu":
         raise errors.OutOfRangeError(f"index: tensors used as indices are integer or boolean, received {indices.dtype}")
     return [(cast(indices, dtypes.int64), None)]
+
+
+def _has_values(places: Any) -> bool:
+    """Whether it is a Series, or an array of another library: several places for NumPy."""
+    return hasattr(places, "__array__") and not isinstance(places, np.generic)
 
 
 def _truth(key: Any) -> bool | None:
@@ -519,10 +530,10 @@ def _listed(places: Any, name: str) -> Any:
     """Places with lists and tensors of them made arrays; raises ArgumentTypeError for what are no places."""
     if isinstance(places, Tensor):
         return own_values(places, name)
-    if not isinstance(places, (list, tuple)):
-        if not isinstance(places, (int, np.integer, slice, np.ndarray)) or isinstance(places, bool):
-            raise errors.ArgumentTypeError(f"{name}: places are integers or a slice, received {errors.shown(places)}")
+    if is_integer(places) or isinstance(places, (slice, np.ndarray)):
         return places
+    if not isinstance(places, _SEQUENCES) and not _has_values(places):
+        raise errors.ArgumentTypeError(f"{name}: places are integers or a slice, received {errors.shown(places)}")
     try:
         found = dtypes.array_of(places, name)
     except errors.ShapeError:

@@ -173,13 +173,13 @@ class NamespaceInfo:
         """The backend that new tensors are made on here."""
         return default_device()
 
-    def devices(self) -> tuple[Backend, ...]:
+    def devices(self) -> list[Backend]:
         """The default device, and NumPy's with and without gradients; there are as many as backends can be nested."""
         found = [default_device()]
         for device in (Autodiff(NumPy()), NumPy()):
             if device not in found:
                 found.append(device)
-        return tuple(found)
+        return found
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
         """The data types of what is made without one: the next narrower ones where the device has fewer."""
