@@ -356,6 +356,33 @@ def test_vmap_loops_and_tensors_change_nothing() -> None:
         ad.grad(lambda x: ad.vmap(lambda y: loops(y, ad.float64, "grad of vmap"))(x).sum())(np.stack([X, X]))
 
 
+@pytest.mark.slow
+def test_a_compiled_function_is_as_precise_as_the_function() -> None:
+    """What `ad.compile` records stands for the arrays that were given."""
+
+    def scaled(x: Any) -> Any:
+        return (x * x * ad.full(2, 0.1)).sum()
+
+    def inner(x: Any) -> Any:
+        return ad.grad(lambda y: (y * ad.full(2, 0.1)).sum())(x * 2) + x
+
+    ways: dict[str, Any] = {
+        "grad": ad.grad(scaled), "value_and_grad": lambda x: ad.value_and_grad(scaled)(x)[0],
+        "jvp": lambda x: ad.jvp(scaled, (x,), (x,))[1], "hessian": ad.hessian(scaled),
+        "hvp": lambda x: ad.hvp(scaled, (x,), (x,)), "jacobian": ad.jacobian(lambda x: x * ad.full(2, 0.1)),
+        "inner": inner, "function": scaled,
+    }  # fmt: skip
+    x = X[:2]
+    with Each() as each:
+        for name, way in ways.items():
+            for given in (x, x.astype(np.float32), ad.tensor(x)):
+                with each((name, type(given).__name__, given.dtype)):
+                    expected, found = way(given), ad.compile(way)(given)
+                    close = {"rtol": 1e-14 if given.dtype == np.float64 else 1e-6}
+                    assert found.dtype == expected.dtype
+                    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), **close)
+
+
 def test_the_innermost_transform_of_numpy_arrays_counts() -> None:
     def f(x: Any) -> Any:
         expect(each, ad.float64, "outer")

@@ -608,5 +608,17 @@ def test_universal_functions_of_scipy_are_ours() -> None:
         np.testing.assert_allclose(out.numpy(), f(*args), rtol=1e-9, err_msg=name)
         compared += 1
     assert compared > 20
+    x = ad.asarray(np.array([-0.2, 0.6])).require_grad()
+    wrapped = {
+        "lambertw": theirs.lambertw, "another branch": lambda v: theirs.lambertw(v, -1),
+        "zeta": lambda v: theirs.zeta(v + 3), "zeta of two": lambda v: theirs.zeta(v + 3, 1.5),
+        "zeta by q": lambda v: theirs.zeta(2.5, v + 1),
+    }  # fmt: skip
+    for name, f in wrapped.items():
+        out = f(x)
+        np.testing.assert_allclose(out.numpy(), f(x.numpy()), rtol=1e-9, err_msg=name)
+        step = (f(x.numpy() + 1e-6) - f(x.numpy() - 1e-6)) / 2e-6
+        slope = ad.real(out).sum().backward()[x].numpy()
+        np.testing.assert_allclose(slope, step.real, rtol=1e-7, err_msg=name)
     with pytest.raises(ad.errors.ArgumentTypeError, match="erfi"):
         theirs.erfi(ad.asarray(values[0]))

@@ -73,6 +73,14 @@ _ACCUMULATED: dict[str, Function] = {
 }
 
 
+# what functions of SciPy's call that are not universal themselves; its lambertw is complex of real numbers, too
+_WITHIN: dict[str, Function] = {
+    "_lambertw": lambda z, k, _: special.lambertw(z + 0j, k.item() if np.size(k) == 1 else k),
+    "_riemann_zeta": special.zeta,
+    "_zeta": special.zeta,
+}
+
+
 # operators with an array on the left, which are too frequent for the long way
 _REFLECTED: dict[Any, Function] = {
     np.add: Tensor.__radd__,
@@ -103,6 +111,8 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
             f"np.{name} of a tensor: out= is an array of NumPy's, which takes no tensor in place; write {new}, and u "
             "is a tensor"
         )
+    if name in _WITHIN and method == "__call__":
+        return _WITHIN[name](*inputs, **_only(call, options, set()))
     inputs = as_operands(inputs)
     function = _UFUNCS.get(name) or _named("numpy", NUMPY_NAMES.get(name, name))
     if function is None:  # SciPy's universal functions, whose names are ours
