@@ -31,7 +31,7 @@ from adjoint.functions import (
 from adjoint.functions import shape as shapes
 from adjoint.functions.arguments import as_axis, as_choice, inexact
 from adjoint.linalg.factors import by_lower
-from adjoint.operands import cast, concrete_values, is_concrete, is_weak, operand
+from adjoint.operands import cast, concrete_values, held, is_concrete, is_weak, operand
 from adjoint.tensor import Tensor
 
 _given = np._NoValue
@@ -355,7 +355,7 @@ def _initial(name: str, value: Any, like: Tensor[Any]) -> Any:
         return int(value) if like.dtype.kind in "iu" else value
     if value.ndim:
         raise errors.ShapeError(f"np.{name} of a tensor: initial= is one number, received shape {value.shape}")
-    return cast(operand(value, like, name), like.dtype)
+    return held(value, like, f"np.{name} of a tensor: initial=")
 
 
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:

@@ -284,6 +284,7 @@ class Signature:
     def _on(self, place: Place, symbols: Symbols | None, shapes: Sequence[Shape]) -> Program | None:
         floating = {k for k, i in enumerate(self.places) if self.leaves[i].__class__ is float and i in self.numbers}
         place.recording.symbols = symbols
+        place.leaf.arrays_on = place.device if self.as_numpy else None
         floats = place.recording.floats = Floats(place.recording.top) if floating else None
         given = [
             floats.add(x.item()) if floats is not None and k in floating else self._argument(place, x, shape)

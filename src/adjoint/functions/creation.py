@@ -28,7 +28,7 @@ from adjoint.functions.arguments import (
     keyword_error,
     values_of,
 )
-from adjoint.operands import cast, fail, followed_by, is_concrete, run
+from adjoint.operands import cast, fail, followed_by, is_concrete, refuse_fractions, run
 from adjoint.primitives import Shape
 from adjoint.tensor import Tensor, refuse_ended, same, wrap
 
@@ -147,7 +147,9 @@ def asarray(
         if copy is False and not (_is(wanted, values.dtype) and any(level is values.device for level in place.chain())):
             raise _unshared("asarray", place)
         out = values if place is values.device else _exactly_on(values, place)
-        out = out if wanted is None else cast(out, wanted)
+        if wanted is not None:
+            dtypes.refuse_complex(out.dtype, wanted, "asarray")
+            out = cast(out, wanted)
         return _copied(out) if copy and out is values else out
     place = as_device(device)
     found = _of_library(values, dtype, place)
@@ -385,8 +387,7 @@ def _filled(shape: Shape, value: Any, dtype: DType, device: Any, name: str) -> T
         return _full(shape, as_constant(value, dtype, name), dtype, device)
     if value.size != 1:
         raise errors.ArgumentTypeError(f"{name}: expected one number, received {errors.shown(value)}")
-    if value.dtype.kind == "c" and dtype.kind not in "cb":
-        raise errors.DtypeError(f"{name}: a complex number does not fit in {dtype}; take .real first")
+    dtypes.refuse_complex(value.dtype, dtype, name)
     number = run("reshape", (asarray(value, dtype=dtype, device=device),), shape=())
     return run("broadcast_to", (number,), shape=shape)  # type: ignore[no-any-return]
 
@@ -428,12 +429,15 @@ def full_like(
 ) -> Tensor[D]:
     """One value everywhere, in the shape of `x`, and in its dtype and on its device unless given.
 
-    `fill_value` and errors are those of `full`.
+    `fill_value` and errors are those of `full`. Raises DtypeError for a float where `x` is integers and no dtype is
+    given.
     """
     if unknown:
         raise keyword_error(full_like, unknown)
     x = as_tensor(x, "full_like")
     device = x.device if device is None else device
+    if dtype is None:
+        refuse_fractions(fill_value, x.dtype, "full_like")
     return _filled(x.shape, fill_value, x.dtype if dtype is None else dtypes.as_dtype(dtype), device, "full_like")
 
 

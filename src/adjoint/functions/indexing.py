@@ -36,11 +36,9 @@ from adjoint.functions.shape import broadcast_to, concat, moveaxis, reshape
 from adjoint.operands import (
     cast,
     common_backend,
-    constant_like,
     deferred_check,
     fail,
-    fitting,
-    is_weak,
+    held,
     lift_to,
     operand,
     refuse_leaf,
@@ -257,7 +255,8 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
 
     `value` broadcasts to the indexed shape and is cast to the tensor's dtype. All names for the
     object see the new value; what graphs saved stays as it was. Raises GraphError for a leaf tensor,
-    DeviceError for a value of an outer backend, and the errors of indexing; then nothing changed.
+    DeviceError for a value of an outer backend, DtypeError for complex values of a real tensor and floats of one of
+    integers or booleans, and the errors of indexing; then nothing changed.
     """
     refuse_leaf(x, "assignment to elements")
     if key.__class__ not in _PLAIN and (truth := _truth(key)) is not None:
@@ -266,9 +265,7 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
         key = ...
     mask = _mask(x, key, value)
     if mask is not None:
-        if is_weak(value):
-            value = fitting(value, x._dtype, "assignment")
-        key, value = ..., where(mask, value, x)
+        key, value = ..., where(mask, held(value, x, "assignment"), x)
     normal, arrays = as_key(x, key)
     device = x._device
     if isinstance(value, Tensor) and common_backend(x, value) is not device:
@@ -277,17 +274,9 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
             f"assignment: a tensor on {device} cannot take a value on {value.device}, which would leave that "
             "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"
         )
-    if is_weak(value):
-        # in full precision: the tensor's may be wider
-        value = constant_like(np.asarray(fitting(value, x._dtype, "assignment")), x, "assignment")
-    elif isinstance(value, (list, tuple)) and x._dtype.kind in dtypes.INEXACT:
-        wide = dtypes.promote(x._dtype, dtypes.float64)
-        value = constant_like(dtypes.values_of(value, wide, "assignment"), x, "assignment")
-    value = operand(value, x, "assignment")
-    if value.dtype.kind == "c" and x._dtype.kind != "c":
-        raise errors.DtypeError(f"assignment: complex values do not fit in {x._dtype}; take .real first")
+    value = held(value, x, "assignment")
     target = index_shape(x.shape, *[a.shape for a in arrays], key=normal)
-    operands: list[Array] = [lift_to(cast(value, x._dtype), device), *[lift_to(a, device) for a in arrays]]
+    operands: list[Array] = [lift_to(value, device), *[lift_to(a, device) for a in arrays]]
     trimmed = _without_leading_ones(operands[0], target, device)
     operands[0] = trimmed
     # a failing leaf must not have written half: shapes are checked above
