@@ -99,7 +99,7 @@ def modf(x: Any) -> Any:
 
 def lambertw(z: Any, k: Any, tol: Any) -> Any:
     """What scipy.special.lambertw calls: complex also of real numbers, and as exact for any tolerance."""
-    branch = concrete_values(k, "lambertw")
+    branch: Any = concrete_values(k, "lambertw")
     wide = cast(z, dtypes.promote_scalar(z.dtype, 1j))
     return special.lambertw(wide, branch if branch.ndim else branch.item())
 
