@@ -16,7 +16,7 @@ from adjoint.tensor import wrap
 from adjoint.torch import lifted, state
 from adjoint.torch.dtypes import default_float, of_numpy, result_dtype
 from adjoint.torch.graph import label, marks_of, owner
-from adjoint.torch.memory import check_write, store
+from adjoint.torch.memory import check_write, refuse_inference, store
 from adjoint.torch.state import modes
 from adjoint.torch.tensor import INNER, LEVEL, Tensor, constant, is_lifted, next_number, of, values
 
@@ -229,6 +229,7 @@ def into(out: Any, result: Any) -> Any:
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
             "requires grad."
         )
+    refuse_inference(out)
     start = next_number()
     if tuple(out.shape) != tuple(result.shape):
         if out._rare is not None and out._rare.memory is not None:

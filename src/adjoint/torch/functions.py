@@ -443,7 +443,7 @@ def _type(self: Tensor, dtype: Any = None) -> Any:
         from adjoint.torch.dtypes import DTYPES
 
         dtype = next(d for d in DTYPES.values() if f"torch.{d.class_name}Tensor" == dtype)
-    return to(self, dtype=dtype)
+    return to(self, dtype=getattr(dtype, "dtype", dtype))  # of torch.FloatTensor and its like it is the type's
 
 
 METHODS["type"] = _type

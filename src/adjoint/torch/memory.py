@@ -15,7 +15,7 @@ import numpy as np
 
 from adjoint.graph.nodes import Var, var_of
 from adjoint.torch import lifted, state
-from adjoint.torch.graph import label, move_retained, overwritten, result_overwritten
+from adjoint.torch.graph import is_hooked, label, move_retained, overwritten, result_overwritten
 from adjoint.torch.kinds import (
     MULTIPLE_PLACES,
     Gather,
@@ -246,8 +246,9 @@ def read_again(x: Tensor) -> Var:
     memory = rare.memory
     _refuse_left(x)
     if rare.parent is None:  # beside an array of NumPy's, which may change at any time
-        value = _whole(rare)
-        return var_of(np.array(value), rare.node)
+        array = var_of(np.array(_whole(rare)), rare.node)
+        memory.read(array)
+        return array
     if rare.creation is not None and rare.seen != memory.version:
         if modes.enabled and base_of(x).requires_grad:
             raise RuntimeError(refusal(rare, indirect=True))
@@ -264,6 +265,9 @@ def read_again(x: Tensor) -> Var:
         rare.seen = memory.version
     elif rare.named is not None and array.node is not None:
         array.node.marks = rare.named
+    if rare.retains and array.node is not None and array.node is not rare.retained_at:
+        move_retained(x, rare.retained_at, array.node)
+        rare.retained_at = array.node
     if memory.buffer is None:
         x._array = array
         memory.add(x)
@@ -312,6 +316,15 @@ def refusal(rare: Any, *, indirect: bool) -> str:
     )
 
 
+def refuse_inference(x: Tensor) -> None:
+    """Raise if a tensor that was made in inference mode is to be written to outside of it."""
+    if x._rare is not None and x._rare.inference and not modes.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed."
+            "You can make a clone to get a normal tensor before doing inplace update."
+        )
+
+
 def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bool = False) -> None:
     """Raise what PyTorch raises for in-place operations; `others` are the further operands.
 
@@ -321,11 +334,7 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bo
     rare = x._rare
     if rare is not None and rare.inner is not None:
         return
-    if rare is not None and rare.inference and not modes.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed."
-            "You can make a clone to get a normal tensor before doing inplace update."
-        )
+    refuse_inference(x)
     if modes.enabled and (x.requires_grad or any([o.requires_grad for o in others if isinstance(o, Tensor)])):
         if rare is not None and rare.creation is not None:
             raise RuntimeError(refusal(rare, indirect=False))
@@ -336,6 +345,8 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bo
                 raise RuntimeError(
                     "a view of a leaf Variable that requires grad is being used in an in-place operation."
                 )
+            if x.requires_grad and is_hooked(x._array.node):  # the gradient of what is written goes to the base
+                _forget_view(x)
         if x.requires_grad and x.is_leaf:
             what = "a view of a leaf Variable" if rare is not None and rare.was_view else "a leaf Variable"
             raise RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
@@ -428,7 +439,7 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
             continue
         its = alias._rare
         if its.parent is not None:
-            forget(alias)
+            _forget_view(alias)
             continue
         memory.aliases.append(reference)
         if not silent:
@@ -536,7 +547,15 @@ def views_again(base: Tensor) -> None:
     for reference in list(memory.aliases):
         alias = reference()
         if alias is not None and alias._rare.parent is not None and base_of(alias) is base:
-            forget(alias)
+            _forget_view(alias)
+
+
+def _forget_view(x: Tensor) -> None:
+    """A view is to be read again: what hangs on its old node is of the old value."""
+    if x._rare.retains and x._rare.retained_at is not None:
+        move_retained(x, x._rare.retained_at, None)
+        x._rare.retained_at = None
+    forget(x)
 
 
 def _refuse_left(x: Tensor) -> None:
