@@ -248,3 +248,61 @@ def types_as_classes(torch: Any, show: Any) -> None:
     show(torch.IntTensor.dtype, x.type(torch.IntTensor).dtype, x.type(torch.float32).dtype)
     refused(show, lambda: setattr(x, "data", None), 20)
     show(torch.autograd.grad_mode.no_grad is torch.no_grad)
+
+
+@program
+def checkpoints_in_checkpoints(torch: Any, show: Any) -> None:
+    utils = module(torch, "utils.checkpoint")
+
+    def kept(f: Any) -> Any:
+        return lambda *args: utils.checkpoint(f, *args, use_reentrant=False)
+
+    def slope(f: Any) -> Any:
+        def of(x: Any) -> Any:
+            with torch.enable_grad():
+                return torch.autograd.grad(f(x), x, create_graph=True)[0]
+
+        return of
+
+    def f(x: Any) -> Any:
+        return x.sin().exp().sin()
+
+    x = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
+    for early in (True, False):
+        with utils.set_checkpoint_early_stop(early):
+            for g in (slope(kept(slope(f))), kept(slope(slope(kept(f)))), slope(kept(slope(slope(kept(f)))))):
+                show(shown(g(x)))
+    calls: list[int] = []
+
+    def last(x: Any) -> Any:
+        calls.append(1)
+        return x.clone()
+
+    for outer in (None, True, False):
+        for options in ({}, {"early_stop": True}, {"early_stop": False}):
+            calls.clear()
+            a = torch.tensor(1.0, requires_grad=True)
+            if outer is None:
+                out = utils.checkpoint(lambda x: last(x.sin().cos()), a, use_reentrant=False, **options)
+            else:
+                with utils.set_checkpoint_early_stop(outer):
+                    out = utils.checkpoint(lambda x: last(x.sin().cos()), a, use_reentrant=False, **options)
+            out.backward()
+            show(len(calls))
+
+
+@program
+def views_reshaped_where_nothing_is_recorded(torch: Any, show: Any) -> None:
+    mine = _function(torch, lambda ctx, x: x.view_as(x), lambda ctx, g: g)
+    makers: list[Any] = [lambda x: x.view_as(x), lambda x: x.unbind()[0], mine.apply]
+    changes: list[Any] = [lambda v: v.transpose_(0, 0), lambda v: v.squeeze_(0), lambda v: v.unsqueeze_(0)]
+    for make in makers:
+        for change in changes:
+            for made in (True, False):
+                for changed in (True, False):
+                    base = torch.ones(2, 3, requires_grad=True).clone()
+                    with torch.set_grad_enabled(made):
+                        view = make(base)
+                    with torch.set_grad_enabled(changed):
+                        refused(show, lambda change=change, view=view: change(view), 17)
+                    refused(show, lambda view=view: view.add_(1), 17)

@@ -470,7 +470,14 @@ def imag(input: Tensor) -> Tensor:
     return view_of(input, Part("imag"), "Imag")
 
 
-METHODS["real"], METHODS["imag"] = property(real), property(imag)
+def _set_part(part: Any) -> Any:
+    def setter(self: Tensor, value: Any) -> None:
+        part(self).copy_(value.real if isinstance(value, Tensor) and value._dtype.kind == "c" else value)
+
+    return setter
+
+
+METHODS["real"], METHODS["imag"] = property(real, _set_part(real)), property(imag, _set_part(imag))
 
 
 @public("complex", method=False)

@@ -22,6 +22,8 @@ from adjoint.torch.kinds import (
     dense_strides,
     is_dense,
     positions,
+    repeats,
+    stretched_strides,
     strides_contiguous,
 )
 from adjoint.torch.state import modes
@@ -50,6 +52,10 @@ _IN_FUNCTION = (
     "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
     "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
 )
+_OF_SEVERAL = (
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
+    "to be modified inplace. You should replace the inplace operation by an out-of-place one."
+)
 
 
 class InFunction:
@@ -57,9 +63,10 @@ class InFunction:
 
     name: str
     output: int
+    several: bool
 
-    def __init__(self, name: str, output: int) -> None:
-        self.name, self.output = name, output
+    def __init__(self, name: str, output: int, several: bool) -> None:
+        self.name, self.output, self.several = name, output, several
 
 
 class Memory:
@@ -116,7 +123,8 @@ def place_of(x: Tensor) -> tuple[tuple[int, ...], int]:
     """Strides and offset of a tensor in its memory, in elements."""
     rare = x._rare
     if rare is None or rare.memory is None:
-        return dense_strides(values(x)), 0
+        own = values(x)
+        return (dense_strides(own) if rare is None or rare.inner is None else stretched_strides(own)), 0
     if rare.place is None:
         if rare.parent is not None:
             rare.place = rare.view.place(shape_of(rare.parent), *place_of(rare.parent))
@@ -297,16 +305,13 @@ def refusal(rare: Any, *, indirect: bool) -> str:
     creation = rare.creation
     what = "its base or another view of its base has been modified inplace" if indirect else "is being modified inplace"
     if isinstance(creation, InFunction):
-        return f"Output {creation.output} of {creation.name} is a view and {what}. {_IN_FUNCTION}"
+        why = _OF_SEVERAL if creation.several else _IN_FUNCTION
+        return f"Output {creation.output} of {creation.name} is a view and {what}. {why}"
     if isinstance(creation, tuple):
         name = f"Output {creation[1]} of {creation[0]} is a view"
         if rare.quiet or not rare.tracked:
             name, what = "A view was created in no_grad mode", f"{what} with grad mode enabled"
-        return (
-            f"{name} and {what}. This view is the output of a function that returns multiple views. Such functions do "
-            "not allow the output views to be modified inplace. You should replace the inplace operation by an "
-            "out-of-place one."
-        )
+        return f"{name} and {what}. {_OF_SEVERAL}"
     mode = "inference mode" if creation == "inference" else "no_grad mode"
     return (
         f"A view was created in {mode} and {what} with grad mode enabled. Given that this use case is ambiguous and "
@@ -346,7 +351,7 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bo
                     "a view of a leaf Variable that requires grad is being used in an in-place operation."
                 )
             if x.requires_grad and is_hooked(x._array.node):  # the gradient of what is written goes to the base
-                _forget_view(x)
+                forget_view(x)
         if x.requires_grad and x.is_leaf:
             what = "a view of a leaf Variable" if rare is not None and rare.was_view else "a leaf Variable"
             raise RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
@@ -439,7 +444,7 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
             continue
         its = alias._rare
         if its.parent is not None:
-            _forget_view(alias)
+            forget_view(alias)
             continue
         memory.aliases.append(reference)
         if not silent:
@@ -491,7 +496,7 @@ def _through(x: Tensor, B: Any, array: Any, read: Any) -> tuple[Tensor, Any]:
     while t._rare.parent is not None:
         chain.append(t)
         t = t._rare.parent
-    if any([view._rare.view.write is None for view in chain]):
+    if any([view._rare.view.write is None or repeats(view._rare.view) for view in chain]):
         numbers = _numbers_in(t, positions(shape_of(x), *place_of(x)))
         return t, Gather(numbers, (), 0).write(B, read(t), array)
     for view in chain:
@@ -547,10 +552,10 @@ def views_again(base: Tensor) -> None:
     for reference in list(memory.aliases):
         alias = reference()
         if alias is not None and alias._rare.parent is not None and base_of(alias) is base:
-            _forget_view(alias)
+            forget_view(alias)
 
 
-def _forget_view(x: Tensor) -> None:
+def forget_view(x: Tensor) -> None:
     """A view is to be read again: what hangs on its old node is of the old value."""
     if x._rare.retains and x._rare.retained_at is not None:
         move_retained(x, x._rare.retained_at, None)

@@ -322,8 +322,12 @@ def _called(cls: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[A
             "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
             "modified inplace must all be outputs of the Function."
         )
-    if any([id(o) in dirty and is_view(o) and not any([o is t for t in tensors]) for o in outputs]):
-        raise RuntimeError("ctx.mark_dirty() received a tensor that was not an input. Only inputs are to be marked.")
+    for o in outputs:
+        if id(o) in dirty and not any([o is t for t in tensors]):
+            if is_view(o):
+                raise RuntimeError("ctx.mark_dirty() received a tensor that was not an input. Mark inputs alone.")
+            warnings.warn("Only input Tensors should be given to ctx.mark_dirty().", UserWarning, stacklevel=3)
+            dirty.discard(id(o))
     plain = {id(t) for t in ctx.non_differentiable or ()}
     ctx._outputs = [(tuple(o.shape), o._dtype) if isinstance(o, Tensor) else None for o in outputs]
     ctx._inputs = [
@@ -381,7 +385,7 @@ def _finished(o: Any, node: Any, is_input: bool, is_dirty: bool, count: int, sta
         if is_input and not is_dirty:
             return detached(o) if o.requires_grad else view_of(o, ALIAS, "Alias")
         if modes.enabled and is_view(o):
-            o._rare.creation = InFunction(name, place)
+            o._rare.creation = InFunction(name, place, count > 1)
         if o.requires_grad and not is_view(o):
             o.detach_()
         return o
@@ -403,7 +407,7 @@ def _finished(o: Any, node: Any, is_input: bool, is_dirty: bool, count: int, sta
             give_array(out, var_of(values(out), node))
         else:
             out._rare.node = node
-        rare_of(out).creation = InFunction(name, place)
+        rare_of(out).creation = InFunction(name, place, count > 1)
         return out
     return give_array(o, var_of(values(o), node))
 
