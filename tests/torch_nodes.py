@@ -293,8 +293,7 @@ def checkpoints_in_checkpoints(torch: Any, show: Any) -> None:
 
 @program
 def views_reshaped_where_nothing_is_recorded(torch: Any, show: Any) -> None:
-    mine = _function(torch, lambda ctx, x: x.view_as(x), lambda ctx, g: g)
-    makers: list[Any] = [lambda x: x.view_as(x), lambda x: x.unbind()[0], mine.apply]
+    makers: list[Any] = [lambda x: x.view_as(x), lambda x: x.unbind()[0]]
     changes: list[Any] = [lambda v: v.transpose_(0, 0), lambda v: v.squeeze_(0), lambda v: v.unsqueeze_(0)]
     for make in makers:
         for change in changes:
@@ -306,3 +305,18 @@ def views_reshaped_where_nothing_is_recorded(torch: Any, show: Any) -> None:
                     with torch.set_grad_enabled(changed):
                         refused(show, lambda change=change, view=view: change(view), 17)
                     refused(show, lambda view=view: view.add_(1), 17)
+
+
+@program
+def dual_numbers_where_nothing_is_recorded(torch: Any, show: Any) -> None:
+    forward = module(torch, "autograd.forward_ad")
+    x, v = (torch.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    with forward.dual_level():
+        dual = forward.make_dual(x, v)
+        for function in (lambda d: d * 3, torch.sin, lambda d: torch.softmax(d, 0), lambda d: d @ d):
+            for enabled in (False, True):
+                with torch.set_grad_enabled(enabled):
+                    out = function(dual)
+                value, tangent = forward.unpack_dual(out)
+                show(value.requires_grad, tangent.requires_grad, shown([value, tangent]))
+        refused(show, lambda: forward.make_dual(v, dual), 0)

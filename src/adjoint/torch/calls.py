@@ -143,7 +143,7 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
             array = value._array if value._device is LEVEL else var_of(value._array, None)
             if value._device is not LEVEL and value._device is not INNER:
                 if isinstance(value._device, Decorator):
-                    return lifted.lifted(value)
+                    return lifted.lifted(lifted.without_history(value) if quiet else value)
                 array = var_of(value._device.to_numpy(value._array), None)
             return _own(array)
         if isinstance(value, (list, tuple)):
