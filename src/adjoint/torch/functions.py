@@ -481,7 +481,7 @@ def _type(self: Tensor, dtype: Any = None) -> Any:
         from adjoint.torch.dtypes import DTYPES
 
         dtype = next(d for d in DTYPES.values() if f"torch.{d.class_name}Tensor" == dtype)
-    return to(self, dtype=dtype)
+    return to(self, dtype=getattr(dtype, "dtype", dtype))  # of torch.FloatTensor and its like it is the type's
 
 
 METHODS["type"] = _type
@@ -508,7 +508,14 @@ def imag(input: Tensor) -> Tensor:
     return view_of(input, Part("imag"), "Imag")
 
 
-METHODS["real"], METHODS["imag"] = property(real), property(imag)
+def _set_part(part: Any) -> Any:
+    def setter(self: Tensor, value: Any) -> None:
+        part(self).copy_(value.real if isinstance(value, Tensor) and value._dtype.kind == "c" else value)
+
+    return setter
+
+
+METHODS["real"], METHODS["imag"] = property(real, _set_part(real)), property(imag, _set_part(imag))
 
 
 @public("complex", method=False)
