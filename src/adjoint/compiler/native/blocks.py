@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.compiler.graph import Value
+from adjoint.compiler.native.kernels import Check, Choice, Kernel, Loop, Product, Step, While
 from adjoint.compiler.native.loops import FAILED, Nest
-from adjoint.compiler.native.plan import Check, Choice, Kernel, Loop, Plan, Product, Step, While
+from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.products import Called, Multiplied
 from adjoint.compiler.native.text import Builder, memory_type
 

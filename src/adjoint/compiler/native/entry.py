@@ -7,9 +7,10 @@ from typing import Any
 
 from adjoint.compiler.graph import Value
 from adjoint.compiler.native.blocks import Block
+from adjoint.compiler.native.kernels import Host
 from adjoint.compiler.native.loops import FAILED
 from adjoint.compiler.native.machine import AXES, DATA, DTYPE, FLAGS, SHAPE, TYPE, WANTED
-from adjoint.compiler.native.plan import Host, Plan
+from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.text import Builder
 
 _ON_STACK = 1 << 15  # bytes of temporary arrays up to which they are there

@@ -12,8 +12,9 @@ import numpy as np
 from adjoint.compiler.graph import Equation, Value
 from adjoint.compiler.native.elementary import FUNCTIONS
 from adjoint.compiler.native.elements import EMITTERS, constant, extreme, operand_dtypes
+from adjoint.compiler.native.kernels import REDUCTIONS, Kernel, split_of
 from adjoint.compiler.native.machine import vector_bytes
-from adjoint.compiler.native.plan import REDUCTIONS, Kernel, Plan, split_of
+from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.text import Builder, Vector, element_type, memory_type, number
 from adjoint.compiler.native.views import contiguous
 from adjoint.primitives import DType

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint.compiler.graph import Value
+from adjoint.compiler.native.kernels import Product
 from adjoint.compiler.native.loops import Nest
 from adjoint.compiler.native.machine import integer_bits, vector_bytes
-from adjoint.compiler.native.plan import Plan, Product
+from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.text import Builder, Vector, memory_type, number
 from adjoint.compiler.native.views import Layout, contiguous, merged, transposed
 from adjoint.primitives import Shape
