@@ -38,7 +38,7 @@ from adjoint.compiler.native.views import Layout, contiguous, is_view, picked, t
 from adjoint.primitives import index_shape, slices
 
 _AS_ONE_ROW = 1 << 13  # elements: an array that is reduced wholly is one row up to here
-_EQUATIONS = 400  # of one kernel
+_EQUATIONS = 4000  # of one kernel: what it keeps goes to the stack, a vector each
 _LOOK_BACK = 24  # kernels that are tried
 _PARTS = 16  # arrays that are joined
 _COPIED = 1 << 12  # elements of an array of which a part is assigned to

@@ -6,8 +6,8 @@ worker to begin, only for those that have begun to end: without any worker it co
 another thread's loop is offered computes alone.
 
 Workers are threads of Python that are in machine code, without the interpreter's lock. One that finds nothing to do
-looks again for some microseconds and then sleeps at a lock of its own, one of Python's, which is there on all systems.
-Before a fork they end, and the next loop of either process begins new ones.
+looks again for a part of a millisecond and then sleeps at a lock of its own, one of Python's, which is there on all
+systems. Before a fork they end, and the next loop of either process begins new ones.
 
 A loop takes longer than alone where other programs have all cores. If that is more than one part in `_REST`, loops run
 alone until they have taken `_REST` times as long as what was lost. So trying costs little.
@@ -27,8 +27,9 @@ from adjoint import locks
 from adjoint.compiler.threads import get_num_threads
 
 _WORKERS = 255  # at most
-_SPINS = 1500  # how often a thread looks again before it sleeps: some 50 microseconds
-_REST = 16
+_WAITS = 1500  # how often the caller looks for the end before it sleeps: some 50 microseconds
+_SPINS = 10000  # how often a worker looks for the next loop: about as long as it takes to wake it
+_REST = 8
 
 # Where the words of the state are. What different threads write is 64 bytes apart.
 _READY, _COUNT, _STOP, _BUSY, _OPEN, _ACTIVE, _NEXT = 0, 8, 64, 128, 192, 256, 320
@@ -113,7 +114,7 @@ wait:
   br i1 %over, label %ends, label %turns
 turns:
   %k1 = add i64 %k, 1
-  %long = icmp ugt i64 %k1, {_SPINS}
+  %long = icmp ugt i64 %k1, {_WAITS}
   br i1 %long, label %tires, label %again
 again:
   call void {pause}

@@ -234,7 +234,7 @@ class Code:
         return total
 
     def halved(self, name: str, x: Value) -> Value:
-        """Even and odd powers by themselves, which a processor computes side by side; for sums that need not be exact."""
+        """A polynomial as even and odd powers, which a processor computes side by side; it rounds a little more."""
         table, square = self.table(name), x * x
         return self.fma(self.horner(table[1::2], square), x, self.horner(table[::2], square))
 
