@@ -24,6 +24,7 @@ _TABLE = {
     "backends.reference": "Reference",
     "backends.torch": "Torch",
     "compiler.compiled": "compile disable_compile",
+    "compiler.threads": "get_num_threads set_num_threads",
     "constants": "__array_api_version__ __version__ e inf nan newaxis pi",
     "decorators.autodiff": "Autodiff",
     "decorators.batched": "Batched",

@@ -26,6 +26,8 @@ from adjoint.backends.reference import Reference as Reference
 from adjoint.backends.torch import Torch as Torch
 from adjoint.compiler.compiled import compile as compile
 from adjoint.compiler.compiled import disable_compile as disable_compile
+from adjoint.compiler.threads import get_num_threads as get_num_threads
+from adjoint.compiler.threads import set_num_threads as set_num_threads
 from adjoint.constants import __array_api_version__ as __array_api_version__
 from adjoint.constants import __version__ as __version__
 from adjoint.constants import e as e

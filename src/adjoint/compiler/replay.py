@@ -58,6 +58,7 @@ class Replay:
         writer.write("run", graph)
         self._unlinked, self._warns, self._checks = writer.regions, writer.warns, any(r.checks for r in writer.regions)
         self.memory = max([r.memory for r in writer.regions], default=0)
+        self.kernels: list[str] = [line for r in writer.regions for line in r.kernels]
         self.source = "\n".join(writer.lines) + "\n"
         self._places = writer.places
         self._file = f"<{name}>"  # with a number it would be another one each time, and Python keeps names of files
