@@ -168,7 +168,7 @@ def test_every_creation_function_is_among_them() -> None:
     takes = {
         name
         for module in (creation, ranges)
-        for name, f in vars(module).items()
+        for name, f in inspect.getmembers(module, inspect.isfunction)
         if name in ad.__all__ and f.__module__ == module.__name__ and "dtype" in inspect.signature(f).parameters
     }
     assert "linspace" in takes
