@@ -102,6 +102,15 @@ def described(x: Tensor[Any]) -> str:
     return f"the {of.format('tensor')}" + (", which is tracked," if x._device.tracked(raw_array(x)) else "")
 
 
+def outer_error(x: Tensor[Any], value: Tensor[Any], what: str) -> errors.DeviceError:
+    """The error for writing a value of one level into a tensor that is further in."""
+    where = "make the tensor in that function" if value._device.is_fresh else "start from a tensor there"
+    return errors.DeviceError(
+        f"{what}: {described(x)} on {x._device} cannot take {described(value)} on {value._device}, whose derivative "
+        f"would be lost; {where}, lift it by x = ad.asarray(x, device=v.device), or write v.detach()"
+    )
+
+
 def lower(array: Array, source: Backend, device: Backend) -> tuple[Array, Backend] | None:
     """An array and its backend, or the same constant of one further in that is in the chain of `device`."""
     while not _in_chain(source, device):
@@ -467,10 +476,7 @@ def refuse_leaf(x: Tensor[Any], what: str) -> None:
 def change(x: Tensor[Any], value: Tensor[Any], what: str) -> None:
     """Give the object `x` a new value of the same shape, dtype and backend."""
     if value._device is not x._device:
-        raise errors.DeviceError(
-            f"{what}: a tensor on {x._device} cannot take a value on {value._device}; detach() the value, or start "
-            "from a tensor there"
-        )
+        raise outer_error(x, value, what)
     if value.shape != x.shape:
         raise errors.ShapeError(f"{what}: the tensor has shape {x.shape} and the result {value.shape}; shapes stay")
     if value._dtype is not x._dtype:
