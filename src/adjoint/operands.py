@@ -168,9 +168,10 @@ def held(value: Any, like: Tensor[Any], name: str) -> Tensor[Any]:
     """What is written into `like`, in its dtype; differentiable. Raises DtypeError for what the dtype does not hold."""
     dtype = like._dtype
     if is_weak(value):
-        value = fitting(value, dtype, name)
         refuse_fractions(value, dtype, name)
-        value = constant_like(np.asarray(value), like, name)  # in full precision: the dtype may be wider
+        value = constant_like(
+            np.asarray(fitting(value, dtype, name)), like, name
+        )  # in full precision: the dtype may be wider
     else:
         if isinstance(value, (list, tuple)) and dtype.kind in dtypes.INEXACT:
             value = constant_like(dtypes.values_of(value, dtypes.promote(dtype, dtypes.float64), name), like, name)
@@ -190,14 +191,14 @@ def refuse_fractions(value: Any, dtype: DType, name: str) -> None:
     if is_weak(value):
         if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
             return
-        what = str(value)
-    elif getattr(value, "dtype", dtype).kind in dtypes.INEXACT:
-        what = f"{value.dtype}"
+        what, wide = str(value), type(value).__name__
+    elif isinstance(value, (Tensor, np.ndarray, np.generic)) and value.dtype.kind in dtypes.INEXACT:
+        what, wide = str(value.dtype), "complex" if value.dtype.kind == "c" else "float"
     else:
         return
     raise errors.DtypeError(
         f"{name}: {dtype} does not hold {what}, whose fraction and derivative would be lost; convert the tensor by "
-        "x.astype(float), or the value by v.astype(int) if its whole part is meant"
+        f"x.astype({wide}), or the value by v.astype(int) if its whole part is meant"
     )
 
 
