@@ -57,7 +57,7 @@ def messages() -> dict[str, list[tuple[str, str]]]:
 
 
 def result_of(f: Callable[..., Any], *shapes: tuple[int, ...], dtype: str = "float32") -> Any:
-    """The result's shape, those of several as text; None for an error, or no tensor. Matrices of floats have inverses."""
+    """The result's shape, those of several as text; None for an error, or no tensor. Matrices have inverses."""
     operands = [(ad.ones(shape) * (0.25 + 0.25 * i)).astype(dtype) for i, shape in enumerate(shapes)]
     operands = [x + 4 * ad.eye(5) if x.shape[-2:] == (5, 5) else x for x in operands]
     with np.errstate(all="ignore"):
