@@ -191,7 +191,7 @@ def test_the_test_accepts_right_directions() -> None:
 # --- private names ---
 
 # Tensors are made where a call would count, by who knows the dtype already.
-SLOTS = {"_array", "_device", "_dtype", "_rare"}
+SLOTS = {"_array", "_device", "_dtype", "_here", "_rare"}
 MAKE_TENSORS = {"operands", "functions.indexing", "functions.pytrees"}
 MAKE_TENSORS |= {
     "torch.calls",
@@ -199,6 +199,7 @@ MAKE_TENSORS |= {
     "torch.lifted",
     "torch.memory",
     "torch.reshaping",
+    "torch.tensor",
 }  # of the face's own
 SOURCES = {
     str(path.relative_to(PROJECT)): path

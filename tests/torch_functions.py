@@ -408,6 +408,7 @@ _GROUPS = {  # by the file that they are in
     "creation": "made of values, of nothing, of chance",
     "operators": "elementwise, one primitive each",
     "functions": "elementwise, copies",
+    "filling": "filled, compared as a whole",
     "products": "products",
     "views": "views",
     "reductions": "reductions, along axes, joins",

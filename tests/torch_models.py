@@ -63,9 +63,9 @@ def mlp(torch: Any) -> None:
             x = self.dropout(F.relu(self.fc1(x)))
             return F.log_softmax(self.fc2(x), dim=1)
 
-    device = torch.device("cpu")
+    device = torch.get_default_device()
     model = source.started(Net()).to(device)
-    rows = data.TensorDataset(torch.from_numpy(images), torch.tensor(classes))
+    rows = data.TensorDataset(torch.tensor(images), torch.tensor(classes))
     train, test = data.Subset(rows, range(90)), data.Subset(rows, range(90, 120))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.7)
@@ -103,7 +103,7 @@ def cnn(torch: Any) -> None:
         )
     )  # fmt: skip
     print(model)
-    x, y = torch.from_numpy(images).unsqueeze(1), torch.tensor(classes)
+    x, y = torch.tensor(images).unsqueeze(1), torch.tensor(classes)
     optimizer = torch.optim.Adadelta(model.parameters(), lr=1.0)
     criterion = nn.CrossEntropyLoss(label_smoothing=0.1)
     for step in range(6):
@@ -113,7 +113,7 @@ def cnn(torch: Any) -> None:
         optimizer.step()
         report(step, loss)
     model.eval()
-    print((model(x[40:]).argmax(1) == y[40:]).double().mean().item(), model[1].running_mean)
+    print((model(x[40:]).argmax(1) == y[40:]).double().mean().item(), model[1].running_mean.cpu())
 
 
 def characters(torch: Any) -> None:
@@ -176,7 +176,7 @@ def gan(torch: Any) -> None:
     source.started(discriminator)
     criterion = nn.BCELoss()
     one, two = (torch.optim.Adam(m.parameters(), lr=2e-2, betas=(0.5, 0.999)) for m in (discriminator, generator))
-    real_images = torch.from_numpy(digits()[0][:6]).unsqueeze(1)
+    real_images = torch.tensor(digits()[0][:6]).unsqueeze(1)
     for step in range(3):
         discriminator.zero_grad()
         label = torch.full((6,), 1.0, dtype=torch.float64)
@@ -214,7 +214,7 @@ def vae(torch: Any) -> None:
 
     model = source.started(VAE())
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    x = torch.from_numpy((digits()[0][:30] > 0.5).astype(np.float64))
+    x = torch.tensor((digits()[0][:30] > 0.5).astype(np.float64))
     for step in range(5):
         optimizer.zero_grad()
         found, mu, logvar = model(x)
@@ -311,7 +311,7 @@ def gpt(torch: Any) -> None:
             logits = logits[:, -1, :] / 0.8
             best, _ = torch.topk(logits, 5)
             logits[logits < best[:, [-1]]] = -float("inf")
-            chances = F.softmax(logits, dim=-1)[0].numpy()
+            chances = F.softmax(logits, dim=-1)[0].cpu().numpy()
             idx = torch.cat(
                 (idx, torch.tensor([[source.random.choice(len(chances), p=chances / chances.sum())]])), dim=1
             )
@@ -350,7 +350,7 @@ def series(torch: Any) -> None:
     nn = torch.nn
     source = Source(torch, 7)
     t = np.arange(14) + 4.0 * np.arange(3)[:, None]
-    waves = torch.from_numpy(np.sin(t / 3.0))
+    waves = torch.tensor(np.sin(t / 3.0))
 
     class Sequence(nn.Module):
         def __init__(self) -> None:
@@ -398,7 +398,7 @@ def super_resolution(torch: Any) -> None:
     with torch.no_grad():
         for layer in layers:
             layer.bias.zero_()
-    fine = torch.from_numpy(digits()[0][:5]).unsqueeze(1)
+    fine = torch.tensor(digits()[0][:5]).unsqueeze(1)
     coarse = nn.functional.interpolate(fine, scale_factor=0.5, mode="bilinear", align_corners=False)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for step in range(4):
@@ -459,9 +459,9 @@ def style(torch: Any) -> None:
 ALL = ["mlp", "cnn", "characters", "gan", "vae", "gpt", "reinforce", "series", "super_resolution", "style"]
 
 
-def printed(name: str, torch: Any) -> list[str]:
-    """The lines that a program prints under a library."""
+def printed(name: str, torch: Any, device: str = "cpu") -> list[str]:
+    """The lines that a program prints under a library, on a device."""
     out = io.StringIO()
-    with contextlib.redirect_stdout(out):
+    with contextlib.redirect_stdout(out), torch.device(device):
         globals()[name](torch)
     return out.getvalue().splitlines()

@@ -76,12 +76,12 @@ def _quiet(t: Any, do: Any, keep: bool = False) -> Any:
     return found if keep else None
 
 
-def program(torch: Any, seed: int) -> dict[str, Any]:
+def program(torch: Any, seed: int, device: str = "cpu") -> dict[str, Any]:
     """What a random program of so many steps gives: values, flags, versions, gradients, and where it raised."""
     r = np.random.default_rng(seed)
     names = list(STEPS)
-    leaves = [torch.tensor(r.standard_normal(shape)).requires_grad_() for shape in ((3, 4), (4,))]
-    constant = torch.tensor(r.standard_normal((3, 4)))
+    leaves = [torch.tensor(r.standard_normal(shape), device=device).requires_grad_() for shape in ((3, 4), (4,))]
+    constant = torch.tensor(r.standard_normal((3, 4)), device=device)
     pool = [leaves[0] * 1.5, leaves[1] * 1.0, leaves[0].clone(), constant]
     if seed % 3 == 0:
         pool.append(leaves[0])
@@ -98,7 +98,7 @@ def program(torch: Any, seed: int) -> dict[str, Any]:
         if made is not None and made.ndim > 0 and made.numel() > 1:
             pool.append(made)
     out: dict[str, Any] = {"log": log}
-    out["values"] = [np.array(x.detach().numpy()) for x in pool]
+    out["values"] = [np.array(x.detach().cpu().numpy()) for x in pool]
     out["versions"] = [x._version for x in pool]
     out["requires_grad"] = [x.requires_grad for x in pool]
     out["leaf"] = [_is_leaf(x) for x in pool]
@@ -108,11 +108,11 @@ def program(torch: Any, seed: int) -> dict[str, Any]:
         if not total.requires_grad:
             return out
         first = torch.autograd.grad(total, leaves, create_graph=True, allow_unused=True)
-        out["first"] = [None if g is None else np.array(g.detach().numpy()) for g in first]
+        out["first"] = [None if g is None else np.array(g.detach().cpu().numpy()) for g in first]
         size = sum((g * g).sum() for g in first if g is not None)
         if not isinstance(size, int) and size.requires_grad:
             second = torch.autograd.grad(size, leaves, allow_unused=True)
-            out["second"] = [None if g is None else np.array(g.detach().numpy()) for g in second]
+            out["second"] = [None if g is None else np.array(g.detach().cpu().numpy()) for g in second]
     except RuntimeError as error:
         out["error"] = str(error)
     return out

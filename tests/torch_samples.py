@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 import types
 import unittest
@@ -113,6 +114,9 @@ def here(name: str, info: Any) -> bool:
     return inside(name) and functions_of(info)[1] is not None
 
 
+DEVICE = ["cpu"]  # where the face's tensors are
+
+
 # --- from PyTorch's things to the face's ------------------------------------------------------------------
 
 
@@ -130,7 +134,9 @@ def translated(value: Any, known: dict[int, Any] | None = None) -> Any:
         return known[id(value)]
     if isinstance(value, torch.dtype):
         return getattr(ours, str(value).removeprefix("torch."))
-    if isinstance(value, (torch.device, torch.layout, torch.memory_format)):
+    if isinstance(value, torch.device):
+        return ours.device(DEVICE[0])
+    if isinstance(value, (torch.layout, torch.memory_format)):
         return getattr(ours, str(value).removeprefix("torch."), str(value))
     if isinstance(value, torch.Size):
         return ours.Size(value)
@@ -139,7 +145,7 @@ def translated(value: Any, known: dict[int, Any] | None = None) -> Any:
     if isinstance(value, torch.nn.Module):
         return getattr(ours.nn, type(value).__name__)()
     if isinstance(value, dict):
-        return {k: translated(v, known) for k, v in value.items()}
+        return {k: DEVICE[0] if k == "device" else translated(v, known) for k, v in value.items()}
     if isinstance(value, types.FunctionType) and "torch" in value.__globals__:
         return _rebound(value)
     if callable(value) and not isinstance(value, type):
@@ -154,7 +160,7 @@ def _tensor(x: Any) -> Any:
         raise NotImplementedError("sparse")
     found = x.detach().resolve_conj().resolve_neg().numpy()
     made = ours.from_numpy(np.array(found, order="K")) if 0 not in found.strides else ours.tensor(found.copy())
-    return made.requires_grad_(x.requires_grad)
+    return made.to(DEVICE[0]).requires_grad_(x.requires_grad)
 
 
 def _rebound(function: types.FunctionType) -> Any:
@@ -231,7 +237,7 @@ def _drawn(name: str, shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any
 
 
 def _like(t: Any, x: Any, name: str) -> Any:
-    return t.from_numpy(_drawn(name, tuple(x.shape), str(x.dtype).removeprefix("torch.")))
+    return t.from_numpy(_drawn(name, tuple(x.shape), str(x.dtype).removeprefix("torch."))).to(x.device)
 
 
 def outcome(t: Any, call: Callable[[], Any], inputs: list[Any], processed: Any, second: bool) -> dict[str, Any]:
@@ -246,6 +252,7 @@ def outcome(t: Any, call: Callable[[], Any], inputs: list[Any], processed: Any, 
     found: dict[str, Any] = {
         "types": [str(x.dtype) for x in out],
         "shapes": [tuple(x.shape) for x in out],
+        "devices": {str(x.device) for x in out},
         "requires_grad": [bool(x.requires_grad) for x in out],
         "values": [array(x) for x in out] or [np.asarray(made)] if not isinstance(made, (str, type(None))) else [],
     }
@@ -417,6 +424,8 @@ def compared(name: str, info: Any, limit: int | None = None, dtypes: tuple[str, 
                 else:
                     free = info.name in RANDOM or bool(one.kwargs.get("dropout_p"))
                     differs = different(expected, got, free, info.name in TIES and dtype in ("int64", "bool"))
+                    if differs is None and not got["devices"] <= set(DEVICE):
+                        differs = f"results are on {got['devices']}"
                 if differs is not None:
                     wrong.append(f"{name} {variant} {dtype} sample {i} ({_call(other)}): {differs}")
     return count, [f"{name}: no {variant}" for variant in missing] + wrong
@@ -457,8 +466,48 @@ def count() -> tuple[int, int, int, list[str]]:
     return total, there, same, found
 
 
+# --- what PyTorch refuses ---------------------------------------------------------------------------------
+
+
+def refused(name: str, info: Any) -> tuple[int, int, int, list[str]]:
+    """Inputs that PyTorch refuses: how many there are, get the same type of error, and its key phrase; what differs."""
+    count = same_type = same = 0
+    differs = []
+    for wrong in info.error_inputs("cpu"):
+        sample = wrong.sample_input
+        try:
+            args, more, options = translated([sample.input, sample.args, sample.kwargs])
+        except (NotImplementedError, AttributeError, TypeError, ValueError):  # what no tensor here can be
+            continue
+        count += 1
+        try:
+            functions_of(info)[1](args, *more, **options)
+            error: Exception | None = None
+        except Exception as raised:
+            error = raised
+        right = isinstance(error, wrong.error_type)
+        same_type += right
+        if right and re.search(wrong.error_regex, str(error)):
+            same += 1
+        else:
+            said = "nothing" if error is None else f"{type(error).__name__}: {error}"
+            differs.append(f"{name}: {said[:120]}, PyTorch {wrong.error_type.__name__}: {wrong.error_regex[:120]}")
+    return count, same_type, same, differs
+
+
+def all_refused() -> tuple[int, int, int, list[str]]:
+    """The same of all operations."""
+    total = same_type = same = 0
+    differs: list[str] = []
+    for name, info in operations().items():
+        if here(name, info) and info.error_inputs_func is not None:
+            found = refused(name, info)
+            total, same_type, same = total + found[0], same_type + found[1], same + found[2]
+            differs += found[3]
+    return total, same_type, same, differs
+
+
 if __name__ == "__main__":
-    import re
     from pathlib import Path
 
     names = {name for name in sys.argv[1:] if not name.startswith("--")}
@@ -470,4 +519,6 @@ if __name__ == "__main__":
     if "--write" in sys.argv:
         page = Path(__file__).parent.parent / "docs" / "torch.md"
         new = re.sub(r"\d+ of the \d+ operations that\s+are here, of \d+ in scope", line, page.read_text())
+        line = "Of {} inputs that these tests expect to be refused {} raise the same type of error here, {} with its"
+        new = re.sub(line.replace("{}", r"\d+").replace(" ", r"\s+"), line.format(*all_refused()[:3]), new)
         page.write_text(new)

@@ -11,6 +11,7 @@ import math as _math
 from typing import Any
 
 from adjoint.torch import autograd as autograd
+from adjoint.torch import filling as _filling  # noqa: F401
 from adjoint.torch import gradients as _gradients  # noqa: F401
 from adjoint.torch import indexing as _indexing  # noqa: F401
 from adjoint.torch import later as _later
@@ -21,6 +22,7 @@ from adjoint.torch import utils as utils
 from adjoint.torch import views as _views  # noqa: F401
 from adjoint.torch.creation import Generator as Generator
 from adjoint.torch.creation import of_type as _of_type
+from adjoint.torch.devices import device as device
 from adjoint.torch.dtypes import (
     DTYPES as _DTYPES,
 )
@@ -29,9 +31,6 @@ from adjoint.torch.dtypes import (
 )
 from adjoint.torch.dtypes import (
     can_cast as can_cast,
-)
-from adjoint.torch.dtypes import (
-    device as device,
 )
 from adjoint.torch.dtypes import (
     dtype as dtype,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.torch import graph, state
-from adjoint.torch.tensor import Accumulate
+from adjoint.torch.tensor import Accumulate, numpy_of
 
 _KEY = "traceback_"
 
@@ -29,7 +29,7 @@ def check_nan(node: Any, pulled: Any) -> None:
     """Raise RuntimeError if a gradient is nan somewhere."""
     for i, c in enumerate(pulled):
         value = getattr(c, "value", c)
-        if value is not None and getattr(value, "dtype", None) is not None and np.isnan(value).any():
+        if value is not None and getattr(value, "dtype", None) is not None and np.isnan(numpy_of(value)).any():
             raise RuntimeError(f"Function '{graph.grad_fn(node).name()}' returned nan values in its {i}th output.")
 
 

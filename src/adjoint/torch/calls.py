@@ -13,12 +13,28 @@ from adjoint.backend import Decorator
 from adjoint.graph.nodes import var_of
 from adjoint.tensor import Tensor as Inner
 from adjoint.tensor import wrap
-from adjoint.torch import lifted, state
+from adjoint.torch import devices, lifted, state
 from adjoint.torch.dtypes import default_float, of_numpy, result_dtype
 from adjoint.torch.graph import label, marks_of, owner
 from adjoint.torch.memory import check_write, refuse_inference, store
 from adjoint.torch.state import modes
-from adjoint.torch.tensor import INNER, LEVEL, Tensor, constant, is_lifted, next_number, of, values
+from adjoint.torch.tensor import (
+    INNER,
+    LEVEL,
+    Tensor,
+    array_on,
+    constant,
+    copied,
+    is_elsewhere,
+    is_lifted,
+    leaf_of,
+    level_of,
+    meeting,
+    next_number,
+    of,
+    values,
+    where_is,
+)
 
 NUMBERS = (bool, int, float, complex)
 
@@ -56,22 +72,25 @@ def run(
         dtype = default_float()
     start = next_number()
     quiet = off()
-    if any([isinstance(x, Tensor) and is_lifted(x) for x in operands]):
-        try:
-            return lifted.run(name, operands, dtype, parameters, quiet)
-        except Exception as error:
-            raise explained(error, operands) from None
-    B = INNER if quiet else LEVEL
+    where: Any = None
+    if any([isinstance(x, Tensor) and is_elsewhere(x) for x in operands]):
+        if any([isinstance(x, Tensor) and is_lifted(x) for x in operands]):
+            try:
+                return lifted.run(name, operands, dtype, parameters, quiet)
+            except Exception as error:
+                raise explained(error, operands) from None
+        where = meeting([x for x in operands if isinstance(x, Tensor)])
+    B = (INNER if quiet else LEVEL) if where is None else where.leaf if quiet else where.level
     arrays = []
     cast = False
     for x in operands:
         if isinstance(x, Tensor):
-            array = values(x) if quiet else x._array
+            array = (values(x) if quiet else x._here) if where is None else array_on(x, where, quiet)
             if x._dtype is not dtype:
                 array, cast = B.astype(array, dtype=dtype), True
             arrays.append(array)
         else:
-            arrays.append(number(x, dtype))
+            arrays.append(number(x, dtype) if where is None else where.number(x, dtype))
     try:
         out = B[name](*arrays, **parameters)
     except Exception as error:
@@ -126,12 +145,17 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
     start = next_number()
     quiet = off()
     owners: list[Any] = []
+    where = _where((args, list(options.values()))) if devices.in_use else None
 
     def given(value: Any) -> Any:
         if isinstance(value, Tensor):
             if is_lifted(value):
                 return lifted.inner_of(value)
-            array = values(value) if quiet else value._array
+            if where is not None:
+                array = array_on(value, where, quiet)
+                owners.append(array if quiet else array.value)
+                return wrap(array, where.leaf if quiet else where.level, value._dtype)
+            array = values(value) if quiet else value._here
             owners.append(owner(array if quiet else array.value))
             return wrap(array, INNER if quiet else LEVEL, value._dtype)
         if value.__class__ in (list, tuple) and any([isinstance(v, (Tensor, list, tuple)) for v in value]):
@@ -140,11 +164,14 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
 
     def taken(value: Any) -> Any:
         if isinstance(value, Inner):
-            array = value._array if value._device is LEVEL else var_of(value._array, None)
-            if value._device is not LEVEL and value._device is not INNER:
-                if isinstance(value._device, Decorator):
-                    return lifted.lifted(lifted.without_history(value) if quiet else value)
-                array = var_of(value._device.to_numpy(value._array), None)
+            here, there = (INNER, LEVEL) if where is None else (where.leaf, where.level)
+            device = value._device
+            if device is there or device is here:
+                array = value._array if device is there else var_of(value._array, None)
+            elif isinstance(device, Decorator) and device is not LEVEL:
+                return lifted.to_face(lifted.without_history(value) if quiet else value)
+            else:  # of what was made of numbers alone
+                array = var_of(here.from_numpy(value.detach().numpy(), copy=False), None)
             return _own(array)
         if isinstance(value, (list, tuple)):
             return tuple([taken(v) for v in value])
@@ -153,10 +180,10 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
     def _own(array: Any) -> Tensor:
         """What is only another look at an operand's memory is copied: to PyTorch it is a tensor of its own."""
         value = array.value
-        if isinstance(value, np.ndarray):
+        if not isinstance(value, np.generic):
             its = owner(value)
             if any([its is known for known in owners]):
-                array = var_of(np.array(value), array.node)
+                array = var_of(copied(value), array.node)
         node = array.node
         if made is not None and node is not None and node.number > start:
             label(node.first if node.result is not None else node, made, start)
@@ -166,6 +193,23 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
         return taken(function(*[given(a) for a in args], **{k: given(v) for k, v in options.items()}))
     except errors.AdjointError as error:
         raise translated(error) from error
+
+
+def _where(given: Any) -> Any:
+    """Where the tensors among arguments meet, if one is on another device than "cpu"."""
+    found: list[Any] = []
+
+    def gather(value: Any) -> None:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif value.__class__ in (list, tuple):
+            for entry in value:
+                gather(entry)
+
+    gather(given)
+    if any([x._rare is not None and x._rare.where is not None for x in found]):
+        return meeting([x for x in found if not is_lifted(x)])
+    return None
 
 
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
@@ -202,15 +246,17 @@ def put(x: Any, out: Tensor, start: int, number: int | None = None) -> Any:
         return lifted.write(x, out)
     if tuple(out.shape) != tuple(x.shape):
         raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(out.shape)}")
+    if devices.in_use and where_is(x) is not where_is(out):
+        raise devices.different(where_is(x), where_is(out))
     array = out._array
     if out._dtype is not x._dtype:
         if _RANK[out._dtype.kind] > _RANK[x._dtype.kind]:
             raise RuntimeError(
                 f"result type {out.dtype.class_name} can't be cast to the desired output type {x.dtype.class_name}"
             )
-        array = LEVEL.astype(array, dtype=x._dtype)
+        array = level_of(x).astype(array, dtype=x._dtype)
     if array.node is not None and array.node.number <= start:  # an operand itself: the result is a node of its own
-        array = LEVEL.reshape(array, shape=tuple(array.shape))
+        array = level_of(x).reshape(array, shape=tuple(array.shape))
         array.node.marks = "CopyBackwards"
     store(x, array, start if number is None else number)
     return x
@@ -234,5 +280,5 @@ def into(out: Any, result: Any) -> Any:
     if tuple(out.shape) != tuple(result.shape):
         if out._rare is not None and out._rare.memory is not None:
             raise NotImplementedError("adjoint.torch: out= of another shape that shares memory is not there")
-        out._array = var_of(np.zeros(result.shape, out._dtype), None)
+        out._array = var_of(leaf_of(values(out)).full(shape=tuple(result.shape), value=0, dtype=out._dtype), None)
     return put(out, result, start)

@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
-from adjoint.torch import lifted
+from adjoint import errors
+from adjoint.torch import lifted, state
 from adjoint.torch.calls import call, into
+from adjoint.torch.devices import CPU, chosen
+from adjoint.torch.devices import device as device_of
 from adjoint.torch.dtypes import (
-    CPU,
     DTYPES,
     Size,
     default_complex,
     default_float,
-    device,
     dtype_of_number,
     numpy_dtype,
     of_numpy,
@@ -26,7 +27,7 @@ from adjoint.torch.dtypes import (
 from adjoint.torch.memory import of_numpy_array
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.state import modes
-from adjoint.torch.tensor import Tensor, constant, values
+from adjoint.torch.tensor import Tensor, beside, constant, looked, placed
 
 
 def function(made: Any) -> Any:
@@ -64,9 +65,11 @@ def _apart() -> bool:
 
 
 def finished(value: Any, dtype: Any, requires_grad: bool, where: Any = None) -> Tensor:
-    if where is not None:
-        device(where)
-    out = constant(np.asarray(value, dtype))
+    there: Any = None if where is None and not state.special else chosen(where)
+    try:
+        out = constant(np.asarray(value, dtype)) if there is None else placed(np.asarray(value, dtype), there)
+    except errors.AdjointError as error:
+        raise TypeError(f"Cannot make a tensor of this type on the device: {error}") from error
     if requires_grad and out._dtype.kind not in "fc":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return out.requires_grad_() if requires_grad else out
@@ -75,7 +78,7 @@ def finished(value: Any, dtype: Any, requires_grad: bool, where: Any = None) -> 
 def _plain(data: Any) -> Any:
     """Nested lists with tensors as nested lists of numbers."""
     if isinstance(data, Tensor):
-        return values(data).tolist()
+        return looked(data).tolist()
     if isinstance(data, (list, tuple)):
         return [_plain(entry) for entry in data]
     return data
@@ -100,7 +103,8 @@ def tensor(
             UserWarning,
             stacklevel=2,
         )
-        data = values(data)
+        device = data.device if device is None else device
+        data = looked(data)
     if not isinstance(data, (np.ndarray, np.generic)):
         data = _of_lists(data)
         if given is None:
@@ -127,14 +131,15 @@ def _of_lists(data: Any) -> Any:
 
 def legacy(cls: type, *args: Any, **options: Any) -> Any:
     """`torch.Tensor(...)`: sizes, or values in the default type."""
+    there = chosen(options.get("device"))
     if not args:
-        out = constant(np.zeros(0, default_float()))
+        out = placed(np.zeros(0, default_float()), there)
     elif isinstance(args[0], Tensor) and len(args) == 1:
         out = args[0] if cls is Tensor else args[0].detach()
     elif all([isinstance(n, int) and not isinstance(n, bool) for n in args]):
-        out = constant(np.zeros(args, default_float()))
+        out = placed(np.zeros(args, default_float()), there)
     else:
-        out = constant(np.array(_plain(args[0]), dtype=default_float()))
+        out = placed(np.array(_plain(args[0]), dtype=default_float()), there)
     if cls is not Tensor:
         out.__class__ = cls
     return out
@@ -156,7 +161,7 @@ class _OfType(type):
         if len(args) == 1 and not isinstance(args[0], (int, Tensor)):
             return constant(np.array(_plain(args[0]), dtype=cls.kind))
         made = legacy(Tensor, *args)
-        return made if made._dtype is cls.kind else constant(values(made).astype(cls.kind))
+        return made if made._dtype is cls.kind else constant(looked(made).astype(cls.kind))
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, Tensor) and x._dtype is cls.kind
@@ -180,8 +185,9 @@ def of_type(name: str) -> Any:
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """The tensor itself, one that shares the memory of NumPy's array, or a new one of other values."""
     if isinstance(data, Tensor):
-        return data.to(dtype=dtype)
-    if isinstance(data, np.ndarray) and (dtype is None or numpy_dtype(dtype) == data.dtype):
+        return data.to(device, dtype=dtype)
+    there = chosen(device)
+    if there is None and isinstance(data, np.ndarray) and (dtype is None or numpy_dtype(dtype) == data.dtype):
         return from_numpy(data)
     return tensor(data, dtype=dtype, device=device)
 
@@ -231,14 +237,14 @@ def _of_sizes(name: str, make: Any, *, random: bool = False) -> Any:
         if random and _apart():
             return _drawn_apart(make, tuple(input.shape), generator, numpy_dtype(dtype) or input._dtype)
         value = make(tuple(input.shape), generator)
-        return finished(value, numpy_dtype(dtype) or input._dtype, requires_grad, device)
+        return finished(value, numpy_dtype(dtype) or input._dtype, requires_grad, device or input.device)
 
     def new(
         self: Tensor, *given: Any, size: Any = (), dtype: Any = None, requires_grad: bool = False, device: Any = None,
         layout: Any = None, pin_memory: bool = False,
     ) -> Tensor:  # fmt: skip
         sizes = sizes_of(given or (size,))
-        return finished(make(sizes, None), numpy_dtype(dtype) or self._dtype, requires_grad, device)
+        return finished(make(sizes, None), numpy_dtype(dtype) or self._dtype, requires_grad, device or self.device)
 
     made.__name__ = made.__qualname__ = name
     like.__name__ = like.__qualname__ = f"{name}_like"
@@ -253,10 +259,13 @@ def _of_sizes(name: str, make: Any, *, random: bool = False) -> Any:
 
 
 class Generator:
-    """A source of random numbers. Numbers of one seed are the same each time, and not those of PyTorch."""
+    """A source of random numbers. Numbers of one seed are the same each time and on each device, not those of PyTorch.
+
+    They are drawn in main memory, and tensors of any device are filled with them.
+    """
 
     def __init__(self, device: Any = None) -> None:
-        self.device = CPU
+        self.device = CPU if device is None else device_of(device)
         self.manual_seed(0)
 
     def manual_seed(self, seed: int) -> Generator:
@@ -339,7 +348,7 @@ def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:
     kind = numpy_dtype(dtype) or input._dtype
-    return finished(np.full(tuple(input.shape), _number(fill_value), kind), kind, requires_grad, device)
+    return finished(np.full(tuple(input.shape), _number(fill_value), kind), kind, requires_grad, device or input.device)
 
 
 @filling
@@ -430,6 +439,8 @@ def normal(
     """Normal numbers of a mean and a standard deviation each."""
     if size is None:
         size = np.broadcast_shapes(*[tuple(v.shape) for v in (mean, std) if isinstance(v, Tensor)])
+    if device is None:
+        device = next((v.device for v in (mean, std) if isinstance(v, Tensor)), None)
     made = randn(tuple(size), generator=generator, dtype=dtype, device=device) * std + mean
     return made.requires_grad_() if requires_grad else made  # type: ignore[no-any-return]
 
@@ -437,31 +448,42 @@ def normal(
 @function
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
     """One with the probability of each element, or p, else zero."""
-    chance = values(input) if p is None else p
+    chance = looked(input) if p is None else p
     drawn = (source(generator).random(tuple(input.shape)) < chance).astype(input._dtype)
-    return call(lambda x: ad.where(False, x, drawn), "Bernoulli", input)  # type: ignore[no-any-return]  # no gradient
+    chosen_ones = beside(input, drawn)
+    return call(lambda x, d: ad.where(False, x, d), "Bernoulli", input, chosen_ones)  # type: ignore[no-any-return]  # no gradient
 
 
 @function
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
     """Places of a row, drawn with chances that are in proportion to its entries."""
-    chances = values(input).astype(np.float64)
+    if input._dtype.kind != "f":
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype.class_name}")
+    if input.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    chances = looked(input).astype(np.float64)
     if (chances < 0).any() or not np.isfinite(chances).all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if not (chances.sum(-1) > 0).all():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if not replacement and num_samples > chances.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     rows = chances.reshape(-1, chances.shape[-1])
     drawn = [source(generator).choice(r.size, num_samples, replace=replacement, p=r / r.sum()) for r in rows]
-    return constant(np.array(drawn, np.int64).reshape(*chances.shape[:-1], num_samples))
+    return beside(input, np.array(drawn, np.int64).reshape(*chances.shape[:-1], num_samples))
 
 
 def _new_tensor(self: Tensor, data: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
-    return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad)
+    return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad, device=device or self.device)
 
 
 def _new_full(
     self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    return full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad, device=device)
+    return full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad, device=device or self.device)
 
 
 METHODS["new_tensor"], METHODS["new_full"] = _new_tensor, _new_full

@@ -1,4 +1,4 @@
-"""Data types, sizes and devices under PyTorch's names, and how operands of an operation meet in one type."""
+"""Data types and sizes under PyTorch's names, and how operands of an operation meet in one type."""
 
 from __future__ import annotations
 
@@ -166,44 +166,6 @@ class Size(tuple[int, ...]):
     def __add__(self, other: Any) -> Size:
         return Size(tuple.__add__(self, tuple(other)))
 
-
-class device:
-    """Where tensors are; here all are in the memory of NumPy's arrays, which is "cpu"."""
-
-    __slots__ = ("index", "type")
-
-    __module__ = "adjoint.torch"
-    type: str
-    index: int | None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return device, (str(self),)
-
-    def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
-        if isinstance(type, device):
-            type, index = type.type, type.index
-        name, colon, number = str(type).partition(":")
-        if name != "cpu":
-            raise RuntimeError(
-                f"adjoint.torch: there is no device {str(type)!r}: tensors are on 'cpu'; "
-                "adjoint itself runs on other array libraries, see ad.device"
-            )
-        self.type, self.index = name, int(number) if colon else index
-
-    def __repr__(self) -> str:
-        return f"device(type={self.type!r}" + (")" if self.index is None else f", index={self.index})")
-
-    def __str__(self) -> str:
-        return self.type if self.index is None else f"{self.type}:{self.index}"
-
-    def __eq__(self, other: Any) -> bool:
-        return isinstance(other, device) and (other.type, other.index) == (self.type, self.index)
-
-    def __hash__(self) -> int:
-        return hash((self.type, self.index))
-
-
-CPU = device()
 
 # --- the default type ------------------------------------------------------------------------------
 

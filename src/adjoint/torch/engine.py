@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjoint.backend import in_backward
+from adjoint.backend import in_backward, over_leaf
+from adjoint.decorators.batched import Batch, Batched
 from adjoint.graph.nodes import Joint, Node, Var, leading_to, toposort, var_of
 from adjoint.graph.vjp import VJP, BackwardOn
 from adjoint.primitives import TABLE
 from adjoint.rules.shape import unbroadcast
-from adjoint.torch import anomaly, dtypes, graph, state
+from adjoint.torch import anomaly, devices, dtypes, graph, state
+from adjoint.torch.devices import where_of
 from adjoint.torch.dtypes import Size
 from adjoint.torch.graph import FREED, Called, Marks, marks_of
 from adjoint.torch.lifted import primal_of
@@ -30,12 +32,15 @@ from adjoint.torch.tensor import (
     LEVEL,
     Accumulate,
     Tensor,
-    constant,
+    beside,
     is_lifted,
+    leaf_of,
+    level_of,
     next_number,
     of,
     rare_of,
     values,
+    where_is,
 )
 
 _frees: dict[VJP, bool] = {}  # whether a node of this kind has saved values, and not only shapes
@@ -74,18 +79,37 @@ class Pass:
         self.keep, self.create = keep, create
         self.below: Any = LEVEL if create else INNER
         if batched:
-            from adjoint.decorators.batched import Batched
-
             self.below = Batched(self.below)
         self.batched = batched
         self.quiet = batched  # whether hooks see nothing of it
         self.above: BackwardOn | None = BackwardOn(LEVEL, self.below) if create or batched else None
+        self.elsewhere: dict[Any, Any] = {}  # the same two, of levels of other devices
         self.at: Any = None  # the node that is pulled back
         self.partial = False  # whether only some leaves are asked for
         self.callbacks: list[Any] = []  # to be called at the end
         self._roots: list[Node] = []
         self._wanted: set[Node] | None = None
         self._reached: set[Node] | None = None
+
+    def on(self, level: Any) -> tuple[Any, BackwardOn | None]:
+        """Where rules of a level run, which may be another device's."""
+        if level is LEVEL:
+            return self.below, self.above
+        found = self.elsewhere.get(level)
+        if found is None:
+            below = over_leaf(self.below, level.leaf)
+            found = self.elsewhere[level] = below, None if self.above is None else BackwardOn(level, below)
+        return found
+
+    def of_array(self, g: Any) -> Any:
+        """The backend of a cotangent."""
+        if g.__class__ is np.ndarray:
+            return self.below
+        value = g
+        while value.__class__ is Var or value.__class__ is Batch:
+            value = value.value
+        where = where_of(value)
+        return self.below if where is None else self.on(where.level)[0]
 
     def reaches(self, node: Any) -> bool:
         """Whether the pass comes to a node."""
@@ -98,8 +122,9 @@ class Pass:
 
     def shown(self, g: Any) -> Tensor:
         """A cotangent as a tensor; of complex numbers PyTorch's is the conjugate of ours."""
-        if self.below.dtype_of(g).kind == "c":
-            g = self.below.conj(g)
+        below = self.of_array(g)
+        if below.dtype_of(g).kind == "c":
+            g = below.conj(g)
         return of(g if self.create else var_of(g, None))
 
     def taken(self, x: Any, like: Any, hook: Any) -> Any:
@@ -111,10 +136,11 @@ class Pass:
             raise RuntimeError(
                 f"hook '{name}' has changed the size of value (was {list(like.shape)}, got {list(x.shape)})"
             )
-        if x._dtype is not self.below.dtype_of(like):
+        below = self.of_array(like)
+        if x._dtype is not below.dtype_of(like):
             raise RuntimeError(
                 f"hook '{name}' has changed the type of value (was "
-                f"torch.{dtypes.of_numpy(self.below.dtype_of(like)).class_name}Tensor got "
+                f"torch.{dtypes.of_numpy(below.dtype_of(like)).class_name}Tensor got "
                 f"torch.{x.dtype.class_name}Tensor)"
             )
         return self.given(x)
@@ -155,7 +181,7 @@ class Pass:
     def given(self, x: Any) -> Any:
         """A tensor as a cotangent."""
         g = x._array if self.create else values(x)
-        return self.below.conj(g) if x._dtype.kind == "c" else g
+        return self.of_array(g).conj(g) if x._dtype.kind == "c" else g
 
     # --- the walk ---
 
@@ -180,9 +206,10 @@ class Pass:
                     graph.check_saved(node, saved)
             if saved.__class__ is Packed:
                 saved = saved.unpacked()
-            if self.above is not None:
-                saved = self.above.revived(node, parents, saved, saved)
-            pulled = node.vjp.pull(self.below, g, saved)
+            below, above = self.on(node.vjp.source)
+            if above is not None:
+                saved = above.revived(node, parents, saved, saved)
+            pulled = node.vjp.pull(below, g, saved)
             return [None if c is None else self._fitted(c, p) for c, p in zip(pulled, parents, strict=False)]
 
     def run(self, cotangents: dict[Node, Any], wanted: set[Node] | None, accumulating: bool) -> dict[Node, Any]:
@@ -219,6 +246,7 @@ class Pass:
         owned: set[Node],
         accumulating: bool,
     ) -> None:
+        level = LEVEL
         below, above, keep = self.below, self.above, self.keep
         add, add_into = below.add, below.add_into
         take, held, next_node = cotangents.pop, cotangents.get, nodes.pop
@@ -255,7 +283,7 @@ class Pass:
                     first: Any = node.first
                     slots = cotangents.setdefault(first, [None] * len(first.shape))
                     known = slots[node.result]
-                    slots[node.result] = g if known is None else add(known, g)
+                    slots[node.result] = g if known is None else self.of_array(g).add(known, g)
                     continue
             elif wanted is not None and node in wanted:
                 answers[node] = g
@@ -263,12 +291,16 @@ class Pass:
                     continue
             saved = node.saved
             vjp = node.vjp
+            if vjp.source is not level:  # of another device than the last one
+                level = vjp.source
+                below, above = self.on(level)
+                add, add_into = below.add, below.add_into
             if saved is None:
                 raise RuntimeError(FREED)
             form = saved.__class__
             if form is tuple and stale and not graph.writes_allowed[0]:
                 graph.check_saved(node, saved)
-            if not keep and (form is tuple or form is Packed):
+            if saved and not keep and (form is tuple or form is Packed):
                 if frees(vjp) if frees(vjp) is not None else _saves_values(vjp):
                     node.saved = None
             parents = (
@@ -305,6 +337,9 @@ class Pass:
                 i += 1
                 if c is None:
                     continue
+                if kind is Called:  # of which arguments may be on several devices
+                    below = self.of_array(c)
+                    add, add_into = below.add, below.add_into
                 if c.shape != parent.shape:
                     c = unbroadcast(below, c, tuple(parent.shape))
                 known = held(parent)
@@ -324,7 +359,7 @@ class Pass:
         return found
 
     def _fitted(self, c: Any, parent: Any) -> Any:
-        return c if c.shape == parent.shape else unbroadcast(self.below, c, tuple(parent.shape))
+        return c if c.shape == parent.shape else unbroadcast(self.of_array(c), c, tuple(parent.shape))
 
     def leaf(self, node: Any, marks: Any, g: Any) -> None:
         x = node.tensor and node.tensor()
@@ -357,7 +392,7 @@ def accumulate(x: Tensor, g: Tensor, create: bool, *, retained: bool = False) ->
             rare.grad = old + g
     else:
         with grad_mode(False):
-            store(old, var_of(INNER.add(values(old), values(g)), None), next_number())
+            store(old, var_of(leaf_of(values(old)).add(values(old), values(g)), None), next_number())
 
 
 # --- the arguments ------------------------------------------------------------------------------------
@@ -386,26 +421,26 @@ def _roots(outputs: Any, grads: Any, walk: Pass) -> tuple[dict[Node, Any], int]:
         array = _array_of(out)
         if array.node is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
-        dtype = INNER.dtype_of(array.value)
+        leaf = leaf_of(array.value)
+        dtype = leaf.dtype_of(array.value)
         start = _implicit(array, dtype) if g is None else _explicit(array, dtype, out, g, i, walk)
         if walk.batched:
-            from adjoint.decorators.batched import Batch
-
             size = start.shape[0]
             start = Batch(start, True)
         if dtype.kind == "c":
-            start = walk.below.conj(start)
+            start = walk.of_array(start).conj(start)
         elif walk.create and g is None:
             start = var_of(start, None)
         known = roots.get(array.node)
-        roots[array.node] = start if known is None else walk.below.add(known, start)
+        roots[array.node] = start if known is None else walk.of_array(start).add(known, start)
     return roots, size
 
 
 def _array_of(out: Any) -> Any:
     if isinstance(out, GradientEdge):
         node = out.node._node
-        return var_of(np.broadcast_to(np.zeros((), np.float32), tuple(node.shape)), node)
+        level = node.level if isinstance(node, Accumulate) else node.vjp.level
+        return var_of(level.leaf.full(shape=tuple(node.shape), value=0, dtype=np.dtype("float32")), node)
     if not isinstance(out, Tensor):
         raise TypeError(f"expected Tensor, but got {type(out).__name__}")
     return primal_of(out) if is_lifted(out) else out._array
@@ -418,7 +453,7 @@ def _implicit(array: Var, dtype: Any) -> Any:
         raise RuntimeError(
             f"grad can be implicitly created only for real scalar outputs but got {dtypes.of_numpy(dtype)}"
         )
-    return np.ones(array.shape, dtype)
+    return leaf_of(array.value).full(shape=tuple(array.shape), value=1, dtype=dtype)
 
 
 def _shape_of_output(out: Any) -> Any:
@@ -447,8 +482,11 @@ def _explicit(array: Var, dtype: Any, out: Any, g: Any, i: int, walk: Pass) -> A
             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
             f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {dtypes.of_numpy(dtype)}."
         )
+    where = where_of(array.value)
+    if where_is(g) is not where:
+        raise devices.different(where, where_is(g))
     start = g._array if walk.create else g._array.value
-    return start if g._dtype is dtype else (LEVEL if walk.create else INNER).astype(start, dtype=dtype)
+    return start if g._dtype is dtype else (level_of(g) if walk.create else leaf_of(start)).astype(start, dtype=dtype)
 
 
 def _node_of(x: Any) -> Any:
@@ -573,7 +611,7 @@ def grad(
                 )
             if materialize_grads and isinstance(x, GradientEdge):
                 raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-            zeros = constant(np.zeros(x.shape, x._dtype)) if materialize_grads else None
+            zeros = beside(x, np.zeros(x.shape, x._dtype)) if materialize_grads else None
             found.append(zeros.requires_grad_() if zeros is not None and create_graph else zeros)
         elif is_grads_batched:
             found.append(_of_batch(walk, g, size))
@@ -584,9 +622,10 @@ def grad(
 
 def _of_batch(walk: Pass, g: Any, size: int) -> Tensor:
     """All gradients of a batch along a first axis; the same one for all is repeated."""
-    B = LEVEL if walk.create else INNER
-    if walk.below.dtype_of(g).kind == "c":
-        g = walk.below.conj(g)
+    below = walk.of_array(g)
+    B = below.inner
+    if below.dtype_of(g).kind == "c":
+        g = below.conj(g)
     value = g.value
     if not g.batched:
         value = B.broadcast_to(B.expand_dims(value, axis=(0,)), shape=(size, *value.shape))

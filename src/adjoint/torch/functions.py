@@ -1,4 +1,4 @@
-"""Elementwise functions that take more than a primitive, products, and what fills tensors in place."""
+"""Elementwise functions that take more than a primitive, copies, types and devices."""
 
 from __future__ import annotations
 
@@ -10,14 +10,26 @@ from typing import Any, TypeVar
 import numpy as np
 
 import adjoint as ad
-from adjoint.graph.nodes import var_of
-from adjoint.torch import creation, lifted
-from adjoint.torch.calls import NUMBERS, call, explained, into, number, off, operand, put, run, write
+from adjoint import errors
+from adjoint.torch import creation, devices, lifted
+from adjoint.torch.calls import NUMBERS, call, into, number, off, operand, run, write
 from adjoint.torch.dtypes import default_float, numpy_dtype, result_dtype
 from adjoint.torch.graph import label
-from adjoint.torch.memory import check_write, place_of
 from adjoint.torch.operators import FUNCTIONS, METHODS
-from adjoint.torch.tensor import INNER, LEVEL, Tensor, constant, is_lifted, next_number, of, values
+from adjoint.torch.tensor import (
+    INNER,
+    LEVEL,
+    Tensor,
+    beside,
+    constant,
+    copied,
+    is_lifted,
+    leaf_of,
+    level_of,
+    of,
+    values,
+    where_is,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -231,8 +243,27 @@ def resolve_neg(input: Tensor) -> Tensor:
 # --- two arguments ------------------------------------------------------------------------------------
 
 
+# what takes no numbers of Python's, and what takes none as its first operand
+_TENSORS = frozenset(
+    "arctan2 atan2 complex fmax fmin gcd heaviside hypot igamma igammac isclose lcm logaddexp logical_and logical_or "
+    "logical_xor maximum minimum nextafter polar".split()
+)
+_FIRST = frozenset("copysign fmod rsub".split())
+
+
+def check_tensors(name: str, *operands: Any, places: tuple[str, str] = ("input", "other")) -> None:
+    """Raise PyTorch's TypeError for numbers where a function takes tensors alone."""
+    count = 2 if name in _TENSORS else 1 if name in _FIRST else 0
+    for i, (place, x) in enumerate(zip(places[:count], operands, strict=False)):
+        if isinstance(x, NUMBERS):
+            raise TypeError(f"{name}(): argument '{place}' (position {i + 1}) must be Tensor, not {type(x).__name__}")
+    if not count and not any([isinstance(x, Tensor) for x in operands]):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(operands[0]).__name__}")
+
+
 def _pair(name: str, primitive: str, made: str, *, floating: bool = False, symbol: str = "") -> None:
     def spelled(input: Any, other: Any) -> Tensor:
+        check_tensors(name, input, other)
         return run(primitive, (operand(input, name, "input"), operand(other, name)), made, floating=floating)
 
     public(name, in_place=True, out=True)(spelled)
@@ -275,6 +306,7 @@ bitwise_right_shift bitwise_right_shift -    -         rshift
 
 def _bits(name: str, symbol: str) -> None:
     def spelled(input: Any, other: Any) -> Tensor:
+        check_tensors(name, input, other)
         x, y = operand(input, name, "input"), operand(other, name)
         if result_dtype((x, y)).kind == "b":
             return run("not_equal" if name == "bitwise_xor" else name.replace("bitwise", "logical"), (x, y))
@@ -316,6 +348,7 @@ def composed(name: str, function: Any, made: str, *, floating: bool = True) -> A
     """A function of adjoint's, of tensors and numbers that meet in one dtype."""
 
     def spelled(*args: Any, **options: Any) -> Any:
+        check_tensors(name, *args)
         tensors = [a for a in args if isinstance(a, _KNOWN)]
         dtype = result_dtype(tensors)
         if floating and dtype.kind in "biu":
@@ -354,6 +387,7 @@ _LN2 = float(np.log(2.0))
 
 @public("rsub", method=False)
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    check_tensors("rsub", input, other)
     return other - (input if alpha == 1 else input * alpha)
 
 
@@ -393,7 +427,9 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
         )
-    parts = [v.to(dtype=dtype) if isinstance(v, Tensor) else constant(number(v, dtype)) for v in (x, y)]
+    parts = [
+        v.to(dtype=dtype) if isinstance(v, Tensor) else beside(condition, np.asarray(number(v, dtype))) for v in (x, y)
+    ]
     return call("where", "Where", condition, *parts)
 
 
@@ -409,7 +445,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
-    fill = value.to(dtype=input._dtype) if isinstance(value, Tensor) else constant(number(value, input._dtype))
+    fill = value.to(dtype=input._dtype) if isinstance(value, Tensor) else beside(input, number(value, input._dtype))
     return call("where", "MaskedFill", mask, fill, input)  # type: ignore[no-any-return]
 
 
@@ -421,12 +457,12 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy, differentiably."""
     if is_lifted(input):
         return lifted.lifted(lifted.inner_of(input))
-    value = np.array(values(input))
+    value = copied(values(input))
     if off():
         return constant(value)
     array = input._array
     if array.node is not None:
-        array = LEVEL.reshape(array, shape=tuple(value.shape))
+        array = level_of(input).reshape(array, shape=tuple(value.shape))
         array.node.marks = "Clone"
         array.value = value
         return of(array)
@@ -438,29 +474,48 @@ def to(
     input: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False,
     memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The tensor in another type; itself where nothing changes."""
+    """The tensor in another type, or on another device; itself where nothing changes."""
     from adjoint.torch import dtypes
 
     for given in args:
         if isinstance(given, Tensor):
-            dtype = given._dtype
+            dtype, device = given._dtype, given.device
         elif isinstance(given, (dtypes.dtype, type)):
             dtype = given
-        elif not isinstance(given, bool):
-            dtypes.device(given)
-    if device is not None:
-        dtypes.device(device)
+        elif given is not None and not isinstance(given, bool):
+            device = given
+    there = where_is(input) if device is None else devices.where(device)
     wanted = dtype if isinstance(dtype, np.dtype) else numpy_dtype(dtype)
-    if wanted is None or wanted is input._dtype:
+    same = wanted is None or wanted is input._dtype
+    if there is not where_is(input):
+        out = _moved(input, there)
+        return out if same else to(out, dtype=wanted)
+    if same:
         return clone(input) if copy else input
     if is_lifted(input):
         return call(lambda a: ad.astype(a, wanted), "ToCopy", input)  # type: ignore[no-any-return]
     if off():
-        return constant(INNER.astype(values(input), dtype=wanted))
-    out = of(LEVEL.astype(input._array, dtype=wanted))
+        return constant(leaf_of(values(input)).astype(values(input), dtype=wanted))
+    out = of(level_of(input).astype(input._array, dtype=wanted))
     if out._array.node is not None:
         label(out._array.node, "ToCopy")
     return out
+
+
+def _moved(x: Tensor, there: Any) -> Tensor:
+    """The tensor on another device, differentiably."""
+    here, level = (INNER, LEVEL) if there is None else (there.leaf, there.level)
+    if is_lifted(x):
+        raise NotImplementedError("adjoint.torch: to(device) is not there inside of function transforms")
+    try:
+        if off():
+            return constant(copied(here.transfer(values(x), level_of(x).inner)))
+        array = level.transfer(x._array, level_of(x))
+    except errors.AdjointError as error:
+        raise TypeError(f"Cannot convert a {x.device} tensor to {here}: {error}") from error
+    array.value = copied(array.value)
+    label(array.node, "ToCopy")
+    return of(array)
 
 
 def _cast(name: str, kind: str) -> None:
@@ -486,8 +541,10 @@ def _type(self: Tensor, dtype: Any = None) -> Any:
 
 METHODS["type"] = _type
 METHODS["type_as"] = lambda self, other: to(self, dtype=other._dtype)
-METHODS["cpu"] = lambda self, memory_format=None: self
-METHODS["pin_memory"] = METHODS["share_memory_"] = lambda self: self
+METHODS["cpu"] = lambda self, memory_format=None: to(self, device=devices.CPU)
+METHODS["cuda"] = lambda self, device=None, non_blocking=False: to(self, device=devices.on_gpu(device))
+METHODS["pin_memory"] = lambda self, device=None: self
+METHODS["share_memory_"] = lambda self: self
 
 
 @public("real")
@@ -520,123 +577,25 @@ METHODS["real"], METHODS["imag"] = property(real, _set_part(real)), property(ima
 
 @public("complex", method=False)
 def complex_(real: Tensor, imag: Tensor) -> Any:
+    _check_parts("complex", real, imag, ("real", "imag"))
     return call(lambda a, b: a + b * 1j, "Complex", real, imag)
+
+
+def _check_parts(name: str, one: Any, other: Any, places: tuple[str, str]) -> None:
+    """Raise PyTorch's errors for what makes complex numbers: two tensors of one floating type."""
+    check_tensors(name, one, other, places=places)
+    kinds = [x.dtype.class_name for x in (one, other)]
+    if any([x._dtype.kind != "f" for x in (one, other)]):
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {kinds[0]} and {kinds[1]}"
+        )
+    if kinds[0] != kinds[1]:
+        raise RuntimeError(
+            f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second argument"
+        )
 
 
 @public("polar", method=False)
 def polar(abs: Tensor, angle: Tensor) -> Any:
+    _check_parts("polar", abs, angle, ("abs", "angle"))
     return call(lambda r, t: ad.cos(t) * r + ad.sin(t) * r * 1j, "Polar", abs, angle)
-
-
-# --- filling ------------------------------------------------------------------------------------------------
-
-
-def _erase(x: Any, value: Any, made: str, others: Any = ()) -> Any:
-    """x with the values of another tensor: the gradient of what it was is zero, but its history stays, as PyTorch's."""
-    check_write(x, others, filling=made in ("Fill", "Zero"))
-    if is_lifted(x) or is_lifted(value):
-        if tuple(value.shape) != tuple(x.shape):
-            value = call(lambda a: ad.broadcast_to(a, tuple(x.shape)), None, value)
-        return lifted.write(x, value)
-    start = next_number()
-    quiet = off()
-    B = INNER if quiet else LEVEL
-    given: Any = values(value) if quiet else value._array
-    try:
-        if tuple(given.shape) != tuple(x.shape):
-            if _spreads(tuple(x.shape), tuple(given.shape)):
-                raise RuntimeError(
-                    f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(given.shape)}"
-                )
-            given = B.broadcast_to(given, shape=tuple(x.shape))
-        if not quiet and x.requires_grad and not (made in ("Fill", "Zero") and _stretched(x)):
-            given = LEVEL.where(np.ones((), bool), given, x._array)
-            label(given.node, made, start)
-    except Exception as error:
-        raise explained(error, (x, value)) from None
-    return put(x, of(var_of(np.array(given), None) if quiet else _owned(given)), start)
-
-
-def _stretched(x: Any) -> bool:
-    """Whether several elements are in one place."""
-    return x._rare is not None and x._rare.memory is not None and 0 in place_of(x)[0]
-
-
-def _spreads(shape: Any, other: Any) -> bool:
-    """Whether the two broadcast to something larger than the first."""
-    try:
-        return tuple(np.broadcast_shapes(shape, other)) != tuple(shape)
-    except ValueError:
-        return False
-
-
-def _owned(array: Any) -> Any:
-    """The array with memory of its own, which no other tensor's is."""
-    return var_of(np.array(array.value), array.node)
-
-
-def _copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
-    """Take the values of another tensor, in this one's type and shape."""
-    src = src if isinstance(src, Tensor) else creation.tensor(src)
-    check_write(self, (src,))
-    cast = to(src, dtype=self._dtype)
-    return _erase(self, cast, "CopyBackwards", (src,))
-
-
-def _fill_(self: Any, value: Any) -> Any:
-    if isinstance(value, Tensor):
-        if value.ndim:
-            raise RuntimeError(
-                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
-            )
-        if value.requires_grad or is_lifted(value):
-            return _erase(self, to(value, dtype=self._dtype), "Fill", (value,))
-        value = value.item()
-    return _erase(self, constant(np.full(tuple(self.shape), value, self._dtype)), "Fill")
-
-
-METHODS["copy_"] = _copy_
-METHODS["fill_"] = _fill_
-METHODS["zero_"] = lambda self: _erase(self, constant(np.zeros(tuple(self.shape), self._dtype)), "Zero")
-FUNCTIONS["zero_"], FUNCTIONS["fill_"] = METHODS["zero_"], METHODS["fill_"]
-
-
-def drawn(name: str, draw: Any) -> None:
-    def filled(self: Any, *args: Any, generator: Any = None, **options: Any) -> Any:
-        value = draw(creation.source(generator), tuple(self.shape), *args, **options)
-        return _erase(self, constant(np.asarray(value, self._dtype)), name.capitalize())
-
-    METHODS[name] = filled
-
-
-def _values(x: Any) -> Any:
-    return values(x) if isinstance(x, Tensor) else x
-
-
-drawn("normal_", lambda r, size, mean=0.0, std=1.0: r.normal(mean, std, size))
-drawn("uniform_", lambda r, size, a=0.0, b=1.0: r.uniform(a, b, size))
-drawn("bernoulli_", lambda r, size, p=0.5: r.random(size) < _values(p))
-drawn("exponential_", lambda r, size, lambd=1.0: r.exponential(1 / lambd, size))
-drawn(
-    "random_",
-    lambda r, size, low=0, high=None: r.integers(*((low, high) if high is not None else (0, low or 1 << 24)), size),
-)
-
-
-# --- comparisons of whole tensors --------------------------------------------------------------------------
-
-
-@public("equal")
-def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and values."""
-    return tuple(input.shape) == tuple(other.shape) and bool((values(input) == values(other)).all())
-
-
-@public("isclose")
-def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    return constant(np.asarray(np.isclose(values(input), values(other), rtol, atol, equal_nan)))
-
-
-@public("allclose")
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    return bool(np.allclose(values(input), values(other), rtol, atol, equal_nan))

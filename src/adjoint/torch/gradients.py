@@ -6,13 +6,26 @@ import warnings
 import weakref
 from typing import Any
 
+import numpy as np
+
 from adjoint.graph.nodes import var_of
 from adjoint.torch import engine, lifted, memory
 from adjoint.torch.graph import Handle, grad_fn, leaves_are_watched, watched_marks
 from adjoint.torch.kinds import Bits
 from adjoint.torch.memory import base_of, detached, is_view, node_of_base
 from adjoint.torch.state import modes
-from adjoint.torch.tensor import Accumulate, Tensor, adopt, is_lifted, leaf_node, rare_of, values
+from adjoint.torch.tensor import (
+    Accumulate,
+    Tensor,
+    adopt,
+    is_lifted,
+    leaf_node,
+    level_of,
+    looked,
+    rare_of,
+    values,
+    where_is,
+)
 
 _NOT_A_LEAF = (
     "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
@@ -115,6 +128,11 @@ class Gradients:
                 )
             if g is self:
                 raise RuntimeError("can't assign Variable as its own grad")
+            if g.device != self.device:
+                raise RuntimeError(
+                    f"attempting to assign a gradient with device type '{g.device.type}' to a tensor with device type "
+                    f"'{self.device.type}'. Please ensure that the gradient and the tensor are on the same device"
+                )
             if g._dtype is not self._dtype:
                 raise RuntimeError(
                     f"attempting to assign a gradient with dtype '{g.dtype}' to a tensor of dtype '{self.dtype}'. The "
@@ -233,7 +251,7 @@ class Gradients:
         node = self._array.node
         value = values(other)
         if node.__class__ is Accumulate:
-            node.value, node.shape = value, value.shape
+            node.value, node.shape, node.level = value, value.shape, level_of(other)
         self._array = var_of(value, node)
         self._dtype = other._dtype
 
@@ -281,4 +299,6 @@ class Gradients:
         """The values as an array of NumPy's that shares the memory: what is written to one is in the other."""
         if self.requires_grad and modes.enabled and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if force and where_is(self) is not None:
+            return np.array(looked(self))
         return memory.share_with_numpy(self)

@@ -15,7 +15,7 @@ import numpy as np
 
 from adjoint.graph.nodes import Joint, Node, Result, Var
 from adjoint.torch import dtypes
-from adjoint.torch.tensor import LEVEL, Accumulate, Tensor, of
+from adjoint.torch.tensor import Accumulate, Tensor, dtype_of, of
 
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
@@ -46,7 +46,7 @@ _NAMES = {
     "reshape": "View", "permute_dims": "Permute", "expand_dims": "Unsqueeze", "broadcast_to": "Expand",
     "index_set": "IndexPut", "astype": "ToCopy", "concat": "Cat", "expit": "Sigmoid", "cumulative_sum": "Cumsum",
     "cumulative_prod": "Cumprod", "vector_norm": "LinalgVectorNorm", "take_along_axis": "Gather", "clip": "Clamp",
-    "gammaln": "Lgamma",
+    "gammaln": "Lgamma", "to_device": "ToCopy",
 }  # fmt: skip
 
 
@@ -171,8 +171,9 @@ _KEPT = 4096  # so many of these are kept alive, so that their ids stay theirs
 
 def owner(array: Any) -> Any:
     """The array whose memory this one is part of."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
+    if isinstance(array, (np.ndarray, np.generic)):
+        while isinstance(array.base, np.ndarray):
+            array = array.base
     return array
 
 
@@ -180,7 +181,7 @@ def overwritten(value: Any, number: int) -> None:
     """A tensor had this value and has another one: to nodes below the number it is lost, as PyTorch sees it."""
     array = owner(value)
     key = id(array)
-    if isinstance(array, np.ndarray):
+    if not isinstance(array, np.generic):
         _overwritten[key] = number, weakref.ref(array, lambda _: _overwritten.pop(key, None))
         return
     _overwritten[key] = number, array
@@ -207,6 +208,11 @@ def any_overwritten() -> bool:
     return bool(_overwritten)
 
 
+def is_array(saved: Any) -> bool:
+    """Whether something that a node saved is an array, of any device."""
+    return isinstance(saved, (np.ndarray, np.generic)) or (hasattr(saved, "shape") and hasattr(saved, "dtype"))
+
+
 def check_saved(node: Any, saved: Any) -> None:
     """Raise PyTorch's error if something that the node saved was written to since."""
     vjp = node.vjp
@@ -217,7 +223,7 @@ def check_saved(node: Any, saved: Any) -> None:
         if (checked is not None and need not in checked) or (in_place and need == "x"):
             continue
         for one in value if value.__class__ is tuple else (value,):
-            if isinstance(one, (np.ndarray, np.generic)):
+            if is_array(one):
                 if is_overwritten(one, node.number):
                     raise overwritten_error(node, one)
 
@@ -231,7 +237,7 @@ def is_saved(vjp: Any, need: str) -> bool:
 
 
 def overwritten_error(node: Any, value: Any) -> RuntimeError:
-    kind = dtypes.of_numpy(value.dtype).class_name
+    kind = dtypes.of_numpy(dtype_of(value)).class_name
     what = f"[torch.{kind}Tensor {list(value.shape)}], which is what {type(grad_fn(node)).__name__} saved,"
     return RuntimeError(OVERWRITTEN.format(what=what))
 
@@ -307,7 +313,7 @@ class GradFn:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute 'variable'")
         known = self._node.tensor and self._node.tensor()
         if known is None:
-            known = of(LEVEL.tensor_of(self._node))
+            known = of(self._node.level.tensor_of(self._node))
             self._node.tensor = weakref.ref(known)
         return known  # type: ignore[no-any-return]
 
@@ -374,7 +380,7 @@ def saved_as(node: Any, name: str) -> Any:
             its: Any = found.node
             known = its.tensor() if its.__class__ is Accumulate and its.tensor is not None else None
             return known if known is not None and known._array.value is found.value else of(found)
-        if not isinstance(found, (np.ndarray, np.generic)):
+        if not is_array(found):
             return found
     raise AttributeError(f"'{name_of(node, marks_of(node).label)}' object has no attribute '_saved_{name}'")
 

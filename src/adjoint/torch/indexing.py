@@ -24,16 +24,22 @@ from adjoint.torch.tensor import (
     Rare,
     Tensor,
     axis_of,
+    beside,
     constant,
     is_lifted,
+    looked,
     new,
     next_number,
+    placed,
     rare_of,
-    values,
+    where_is,
 )
 
 _index_set = INNER["index_set"]
 _index_set_into = INNER.index_set_into
+
+
+_NO_ARRAY = var_of(np.zeros(()), None)
 
 
 class Selected(Rare):
@@ -53,7 +59,10 @@ def getitem(self: Any, key: Any) -> Any:
     if key.__class__ is int and not state.special:
         rare = self._rare
         if rare is not None and rare.memory is not None and rare.creation is None and not rare.inference:
-            array = self._array
+            try:
+                array = self._here
+            except AttributeError:  # it is elsewhere
+                array = _NO_ARRAY
             shape = array.value.shape
             if shape and -shape[0] <= key < shape[0]:  # the usual loop
                 out: Tensor = new(Tensor)
@@ -155,6 +164,13 @@ def _entries(x: Any, key: Any) -> list[Any]:
             out.append(k)
         else:
             entry = _entry(k, shape, axis)
+            if isinstance(entry, Tensor) and where_is(entry) is not where_is(x):
+                if where_is(entry) is not None:
+                    raise RuntimeError(
+                        "indices should be either on cpu or on the same device as the indexed tensor "
+                        f"({x.device}), and one is on {entry.device}"
+                    )
+                entry = to(entry, x.device)
             out.append(entry)
             axis += entry.ndim if isinstance(entry, Tensor) and entry._dtype.kind == "b" else 1
     return out
@@ -259,7 +275,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     if (kind is float or kind is int) and key.__class__ is int and not state.special and self._dtype.kind == "f":
         rare = self._rare
         if rare is None or not rare.entangled:
-            array = self._array
+            array = self._here
             if array.node is None:
                 shape = array.value.shape
                 if shape and -shape[0] <= key < shape[0]:
@@ -267,7 +283,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
                     return
     entries = _entries(self, key)
     if not isinstance(value, Tensor):
-        value = constant(number(value, self._dtype)) if isinstance(value, NUMBERS) else creation.tensor(value)
+        value = _written(self, value)
     if all([e is None or e.__class__ in (int, range) for e in entries]):
         if entries:
             part = view_of(self, Index(tuple(entries)), _name(key, entries))
@@ -287,6 +303,14 @@ def delitem(self: Any, key: Any) -> None:
     raise TypeError("Tensor does not support deleting items")
 
 
+def _written(x: Any, value: Any) -> Tensor:
+    """What is written to a part, of a number, lists or an array."""
+    if isinstance(value, NUMBERS):
+        return placed(number(value, x._dtype), where_is(x))
+    made: Tensor = creation.tensor(value, device=x.device)
+    return made
+
+
 METHODS["__getitem__"] = getitem
 METHODS["__setitem__"] = setitem
 METHODS["__delitem__"] = delitem
@@ -301,7 +325,7 @@ def _set_number(x: Any, array: Var, i: int, value: Any) -> None:
     else:
         new_value = _index_set(old, fill, key=(i,))
         overwritten(old, next(numbers))
-        x._array = var_of(new_value, None)
+        x._here = var_of(new_value, None)
     rare_of(x).version += 1
 
 
@@ -312,7 +336,7 @@ def _alone(x: Any, array: Var) -> tuple[int, int]:
 
 
 def _alone_in_setitem(x: Any) -> tuple[int, int]:
-    array = x._array
+    array = x._here
     return _alone(x, array)
 
 
@@ -375,7 +399,7 @@ def _check_index(x: Tensor, index: Any, name: str) -> None:
 
 def in_range(index: Tensor, n: int, least: int = 0, dim: int = 0, error: Any = RuntimeError) -> None:
     """Raise what PyTorch raises for places that are not there."""
-    found = values(index)
+    found = looked(index)
     if is_lifted(index) and is_batched(index):
         return  # of each example: what is out of range is an error of adjoint's
     if found.size and (found.min() < least or found.max() >= n):
@@ -474,6 +498,11 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     if not input.ndim:
         return index_add(as_line(input), 0, as_line(index), as_line(source), alpha=alpha).reshape(())
     in_range(index, input.shape[axis], dim=axis)
+    if [n for i, n in enumerate(source.shape) if i != axis] != [n for i, n in enumerate(input.shape) if i != axis]:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(input.shape)} source.shape = {list(source.shape)}"
+        )
     source = source if alpha == 1 else source * alpha
     return call(lambda x, i, s: _joined(x, _along(axis, i), s, "add"), "IndexAdd", input, index, source)
 
@@ -541,10 +570,10 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> An
 
 @public("nonzero")
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    found = np.nonzero(values(input)) if input.ndim else np.nonzero(np.atleast_1d(values(input)))
+    found = np.nonzero(np.atleast_1d(looked(input)))
     if as_tuple:
-        return tuple([constant(places) for places in found])
-    return constant(np.stack(found, 1) if input.ndim else np.zeros((len(found[0]), 0), np.int64))
+        return tuple([beside(input, places) for places in found])
+    return beside(input, np.stack(found, 1) if input.ndim else np.zeros((len(found[0]), 0), np.int64))
 
 
 @public("argwhere")

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint.graph.nodes import Var, var_of
 from adjoint.primitives import ARRAY
-from adjoint.torch.tensor import INNER
+from adjoint.torch.tensor import leaf_of, numpy_of
 
 MULTIPLE_PLACES = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
@@ -127,24 +127,24 @@ class Gather:
 
     def read(self, B: Any, parent: Any) -> Any:
         flat = B.reshape(parent, shape=(math.prod(parent.shape),))
-        return B.index(flat, B.lift(self.numbers, INNER), key=(ARRAY,))
+        return B.index(flat, _lifted(B, self.numbers), key=(ARRAY,))
 
     def write(self, B: Any, parent: Any, part: Any) -> Any:
         shape = tuple(parent.shape)
         if repeats(self):
             tracked = part.__class__ is Var and part.node is not None
-            if tracked or np.unique(part.value if part.__class__ is Var else part).size > 1:
+            if tracked or np.unique(numpy_of(part.value if part.__class__ is Var else part)).size > 1:
                 raise RuntimeError(MULTIPLE_PLACES)
             return self._filled(B, parent, part, shape)
         flat = B.reshape(parent, shape=(math.prod(shape),))
-        return B.reshape(B.index_set(flat, part, B.lift(self.numbers, INNER), key=(ARRAY,)), shape=shape)
+        return B.reshape(B.index_set(flat, part, _lifted(B, self.numbers), key=(ARRAY,)), shape=shape)
 
     def _filled(self, B: Any, parent: Any, part: Any, shape: Any) -> Any:
         """One number in several elements of one place: put there once."""
         mask = np.zeros(math.prod(shape), bool)
         mask[self.numbers.ravel()] = True
-        fill = B.lift((part.value if part.__class__ is Var else part).reshape(-1)[0], INNER)
-        return B.where(B.lift(mask.reshape(shape), INNER), fill, parent)
+        fill = numpy_of(part.value if part.__class__ is Var else part).reshape(-1)[0]
+        return B.where(_lifted(B, mask.reshape(shape)), _lifted(B, fill), parent)
 
     def place(self, shape: Any, strides: Any, offset: int) -> Any:
         return self.strides, self.offset
@@ -214,9 +214,11 @@ class Bits:
         self.old, self.dtype = old, dtype
 
     def read(self, B: Any, parent: Any) -> Any:
-        if parent.__class__ is not Var:
-            return np.ascontiguousarray(parent).reshape(parent.shape).view(self.dtype)
-        return var_of(np.ascontiguousarray(parent.value).reshape(parent.shape).view(self.dtype), None)
+        value = parent.value if parent.__class__ is Var else parent
+        made = np.ascontiguousarray(numpy_of(value)).reshape(value.shape).view(self.dtype)
+        if not isinstance(value, np.ndarray):
+            made = leaf_of(value).from_numpy(made, copy=True)
+        return var_of(made, None) if parent.__class__ is Var else made
 
     def write(self, B: Any, parent: Any, part: Any) -> Any:
         return Bits(self.dtype, self.old).read(B, part)
@@ -235,6 +237,12 @@ def repeats(view: Any) -> bool:
 
 ALIAS = Alias()
 
+
+def _lifted(B: Any, values: Any) -> Any:
+    """Values of NumPy's as a constant of a backend."""
+    return B.lift(B.leaf.from_numpy(np.asarray(values), copy=False), B.leaf)
+
+
 # --- strides ----------------------------------------------------------------------------------------
 
 
@@ -249,7 +257,7 @@ def contiguous_strides(shape: Any) -> tuple[int, ...]:
 def dense_strides(value: Any) -> tuple[int, ...]:
     """The strides of an array, in elements, with its axes in the order in which they are in memory, without gaps."""
     shape, given = value.shape, value.strides if isinstance(value, np.ndarray) else ()
-    if len(shape) < 2 or value.flags.c_contiguous:
+    if len(shape) < 2 or not given or value.flags.c_contiguous:
         return contiguous_strides(shape)
     order = sorted(range(len(shape)), key=lambda i: (-abs(given[i]), i))
     strides, step = [0] * len(shape), 1

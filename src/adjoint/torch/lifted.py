@@ -19,8 +19,22 @@ from adjoint.operands import cast, common_backend, lift_to
 from adjoint.operands import run as run_primitive
 from adjoint.tensor import Tensor as Inner
 from adjoint.tensor import wrap
+from adjoint.torch.devices import where_of_leaf
 from adjoint.torch.state import modes
-from adjoint.torch.tensor import INNER, LEVEL, Rare, Tensor, forget, is_lifted, new, of, rare_of, values
+from adjoint.torch.tensor import (
+    INNER,
+    LEVEL,
+    Rare,
+    Tensor,
+    forget,
+    is_lifted,
+    level_of,
+    meeting,
+    new,
+    of,
+    rare_of,
+    values,
+)
 
 _ITEM = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
@@ -79,7 +93,7 @@ def lifted(inner: Any) -> Tensor:
     """The face's tensor of one of adjoint's on a level over the face's."""
     out: Tensor = new(Tensor)
     out._dtype, out._rare = inner.dtype, Lifted(inner)
-    if modes.duals is not None and inner.device is modes.duals.level:
+    if modes.duals is not None and modes.duals.has(inner.device):
         modes.duals.made.append(weakref.ref(out))
     return out
 
@@ -96,11 +110,13 @@ def to_face(x: Any) -> Any:
     """A tensor of adjoint's as one of the face."""
     if not isinstance(x, Inner):
         return x
-    if x.device is LEVEL:
-        return of(wrap_of(x))
-    if x.device is INNER:
-        return of(var_of(wrap_of(x), None))
-    return lifted(x)
+    device = x.device
+    if device is LEVEL or device is INNER:
+        return of(wrap_of(x) if device is LEVEL else var_of(wrap_of(x), None))
+    where = where_of_leaf(device.leaf)
+    if where is None or (device is not where.level and device is not where.leaf):
+        return lifted(x)
+    return of(wrap_of(x) if device is where.level else var_of(wrap_of(x), None))
 
 
 def wrap_of(x: Any) -> Any:
@@ -111,7 +127,7 @@ def to_inner(x: Any) -> Any:
     """A tensor of the face as one of adjoint's."""
     if not isinstance(x, Tensor):
         return x
-    return inner_of(x) if is_lifted(x) else wrap(x._array, LEVEL, x._dtype)
+    return inner_of(x) if is_lifted(x) else wrap(x._array, level_of(x), x._dtype)
 
 
 def _root(rare: Any) -> Any:
@@ -134,7 +150,7 @@ def values_of(x: Any) -> Any:
     """The values of a lifted tensor, for a look; of a batch there is the shape alone."""
     inner = inner_of(x)
     device, array = inner.device, wrap_of(inner)
-    while device is not INNER:
+    while isinstance(device, Decorator):
         if isinstance(device, Batched):
             return Shaped(inner)
         array, device = device.unwrap(array), device.inner
@@ -144,7 +160,7 @@ def values_of(x: Any) -> Any:
 def primal_of(x: Any) -> Any:
     """The array of a dual number without its tangent: backward passes are of that."""
     inner = inner_of(x)
-    if modes.duals is None or inner.device is not modes.duals.level:
+    if modes.duals is None or not modes.duals.has(inner.device):
         raise NotImplementedError(
             "adjoint.torch: backward, autograd.grad and grad_fn are not there inside of vmap, grad and their like; "
             "write torch.func.grad"
@@ -175,19 +191,21 @@ def requires_grad(x: Any) -> bool:
 def run(name: str, operands: Any, dtype: Any, parameters: dict[str, Any], quiet: bool) -> Tensor:
     """A primitive on operands of which some are lifted, which meet in a dtype."""
     given = []
+    where = meeting([x for x in operands if isinstance(x, Tensor)])
     for x in operands:
         if isinstance(x, Tensor):
-            inner = wrap(values(x), INNER, x._dtype) if quiet and not is_lifted(x) else to_inner(x)
+            inner = wrap(values(x), level_of(x).inner, x._dtype) if quiet and not is_lifted(x) else to_inner(x)
             given.append(inner if x._dtype is dtype else cast(inner, dtype))
         else:
-            given.append(wrap(np.asarray(x, dtype), INNER, dtype))
+            value = np.asarray(x, dtype)
+            given.append(wrap(value, INNER, dtype) if where is None else wrap(where.constant(value), where.leaf, dtype))
     out = run_primitive(name, given, **parameters)
     return to_face(without_history(out) if quiet else out)  # type: ignore[no-any-return]
 
 
 def without_history(inner: Any) -> Any:
     """A dual number, made where nothing is recorded, whose parts lead nowhere."""
-    if modes.duals is None or inner.device is not modes.duals.level:
+    if modes.duals is None or not modes.duals.has(inner.device):
         return inner
     dual = wrap_of(inner)
     value, tangent = (None if part is None else var_of(part.value, None) for part in (dual.value, dual.tangent))
@@ -247,7 +265,7 @@ def _lift(x: Any, device: Any) -> None:
         if memory.buffer is not None or any([not any([t is known for known in chain]) for t in living]):
             raise NotImplementedError(_ALIASES)
     for t in chain:
-        inner = wrap(t._array, LEVEL, t._dtype)
+        inner = wrap(t._array, level_of(t), t._dtype)
         made = Lifted(inner)
         if t._rare is not None:
             made.parent, made.view = t._rare.parent, t._rare.view

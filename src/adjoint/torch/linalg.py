@@ -14,7 +14,7 @@ from adjoint.torch.functions import numpy_named
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.reductions import axes_of
-from adjoint.torch.tensor import Tensor, axis_of, constant, values
+from adjoint.torch.tensor import Tensor, axis_of, beside, looked
 
 
 def _plain(name: str, function: Any, made: str | None = None) -> Any:
@@ -50,11 +50,11 @@ def matrix_rank(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: boo
 
 def _relative(A: Tensor, atol: Any, rtol: Any) -> Any:
     """One bound on singular values, in terms of the largest."""
-    rtol = values(rtol) if isinstance(rtol, Tensor) else rtol
+    rtol = looked(rtol) if isinstance(rtol, Tensor) else rtol
     if atol is None:
         return rtol
-    atol = values(atol) if isinstance(atol, Tensor) else atol
-    largest = np.linalg.norm(values(A), 2, (-2, -1))
+    atol = looked(atol) if isinstance(atol, Tensor) else atol
+    largest = np.linalg.norm(looked(A), 2, (-2, -1))
     return np.maximum(0.0 if rtol is None else rtol, atol / np.where(largest == 0, 1, largest))
 
 
@@ -169,8 +169,8 @@ def _factors(a: Any) -> Any:
 def _each_row(x: Tensor, function: Any, width: int, dtype: Any) -> Tensor:
     """A function of lists along the last axis."""
     front = tuple(x.shape[:-1])
-    made = [function(row) for row in values(x).reshape(math.prod(front), x.shape[-1]).tolist()]
-    return constant(np.array(made, dtype).reshape(*front, width))
+    made = [function(row) for row in looked(x).reshape(math.prod(front), x.shape[-1]).tolist()]
+    return beside(x, np.array(made, dtype).reshape(*front, width))
 
 
 def _swaps(order: list[int]) -> list[int]:
@@ -214,13 +214,13 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Lst
         )
     x, rest, rank, singular = call(lambda a, b: tuple(ad.linalg.lstsq(a, b, rtol=rcond)), "LinalgLstsq", A, B)
     m, n = A.shape[-2:]
-    if m <= n or driver in (None, "gelsy") or (driver != "gels" and not bool((values(rank) == n).all())):
+    if m <= n or driver in (None, "gelsy") or (driver != "gels" and not bool((looked(rank) == n).all())):
         rest = rest.reshape(-1)[:0]
     ranked = driver != "gels"
     known = driver in ("gelsd", "gelss")
     return Lstsq(
-        x, rest, rank if ranked else creation.empty(0, dtype=rank.dtype),
-        singular.detach() if known else creation.empty(0, dtype=singular.dtype),
+        x, rest, rank if ranked else creation.empty(0, dtype=rank.dtype, device=rank.device),
+        singular.detach() if known else creation.empty(0, dtype=singular.dtype, device=singular.device),
     )  # fmt: skip
 
 

@@ -28,18 +28,22 @@ from adjoint.torch.kinds import (
 )
 from adjoint.torch.state import modes
 from adjoint.torch.tensor import (
-    INNER,
     LEVEL,
     Accumulate,
     Rare,
     Tensor,
+    copied,
+    dtype_of,
     forget,
     is_lifted,
     leaf_node,
+    leaf_of,
+    level_of,
     new,
     next_number,
     pack_nodes,
     rare_of,
+    refuse_numpy,
     values,
 )
 
@@ -90,9 +94,9 @@ class Memory:
     def read(self, array: Var) -> None:
         """Note the value of a view, which a graph may save: it counts as overwritten when the memory is."""
         value = array.value
-        if value.base is None:
-            if not isinstance(value, np.ndarray):  # a single element
-                value = array.value = np.asarray(value)
+        if isinstance(value, np.generic):  # a single element
+            value = array.value = np.asarray(value)
+        if not isinstance(value, np.ndarray) or value.base is None:
             self.copies.append(weakref.ref(value))
             if len(self.copies) > 64 and len(self.copies).bit_count() == 1:
                 self.copies = [known for known in self.copies if known() is not None]
@@ -132,7 +136,7 @@ def place_of(x: Tensor) -> tuple[tuple[int, ...], int]:
             value, place = rare.memory.value, (rare.memory.strides, 0)
             for view in rare.path:
                 place = view.place(value.shape, *place)
-                value = view.read(INNER, value)
+                value = view.read(leaf_of(value), value)
             rare.place = place
     return rare.place  # type: ignore[no-any-return]
 
@@ -168,21 +172,22 @@ def view_of(x: Tensor, view: Any, name: str, creation: Any = None) -> Tensor:
     quiet = bool(state.special) and not modes.enabled
     if quiet:
         creation = creation or ("inference" if modes.inference else "no_grad")
-        value = view.read(INNER, values(x))
+        whole = values(x)
+        value = view.read(leaf_of(whole), whole)
         array = var_of(value, _nowhere(x, value))
     else:
         if creation is None and parent is not None and parent.creation is not None:
             creation = parent.creation
             if isinstance(creation, tuple):
                 creation = (name.partition("Backward")[0], 0)
-        array = view.read(LEVEL, x._array)
+        array = view.read(LEVEL if parent is None or parent.where is None else parent.where.level, x._array)
         if array.node is not None:
             array.node.marks = name
     memory = memory_of(x) if parent is None or parent.memory is None else parent.memory
     out: Tensor = new(Tensor)
-    out._array = array
-    out._dtype = array.value.dtype
     out._rare = rare = Rare()
+    out._array = array
+    out._dtype = dtype_of(array.value)
     rare.memory, rare.parent, rare.view, rare.entangled = memory, x, view, True
     rare.seen, rare.tracked = memory.version, array.node is not None
     if creation is not None:
@@ -215,12 +220,14 @@ def detached(x: Tensor, *, silent: bool = False) -> Tensor:
     out: Tensor = new(Tensor)
     out._dtype = x._dtype
     out._rare = rare = Rare()
-    rare.memory, rare.path, rare.entangled = memory, base._rare.path + path, True
+    rare.memory, rare.path, rare.entangled, rare.where = memory, base._rare.path + path, True, base._rare.where
     rare.place = place_of(x)
     rare.silent = silent or base._rare.silent
     rare.inference = x._rare.inference
     if memory.buffer is None:
         out._array = var_of(values(x), None)
+        if rare.where is not None and rare.path:
+            memory.read(out._array)
     memory.add(out)
     return out
 
@@ -254,19 +261,19 @@ def read_again(x: Tensor) -> Var:
     memory = rare.memory
     _refuse_left(x)
     if rare.parent is None:  # beside an array of NumPy's, which may change at any time
-        array = var_of(np.array(_whole(rare)), rare.node)
+        array = var_of(copied(_whole(rare)), rare.node)
         memory.read(array)
         return array
     if rare.creation is not None and rare.seen != memory.version:
         if modes.enabled and base_of(x).requires_grad:
             raise RuntimeError(refusal(rare, indirect=True))
-        return var_of(np.array(values_again(x)), None)
+        return var_of(copied(values_again(x)), None)
     if rare.quiet:
-        value = np.array(values_again(x))
+        value = copied(values_again(x))
         return var_of(value, _nowhere(x, value))
     if memory.buffer is not None and node_of_base(base_of(x)) is None:
         return var_of(np.array(values_again(x)), None)
-    array = rare.view.read(LEVEL, rare.parent._array)
+    array = rare.view.read(level_of(x), rare.parent._array)
     rare.tracked = array.node is not None
     if rare.seen != memory.version:
         label(array.node, "AsStrided")
@@ -287,13 +294,16 @@ def values_again(x: Tensor) -> Any:
     """The values of the same, for a look."""
     rare = x._rare
     _refuse_left(x)
-    return _whole(rare) if rare.parent is None else rare.view.read(INNER, values(rare.parent))
+    if rare.parent is None:
+        return _whole(rare)
+    whole = values(rare.parent)
+    return rare.view.read(leaf_of(whole), whole)
 
 
 def _whole(rare: Any) -> Any:
     value = rare.memory.value
     for view in rare.path:
-        value = view.read(INNER, value)
+        value = view.read(leaf_of(value), value)
     return value
 
 
@@ -405,11 +415,11 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
         return
     memory = rare.memory
     if quiet or (array.node is None and not base_of(x).requires_grad):
-        base, array = _through(x, INNER, array.value, values)
+        base, array = _through(x, leaf_of(array.value), array.value, values)
         array = var_of(array, None)
         quiet = True
     else:
-        base, array = _through(x, LEVEL, array, lambda parent: parent._array)
+        base, array = _through(x, level_of(x), array, lambda parent: parent._array)
         if base is not x:
             label(array.node, "CopySlices")
             rare.tracked = True
@@ -421,7 +431,7 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
     whole = array.value
     parts = [memory.value]
     for view in base._rare.path[:-1]:
-        parts.append(view.read(INNER, parts[-1]))
+        parts.append(view.read(leaf_of(parts[-1]), parts[-1]))
     if base._rare.path:
         whole = _back(base, parts, whole)
     if not silent:
@@ -458,6 +468,8 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
         elif memory.buffer is None:
             node = alias._array.node
             _give(alias, alias._array, var_of(_whole(its), node))
+        if its.where is not None and its.path:  # the same values in another array
+            memory.read(alias._array)
     if x is not base:  # what was written is a value of the memory, too: its node may have saved it
         memory.read(written)
 
@@ -512,9 +524,9 @@ def _back(base: Tensor, parts: list[Any], value: Any) -> Any:
         strides = base._rare.memory.strides
         number = np.empty(math.prod(whole.shape), np.int64)
         number[positions(whole.shape, strides, 0).ravel()] = np.arange(number.size)
-        return Gather(number[positions(value.shape, *place_of(base))], (), 0).write(INNER, whole, value)
+        return Gather(number[positions(value.shape, *place_of(base))], (), 0).write(leaf_of(whole), whole, value)
     for view, part in zip(reversed(path), reversed(parts), strict=True):
-        value = view.write(INNER, part, value)
+        value = view.write(leaf_of(part), part, value)
     return value
 
 
@@ -523,6 +535,7 @@ def _back(base: Tensor, parts: list[Any], value: Any) -> Any:
 
 def share_with_numpy(x: Tensor) -> Any:
     """The tensor's values as an array that shares its memory, from now on."""
+    refuse_numpy(x)
     memory = memory_of(x)
     if memory.buffer is None:
         bases = [t for reference in memory.aliases if (t := reference()) is not None]
@@ -597,11 +610,11 @@ def leave(base: Tensor) -> None:
     others = [t for reference in rare.memory.aliases if (t := reference()) is not None and t is not base]
     if any([t._rare.parent is not None and base_of(t) is base for t in others]):
         others.append(_stand_in(base, others))
-    array = var_of(np.array(values(base)), node_of_base(base))
+    array = var_of(copied(values(base)), node_of_base(base))
     rare.memory.aliases = [weakref.ref(t) for t in others]
     rare.version = base._version
     rare.memory, rare.path, rare.place, rare.node, rare.silent = None, (), None, None, False
-    rare.entangled = rare.retains or rare.inference
+    rare.entangled = rare.retains or rare.inference or rare.where is not None
     base._array = array
 
 
@@ -609,7 +622,7 @@ def _stand_in(base: Tensor, others: list[Tensor]) -> Tensor:
     """A tensor with the memory and the history of another, in its place as the base of its views."""
     made: Tensor = new(Tensor)
     made._dtype, made._rare = base._dtype, Rare()
-    for name in ("memory", "path", "place", "node", "silent", "inference", "entangled"):
+    for name in ("memory", "path", "place", "node", "silent", "inference", "entangled", "where"):
         setattr(made._rare, name, getattr(base._rare, name))
     if base._rare.memory.buffer is None:
         made._array = base._array

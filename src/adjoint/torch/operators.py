@@ -87,14 +87,14 @@ def function(input, *, out=None):
             if modes.enabled or modes.inference:
                 return slow(input)
             var = Var()
-            var.value = inner(input._array.value)
+            var.value = inner(input._here.value)
             var.node = None
         else:
-            var = primitive(input._array)
+            var = primitive(input._here)
     except AttributeError:
         return slow(input, out)
     made = new(Tensor)
-    made._array = var
+    made._here = var
     made._dtype = {dtype}
     made._rare = None
     return made
@@ -112,7 +112,7 @@ def function(self, other):
         try:
             if other._dtype is not dtype or dtype.kind not in kinds:
                 return slow(self, other)
-            array = other._array
+            array = other._here
         except AttributeError:
             return slow(self, other)
     try:
@@ -129,7 +129,7 @@ def function(self, other):
     except (ValueError, AttributeError):
         return slow(self, other)
     made = new(Tensor)
-    made._array = var
+    made._here = var
     made._dtype = {dtype}
     made._rare = None
     return made
@@ -143,7 +143,7 @@ def function(self{parameter}, **options):
         rare = self._rare = Rare()
     if state.special or rare.entangled or options:
         return slow(self{argument}, **options)
-    old = self._array
+    old = self._here
     dtype = self._dtype
     if old.node.__class__ is Accumulate or dtype.kind not in kinds:
         return slow(self{argument})
@@ -158,7 +158,7 @@ def function(self{parameter}, **options):
         overwritten(old.value, next(numbers) if var.node is None else var.node.number)
     if old.node is not None:
         result_overwritten(old.node)
-    self._array = var
+    self._here = var
     rare.version += 1
     return self
 """
@@ -173,7 +173,7 @@ _PREPARE_OPERAND = """
         try:
             if other._dtype is not dtype or other is self:
                 return slow(self, other)
-            array = other._array
+            array = other._here
         except AttributeError:
             return slow(self, other)
 """
@@ -252,8 +252,8 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
         return apply(operand(y, name), x) if isinstance(y, _KNOWN) else NotImplemented
 
     def source(reflected: bool) -> str:
-        pair = "array, self._array" if reflected else "self._array, array"
-        inner = pair.replace("self._array", "self._array.value")
+        pair = "array, self._here" if reflected else "self._here, array"
+        inner = pair.replace("self._here", "self._here.value")
         return _BINARY_SOURCE.format(operands=pair, inner_operands=inner, dtype="dtype")
 
     straight = METHODS[f"__{symbol}__"] = _compiled(name, source(False), kinds, primitive, slow)
@@ -326,6 +326,8 @@ def _comparison(names: list[str], symbol: str, primitive: str) -> None:
     name = names[0]
 
     def apply(input: Any, other: Any, *, out: Any = None) -> Any:
+        if isinstance(input, NUMBERS):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         x, y = operand(input, name, "input"), operand(other, name)
         return into(out, run(primitive, (x, y)))
 
@@ -335,7 +337,7 @@ def _comparison(names: list[str], symbol: str, primitive: str) -> None:
         return apply(x, y) if isinstance(y, _KNOWN) else NotImplemented
 
     source = _BINARY_SOURCE.format(
-        operands="self._array, array", inner_operands="self._array.value, array", dtype="bool_"
+        operands="self._here, array", inner_operands="self._here.value, array", dtype="bool_"
     )
     METHODS[f"__{symbol}__"] = _compiled(name, source, "fi", primitive, slow)
     _declare(names, apply, lambda self, other: write(self, apply, other))

@@ -20,7 +20,7 @@ from adjoint.torch.memory import check_write, is_view, leave_if_alone, view_of
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.reductions import one_type
 from adjoint.torch.reshaping import reshaped
-from adjoint.torch.tensor import Tensor, axis_of, constant, is_lifted, rare_of, unnoticed, values
+from adjoint.torch.tensor import Tensor, axis_of, beside, copied, is_lifted, looked, rare_of, unnoticed
 
 # --- parts of a copy --------------------------------------------------------------------------------------
 
@@ -252,7 +252,7 @@ def unravel_index(indices: Tensor, shape: Any) -> Any:
         raise TypeError(f"expected 'shape' sequence to only contain ints, but got {sizes}")
     if any([n < 0 for n in sizes]):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
-    return tuple([constant(np.asarray(part)) for part in np.unravel_index(values(indices), sizes)])
+    return tuple([beside(indices, part) for part in np.unravel_index(looked(indices), sizes)])
 
 
 @public("range", method=False)
@@ -312,7 +312,7 @@ def _reshaping(*names: str) -> None:
             return reshaped(self, lambda x: FUNCTIONS[names[0]](x, *args, **options), names[0].capitalize())
         old = self._array
         array = FUNCTIONS[names[0]](unnoticed(old), *args, **options)._array
-        array.value = np.array(array.value)  # in the order in which it lies in memory
+        array.value = copied(array.value)  # in the order in which it lies in memory
         result_overwritten(old.node)
         self._array = array
         rare_of(self).version += 1

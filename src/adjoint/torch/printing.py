@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint.torch.dtypes import default_complex, default_float
 from adjoint.torch.lifted import inner_of
-from adjoint.torch.tensor import Tensor, is_lifted, values
+from adjoint.torch.tensor import Tensor, is_lifted, looked
 
 _DEFAULTS: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 _PROFILES: dict[str, dict[str, Any]] = {"short": {"precision": 2}, "full": {"threshold": math.inf}}
@@ -134,10 +134,12 @@ def text(x: Tensor) -> str:
     """What `print(x)` shows."""
     if is_lifted(x):
         return repr(inner_of(x))
-    array = np.asarray(values(x))
+    array = np.asarray(looked(x))
     prefix = "tensor("
     indent = len(prefix)
     suffixes = []
+    if not x.is_cpu:
+        suffixes.append(f"device='{x.device}'")
     usual = (default_float(), default_complex(), np.dtype("int64"), np.dtype(bool))
     if array.size == 0:
         if array.ndim != 1:

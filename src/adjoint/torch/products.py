@@ -9,7 +9,7 @@ from adjoint.torch.calls import call, named, off
 from adjoint.torch.functions import public
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.reductions import axes_of
-from adjoint.torch.tensor import LEVEL, Tensor, is_lifted, of
+from adjoint.torch.tensor import LEVEL, Tensor, is_elsewhere, of
 
 
 def _product_name(x: Tensor, y: Tensor) -> str:
@@ -36,8 +36,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if input.ndim == 2 == other.ndim:
         if input.shape[1] != other.shape[0]:
             raise RuntimeError(_misfit(input, other))
-        if not off() and not is_lifted(input) and not is_lifted(other):
-            return of(_matmul(input._array, other._array))
+        if not off() and not is_elsewhere(input) and not is_elsewhere(other):
+            return of(_matmul(input._here, other._here))
     try:
         return call("matmul", _product_name(input, other), input, other)  # type: ignore[no-any-return]
     except RuntimeError as error:

@@ -14,7 +14,7 @@ from adjoint.torch.functions import floating_of, public, to
 from adjoint.torch.graph import label
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.operators import FUNCTIONS, METHODS
-from adjoint.torch.tensor import LEVEL, Tensor, axis_of, constant, is_lifted, of, values
+from adjoint.torch.tensor import LEVEL, Tensor, axis_of, beside, is_elsewhere, is_lifted, looked, of
 
 
 class _Pair(NamedTuple):
@@ -72,8 +72,8 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     axes = axes_of(dim, x.ndim)
     if axes == () and dim is not None and x.ndim:
         axes = None
-    if not off() and not is_lifted(x):
-        made = _sum(x._array, axis=tuple(range(x.ndim)) if axes is None else axes, keepdims=keepdim)
+    if not off() and not is_elsewhere(x):
+        made = _sum(x._here, axis=tuple(range(x.ndim)) if axes is None else axes, keepdims=keepdim)
         if made.node is not None:
             label(made.node, "SumBackward0" if dim is None else "SumBackward1")
         return of(made)
@@ -174,15 +174,15 @@ def picked(x: Tensor, places: Any, dim: Any, keepdim: bool, made: str) -> Any:
     """The elements at places along an axis, which keep their gradient for themselves."""
     pair = pair_of(made.partition("Backward")[0].lower())
     if not x.ndim:
-        return pair(FUNCTIONS["clone"](x), constant(np.zeros((), np.int64)))
+        return pair(FUNCTIONS["clone"](x), beside(x, np.zeros((), np.int64)))
     axis = axis_of(dim, x.ndim)
-    index = places.unsqueeze(axis) if isinstance(places, Tensor) else constant(np.expand_dims(places, axis))
+    index = places.unsqueeze(axis) if isinstance(places, Tensor) else beside(x, np.expand_dims(places, axis))
     found = FUNCTIONS["gather"](x, axis, index)
     _label(found, made)
     if keepdim:
         return pair(found, index)
     cut = call(lambda a: ad.squeeze(a, axis=axis), made, found)
-    return pair(cut, places if isinstance(places, Tensor) else constant(np.asarray(places)))
+    return pair(cut, places if isinstance(places, Tensor) else beside(x, places))
 
 
 def _extreme_with_places(name: str, function: Any, places: Any) -> None:
@@ -201,7 +201,7 @@ def _extreme_with_places(name: str, function: Any, places: Any) -> None:
             _refuse_empty(name, input, (axis,))
         found = None
         if input.ndim:
-            found = FUNCTIONS[f"arg{name}"](input, axis) if is_batched(input) else places(values(input), axis)
+            found = FUNCTIONS[f"arg{name}"](input, axis) if is_batched(input) else places(looked(input), axis)
         return picked(input, found, dim, keepdim, f"{name.capitalize()}Backward0")
 
     public(name)(spelled)
@@ -217,7 +217,7 @@ def _place(name: str, function: Any) -> None:
         _refuse_empty(name, input, None if axis is None else (axis,))
         if is_batched(input):
             return call(name, None, input, axis=axis, keepdims=keepdim)  # type: ignore[no-any-return]
-        return constant(np.asarray(function(values(input), axis, keepdims=keepdim), np.int64))
+        return beside(input, np.asarray(function(looked(input), axis, keepdims=keepdim), np.int64))
 
     public(name)(spelled)
 
@@ -230,8 +230,8 @@ def _truth(name: str, function: Any) -> None:
     def spelled(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
         if is_batched(input):
             return call(name, None, input, axis=axes_of(dim, input.ndim), keepdims=keepdim)  # type: ignore[no-any-return]
-        out = np.asarray(function(values(input), axis=axes_of(dim, input.ndim), keepdims=keepdim))
-        return constant(out.astype(np.uint8) if input._dtype == np.dtype("uint8") else out)
+        out = np.asarray(function(looked(input), axis=axes_of(dim, input.ndim), keepdims=keepdim))
+        return beside(input, out.astype(np.uint8) if input._dtype == np.dtype("uint8") else out)
 
     public(name)(spelled)
 
@@ -242,7 +242,7 @@ _truth("all", np.all)
 
 @public("count_nonzero")
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
-    return constant(np.asarray(np.count_nonzero(values(input), axes_of(dim, input.ndim)), np.int64))
+    return beside(input, np.asarray(np.count_nonzero(looked(input), axes_of(dim, input.ndim)), np.int64))
 
 
 @public("logsumexp", out=True)
@@ -328,7 +328,7 @@ def _order(x: Tensor, dim: int, descending: bool) -> Any:
     """The places of elements in order along an axis."""
     if is_batched(x):
         return call(lambda a: ad.argsort(a, axis=dim, descending=descending), None, x)
-    return constant(np.ascontiguousarray(_order_of(values(x), dim, descending)))
+    return beside(x, np.ascontiguousarray(_order_of(looked(x), dim, descending)))
 
 
 def _order_of(array: Any, dim: int, descending: bool) -> Any:
@@ -341,7 +341,7 @@ def _order_of(array: Any, dim: int, descending: bool) -> Any:
 @public("sort")
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     if not input.ndim:
-        return pair_of("sort")(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
+        return pair_of("sort")(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
     axis = axis_of(dim, input.ndim)
     index = _order(input, axis, descending)
     out = FUNCTIONS["gather"](input, axis, index)
@@ -372,7 +372,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     axis = axis_of(dim, input.ndim)
     if not 1 <= k <= (input.shape[axis] if input.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
-    order = np.argsort(values(input), axis, kind="stable") if input.ndim else None
+    order = np.argsort(looked(input), axis, kind="stable") if input.ndim else None
     return picked(input, None if order is None else np.take(order, k - 1, axis), dim, keepdim, "Kthvalue")
 
 
@@ -387,11 +387,11 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         # elements of that value share its gradient, as those that tie for a maximum do
         return call(lambda x: ad.max(ad.where(x == middle, x, -float("inf"))), "Median", flat)
     if not input.ndim:
-        return pair_of("median")(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
+        return pair_of("median")(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
     axis = axis_of(dim, input.ndim)
-    order = np.argsort(values(input), axis, kind="stable")
+    order = np.argsort(looked(input), axis, kind="stable")
     middle = (input.shape[axis] - 1) // 2
-    nan = np.isnan(values(input)) if input._dtype.kind == "f" else np.zeros(tuple(input.shape), bool)
+    nan = np.isnan(looked(input)) if input._dtype.kind == "f" else np.zeros(tuple(input.shape), bool)
     places = np.where(nan.any(axis), nan.argmax(axis), np.take(order, middle, axis))
     return picked(input, places, dim, keepdim, "Median")
 
@@ -493,7 +493,7 @@ def tile(input: Tensor, *given: Any, dims: Any = ()) -> Any:
 
 @public("repeat_interleave")
 def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, output_size: Any = None) -> Any:
-    counts = values(repeats).tolist() if isinstance(repeats, Tensor) else repeats
+    counts = repeats.tolist() if isinstance(repeats, Tensor) else repeats
     return call(lambda x: ad.repeat(x, counts, axis=dim), "IndexSelect", input)
 
 
@@ -558,16 +558,16 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    found = np.unique(values(input), return_inverse=True, return_counts=True, axis=dim)
+    found = np.unique(looked(input), return_inverse=True, return_counts=True, axis=dim)
     inverse = found[1].reshape(tuple(input.shape)) if dim is None else found[1].reshape(-1)
     out = [found[0], *[inverse] * return_inverse, *[found[2]] * return_counts]
-    made = [constant(np.asarray(part)) for part in out]
+    made = [beside(input, part) for part in out]
     return tuple(made) if len(made) > 1 else made[0]
 
 
 @public("bincount")
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    return constant(np.bincount(values(input), None if weights is None else values(weights), minlength))
+    return beside(input, np.bincount(looked(input), None if weights is None else looked(weights), minlength))
 
 
 @public("searchsorted", method=False)

@@ -52,7 +52,8 @@ def _base(x: Any, function: Any, name: str) -> Any:
     rare, place = x._rare, place_of(x)
     old = node_of_base(x)
     plain: Tensor = new(Tensor)
-    plain._dtype, plain._rare, plain._array = x._dtype, None, var_of(values(x), old)
+    plain._rare = None
+    plain._dtype, plain._array = x._dtype, var_of(values(x), old)
     view = function(plain)._rare.view
     array = view.read(LEVEL, plain._array)
     if array.node is not None:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from adjoint import files
-from adjoint.torch import dtypes
+from adjoint.torch.devices import chosen
 from adjoint.torch.memory import is_same_part
-from adjoint.torch.tensor import Tensor, constant, values
+from adjoint.torch.tensor import Tensor, looked, placed
 
 
 def save_file(tensors: dict[str, Tensor], filename: Any, metadata: dict[str, str] | None = None) -> None:
@@ -36,7 +36,7 @@ def save_file(tensors: dict[str, Tensor], filename: Any, metadata: dict[str, str
             f"Some tensors share memory, this will lead to duplicate memory on disk: {shared}. "
             "Use save_model of the model, which writes each once"
         )
-    files.write(filename, {name: values(x) for name, x in tensors.items()}, metadata or {})
+    files.write(filename, {name: looked(x) for name, x in tensors.items()}, metadata or {})
 
 
 def load_file(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:
@@ -44,9 +44,10 @@ def load_file(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:
 
     Raises FileError for a file that is damaged or not there.
     """
-    dtypes.device(device)
+    there = chosen(device)
     found = files.read(filename)
-    return {n: constant(x.astype(np.float32) if x.dtype.name == "bfloat16" else np.array(x)) for n, x in found.items()}
+    wide = {n: x.astype(np.float32) if x.dtype.name == "bfloat16" else np.array(x) for n, x in found.items()}
+    return {n: placed(x, there) for n, x in wide.items()}
 
 
 def save_model(

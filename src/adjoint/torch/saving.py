@@ -119,7 +119,7 @@ def pack_nodes(var: Var) -> None:
 def _held(entry: Any, array: Any, node: Any, hooks: Any = None) -> Any:
     if entry.__class__ is tuple:
         return tuple([_held(*pair, node, hooks) for pair in zip(entry, array, strict=True)])
-    if isinstance(entry, (np.ndarray, np.generic)) and not is_number(entry):
+    if graph.is_array(entry) and not is_number(entry):
         if array.__class__ is not Var:
             array = var_of(entry, None)
         elif array.node is node:  # a hook that keeps what it is given makes no cycle
@@ -153,4 +153,6 @@ class SavedTensor:
 
 def is_number(entry: Any) -> bool:
     """Whether an array is one of Python's numbers in an operation, which PyTorch does not save."""
-    return not entry.shape and INNER.as_scalar(entry.item(), entry.dtype) is entry
+    if entry.shape or not isinstance(entry, (np.ndarray, np.generic)):
+        return False
+    return INNER.as_scalar(entry.item(), entry.dtype) is entry

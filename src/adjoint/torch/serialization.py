@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors, files
-from adjoint.torch import dtypes
+from adjoint.torch import devices, dtypes
 from adjoint.torch.kinds import dense_strides, positions, strides_contiguous
 from adjoint.torch.memory import detached, place_of, strided
-from adjoint.torch.tensor import Tensor, constant, values
+from adjoint.torch.tensor import Tensor, looked, numpy_of, placed, values, where_is
 
 _ALIGNMENT = 64  # of the bytes of a storage in the file, as PyTorch has it
 _HEADER = 30  # bytes before the name of an entry of a zip file
@@ -39,10 +39,10 @@ class Storage:
     dtype: Any
     flat: Any
     key: str
-    location: str
+    where: Any
 
-    def __init__(self, dtype: Any, flat: Any, key: str = "", location: str = "cpu") -> None:
-        self.dtype, self.flat, self.key, self.location = dtype, flat, key, location
+    def __init__(self, dtype: Any, flat: Any, key: str = "", where: Any = None) -> None:
+        self.dtype, self.flat, self.key, self.where = dtype, flat, key, where
         self.base: Any = None  # the tensor that has it all, once there is one
 
 
@@ -56,10 +56,10 @@ def rebuild_tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_g
         and strides_contiguous(size, stride)
         and flat.size == np.prod(size, dtype=int)
     ):
-        out = storage.base = constant(flat.reshape(size))
+        out = storage.base = placed(flat.reshape(size), storage.where)
     else:
         if storage.base is None:
-            storage.base = constant(flat)
+            storage.base = placed(flat, storage.where)
         where = positions(size, stride, offset)
         if where.size and not (where.min() >= 0 and where.max() < flat.size):
             raise UnpicklingError(
@@ -125,7 +125,7 @@ _CALLED: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
     ("torch._utils", "_rebuild_parameter"): rebuild_parameter,
     ("torch", "Size"): dtypes.Size,
-    ("torch", "device"): dtypes.device,
+    ("torch", "device"): devices.device,
     ("collections", "OrderedDict"): collections.OrderedDict,
     ("collections", "defaultdict"): collections.defaultdict,
     ("collections", "Counter"): collections.Counter,
@@ -155,7 +155,8 @@ class _Pickler(pickle.Pickler):
 
     def persistent_id(self, obj: Any) -> Any:
         if isinstance(obj, Storage):
-            return "storage", storage_class(obj.dtype), obj.key, "cpu", obj.flat.size
+            location = "cpu" if obj.where is None else str(obj.where.device)
+            return "storage", storage_class(obj.dtype), obj.key, location, obj.flat.size
         return None
 
     def reducer_override(self, obj: Any) -> Any:
@@ -172,12 +173,12 @@ class _Pickler(pickle.Pickler):
         owner: Any = x if memory is None else memory
         known = self.storages.get(id(owner))
         if known is None:
-            value = np.asarray(values(x) if memory is None else memory.value)
-            strides = dense_strides(value) if memory is None else memory.strides
+            value = np.asarray(looked(x) if memory is None else numpy_of(memory.value))
+            strides = dense_strides(values(x)) if memory is None else memory.strides
             flat = np.empty(value.size, value.dtype)
             flat[positions(value.shape, strides, 0).reshape(-1)] = value.reshape(-1)
             known = self.storages[id(owner)] = (
-                Storage(dtypes.of_numpy(value.dtype), flat, str(len(self.storages))),
+                Storage(dtypes.of_numpy(value.dtype), flat, str(len(self.storages)), where_is(x)),
                 owner,
             )
         return known[0]
@@ -238,7 +239,7 @@ def save(
 class _Unpickler(pickle.Unpickler):
     """An unpickler that knows tensors, storages and plain containers, and calls nothing else."""
 
-    def __init__(self, archive: _Archive, file: Any, moved: bool) -> None:
+    def __init__(self, archive: _Archive, file: Any, moved: Any) -> None:
         super().__init__(file, fix_imports=True, encoding="utf-8")
         self.archive, self.moved = archive, moved
         self.storages: dict[str, Storage] = {}
@@ -256,15 +257,30 @@ class _Unpickler(pickle.Unpickler):
         kind, storage, key, location, size = pid
         if kind != "storage" or getattr(storage, "dtype", None) is None:
             raise UnpicklingError(f"torch.load: the file refers to {errors.shown(kind)}, which is no storage")
-        if str(location) != "cpu" and not self.moved:
-            raise RuntimeError(
-                f"Attempting to deserialize object on the device {location!r}, which is not there. Use torch.load with "
-                "map_location=torch.device('cpu') to map your storages to the CPU."
-            )
         known = self.storages.get(key)
         if known is None:
-            known = self.storages[key] = Storage(storage.dtype, self.archive.array(key, storage.dtype, size), key)
+            known = Storage(storage.dtype, self.archive.array(key, storage.dtype, size), key)
+            self._place(known, str(location))
+            self.storages[key] = known
         return known
+
+    def _place(self, storage: Storage, location: str) -> None:
+        """Say where the tensors of a storage will be: where they were, or where `map_location` says."""
+        moved = self.moved
+        if callable(moved):
+            if moved(storage, location) is not None:  # the storage as it is, in main memory
+                return
+        elif isinstance(moved, dict):
+            location = moved.get(location, location)
+        elif moved is not None:
+            location = moved
+        try:
+            storage.where = devices.where(location)
+        except RuntimeError as error:
+            raise RuntimeError(
+                f"Attempting to deserialize object on the device {str(location)!r}, which is not there. Use torch.load "
+                f"with map_location=torch.device('cpu') to map your storages to the CPU. {error}"
+            ) from error
 
 
 class _Archive:
@@ -309,6 +325,8 @@ def load(
 ) -> Any:  # fmt: skip
     """Read what `torch.save` wrote, here or by PyTorch: tensors in plain containers, and nothing that runs code.
 
+    Tensors are on the devices that they were saved from, or where `map_location` says: a device, a dictionary of
+    devices, or a function of a storage and its device, which gives the storage to leave it in main memory, or None.
     `weights_only` is accepted and always so.
 
     Raises UnpicklingError, a `pickle.UnpicklingError`, for a file that names anything else, or is damaged.
@@ -319,7 +337,7 @@ def load(
     archive = _Archive(f)
     content = archive.read("data.pkl")
     try:
-        return _Unpickler(archive, io.BytesIO(content), map_location is not None).load()
+        return _Unpickler(archive, io.BytesIO(content), map_location).load()
     except (AttributeError, EOFError, IndexError, KeyError, TypeError, ValueError, pickle.UnpicklingError) as error:
         if isinstance(error, errors.AdjointError):
             raise

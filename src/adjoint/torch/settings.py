@@ -1,4 +1,4 @@
-"""What PyTorch's programs ask of devices, compilers and kernels: there are none, and the answers say so."""
+"""What PyTorch's programs ask of devices, compilers and kernels: most are not there, and the answers say so."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from adjoint.compiler.threads import get_num_threads, set_num_threads
-from adjoint.torch import creation, dtypes
+from adjoint.torch import creation, devices
 from adjoint.torch.amp import GradScaler, autocast
 
 
@@ -46,7 +46,21 @@ def _device_module(*names: str) -> Any:
     )  # fmt: skip
 
 
+def _has_gpu() -> bool:
+    return devices.gpus() > 0
+
+
+def _no_gpu(device: Any = None) -> None:
+    devices.where(devices.on_gpu(device))  # raises where it is not there
+
+
+def _current_gpu() -> int:
+    _no_gpu()
+    return 0
+
+
 cuda: Any = _device_module("set_device", "reset_peak_memory_stats")
+cuda.is_available, cuda.device_count, cuda.current_device = _has_gpu, devices.gpus, _current_gpu
 cuda.amp = SimpleNamespace(autocast=autocast, GradScaler=GradScaler)
 cuda.is_bf16_supported, cuda.max_memory_allocated, cuda.memory_allocated = _no, _zero, _zero
 mps: Any = _device_module()
@@ -65,23 +79,14 @@ backends: SimpleNamespace = SimpleNamespace(
 )
 
 
-def set_default_device(device: Any) -> None:
-    """Nothing: tensors are on "cpu". Raises RuntimeError for another device."""
-    if device is not None:
-        dtypes.device(device)
-
-
-def _cpu() -> Any:
-    return dtypes.CPU
-
-
 def _one() -> int:
     return 1
 
 
 ALL: dict[str, Any] = {
-    "set_default_device": set_default_device, "get_default_device": _cpu, "get_num_threads": get_num_threads,
-    "get_num_interop_threads": _one, "set_warn_always": _none, "is_warn_always_enabled": _no,
+    "set_default_device": devices.set_default_device, "get_default_device": devices.get_default_device,
+    "get_num_threads": get_num_threads, "get_num_interop_threads": _one, "set_warn_always": _none,
+    "is_warn_always_enabled": _no,
     "GradScaler": GradScaler, "default_generator": creation.default_generator,
     "get_rng_state": creation.default_generator.get_state, "set_rng_state": creation.default_generator.set_state,
     "compile": compile, "autocast": autocast, "cuda": cuda, "mps": mps, "xpu": xpu, "accelerator": accelerator,

@@ -11,8 +11,9 @@ from adjoint.torch import creation
 from adjoint.torch.calls import call
 from adjoint.torch.creation import finished
 from adjoint.torch.dtypes import default_float, numpy_dtype
-from adjoint.torch.functions import drawn, public
-from adjoint.torch.tensor import Tensor, constant, values
+from adjoint.torch.filling import drawn
+from adjoint.torch.functions import public
+from adjoint.torch.tensor import Tensor, beside, looked
 
 
 def _window(name: str, function: str, *settings: tuple[str, float]) -> None:
@@ -120,21 +121,21 @@ def _of_complex_window(x: Any, window: Any, n: int, options: dict[str, Any]) -> 
 @public("poisson", method=False)
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Counts with these means."""
-    return constant(creation.source(generator).poisson(values(input)).astype(input._dtype))
+    return beside(input, creation.source(generator).poisson(looked(input)).astype(input._dtype))
 
 
 @public("binomial", method=False)
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """How many of so many attempts succeed with these chances."""
-    made = creation.source(generator).binomial(values(count).astype(np.int64), values(prob))
-    return constant(np.asarray(made, prob._dtype))
+    made = creation.source(generator).binomial(looked(count).astype(np.int64), looked(prob))
+    return beside(prob, np.asarray(made, prob._dtype))
 
 
 @public("randint_like", method=False)
 def randint_like(
     input: Tensor, *bounds: int, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Any:
-    made = creation.randint(*bounds, tuple(input.shape), dtype=dtype or input.dtype)
+    made = creation.randint(*bounds, tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device)
     return made.requires_grad_(requires_grad)
 
 

@@ -12,7 +12,7 @@ from adjoint.torch.calls import call
 from adjoint.torch.functions import floating_of, public
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.reductions import pair_of, picked
-from adjoint.torch.tensor import Tensor, axis_of, constant, values
+from adjoint.torch.tensor import Tensor, axis_of, beside, looked
 
 
 @public("cov")
@@ -36,10 +36,10 @@ def corrcoef(input: Tensor) -> Any:
 @public("histc")
 def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     """How many elements are in each of so many bins between two bounds, by default those of the elements."""
-    low, high = _bounds(values(input), min, max)
+    low, high = _bounds(looked(input), min, max)
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
-    return constant(np.histogram(values(input), bins, (low, high))[0].astype(input._dtype))
+    return beside(input, np.histogram(looked(input), bins, (low, high))[0].astype(input._dtype))
 
 
 def _bounds(array: Any, low: Any, high: Any) -> Any:
@@ -56,13 +56,13 @@ class _Histogram(NamedTuple):
 @public("histogram")
 def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """How many elements are in each bin, or their weights, and the edges."""
-    array = values(input)
+    array = looked(input)
     if not isinstance(bins, Tensor):  # edges that are rounded as PyTorch's, to which elements are compared
         low, high = np.histogram_bin_edges(array, 1, range).tolist()
-        bins = creation.linspace(low, high, bins + 1, dtype=input.dtype)
-    weights = None if weight is None else values(weight)
-    found, edges = np.histogram(array, values(bins), weights=weights, density=density)
-    return _Histogram(constant(found.astype(input._dtype)), constant(edges.astype(input._dtype)))
+        bins = creation.linspace(low, high, bins + 1, dtype=input.dtype, device="cpu")
+    weights = None if weight is None else looked(weight)
+    found, edges = np.histogram(array, looked(bins), weights=weights, density=density)
+    return _Histogram(*[beside(input, part.astype(input._dtype)) for part in (found, edges)])
 
 
 def _quantile(name: str) -> None:
@@ -73,7 +73,7 @@ def _quantile(name: str) -> None:
             raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
         if isinstance(q, Tensor) and q._dtype is not input._dtype:
             raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-        at = values(q) if isinstance(q, Tensor) else q
+        at = looked(q) if isinstance(q, Tensor) else q
         if not np.all((np.asarray(at) >= 0) & (np.asarray(at) <= 1)):
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {at}")
         axis = None if dim is None or not input.ndim else axis_of(dim, input.ndim)
@@ -84,9 +84,9 @@ def _quantile(name: str) -> None:
 
         out = found(input, interpolation)
         if isinstance(q, Tensor) and q.requires_grad and interpolation == "linear":  # there is a slope between elements
-            known = (values(input) == values(input)) | (name == "quantile")
+            known = (looked(input) == looked(input)) | (name == "quantile")
             steps = np.count_nonzero(known, axis, keepdims=keepdim) - 1.0
-            slope = (found(input, "higher") - found(input, "lower")) * constant(np.asarray(steps, input._dtype))
+            slope = (found(input, "higher") - found(input, "lower")) * beside(input, np.asarray(steps, input._dtype))
             moved = q - q.detach()
             out = out + FUNCTIONS["reshape"](moved, (*q.shape, *[1] * (slope.ndim - q.ndim))) * slope
         return out
@@ -104,8 +104,8 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     if dim is None:
         return nanmedian(FUNCTIONS["reshape"](input, -1), 0).values
     if not input.ndim:
-        return pair_of("nanmedian")(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
-    axis, array = axis_of(dim, input.ndim), values(input)
+        return pair_of("nanmedian")(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
+    axis, array = axis_of(dim, input.ndim), looked(input)
     order = np.argsort(array, axis, kind="stable")  # nan is last
     count = np.count_nonzero(array == array, axis, keepdims=True)
     places = np.take_along_axis(order, np.maximum(count - 1, 0) // 2, axis)
@@ -116,11 +116,11 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element along an axis, of several the least, and its last place."""
     if not input.ndim:
-        return pair_of("mode")(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
-    axis, array = axis_of(dim, input.ndim), values(input)
+        return pair_of("mode")(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
+    axis, array = axis_of(dim, input.ndim), looked(input)
     found = call(lambda x: ad.mode(x, axis=axis, keepdims=True), None, input.detach())[0]
     size = array.shape[axis]
-    places = size - 1 - np.argmax(np.flip(array == values(found), axis), axis)
+    places = size - 1 - np.argmax(np.flip(array == looked(found), axis), axis)
     return picked(input, places, dim, keepdim, "Mode")
 
 
@@ -128,7 +128,7 @@ def _running(name: str) -> None:
     def spelled(input: Tensor, dim: int) -> Any:
         axis = axis_of(dim, input.ndim)
         if not input.ndim:
-            return pair_of(name)(FUNCTIONS["clone"](input), constant(np.zeros((), np.int64)))
+            return pair_of(name)(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
         if input._dtype.kind == "b":
             found, places = spelled(input.byte(), dim)
             return pair_of(name)(found.bool(), places)
@@ -166,8 +166,9 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 @public("isin")
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among others."""
-    one, other = (values(x) if isinstance(x, Tensor) else x for x in (elements, test_elements))
-    return constant(np.asarray(np.isin(one, other, invert=invert)))
+    one, other = (looked(x) if isinstance(x, Tensor) else x for x in (elements, test_elements))
+    first = next(x for x in (elements, test_elements) if isinstance(x, Tensor))
+    return beside(first, np.isin(one, other, invert=invert))
 
 
 @public("renorm", in_place=True, out=True)
@@ -213,7 +214,7 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     axes = tuple(range(input.ndim)) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
     spacing = 1 if spacing is None else spacing
     steps = spacing if isinstance(spacing, (tuple, list)) else [spacing] * len(axes)
-    given = [values(step) if isinstance(step, Tensor) else step for step in steps]
+    given = [looked(step) if isinstance(step, Tensor) else step for step in steps]
 
     def found(x: Any) -> Any:
         out = ad.gradient(x, *given, axis=tuple(axes), edge_order=edge_order)

@@ -2,7 +2,7 @@
 
 The array is a `Var` of adjoint's reverse mode: a value and the node that made it. Values are never written to: an
 in-place operation gives the object another `Var`, and what shares its memory reads again (`memory.py`). What few
-tensors have, such as a gradient, hooks or aliases, is in one object, `Rare`.
+tensors have, such as a gradient, hooks, aliases or another device, is in one object, `Rare`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 from adjoint.backends.numpy import NumPy
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.graph.nodes import LeafNode, Var, new_leaf, numbers, var_of
-from adjoint.torch import dtypes, state
+from adjoint.torch import devices, dtypes, state
+from adjoint.torch.devices import where_of
 from adjoint.torch.dtypes import Size, dtype
 from adjoint.torch.state import modes
 
@@ -49,6 +50,8 @@ class Rare:
     was_view = False  # it was a view until it became a leaf
     entangled = False  # writing to it takes more than another value
     inner: Any = None  # of what is on a level of a function transform: the tensor of adjoint's
+    where: Any = None  # the device, if it is not "cpu" (`devices.Where`)
+    away: Any = None  # the array there, None where it is to be read again
 
 
 class Tensor:
@@ -63,12 +66,12 @@ class Tensor:
     tensor([2., 4.])
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_array", "_dtype", "_rare")
+    # hot code reads `_here`, which is empty for what is on no level of NumPy's; all other code asks for `_array`
+    __slots__ = ("__dict__", "__weakref__", "_dtype", "_here", "_rare")
     __array_priority__ = 1000
-    is_cpu = True
-    is_cuda = is_sparse = is_quantized = is_nested = is_meta = is_mkldnn = False
+    is_sparse = is_quantized = is_nested = is_meta = is_mkldnn = False
 
-    _array: Any
+    _here: Any
     _dtype: Any
     _rare: Any
 
@@ -76,8 +79,26 @@ class Tensor:
         made = _made_of(cls, *args, **options)
         return made
 
+    @property
+    def _array(self) -> Any:
+        rare = self._rare
+        if rare is None or rare.where is None:
+            return self._here
+        return _read_again(self) if rare.away is None else rare.away
+
+    @_array.setter
+    def _array(self, var: Var) -> None:
+        where = None if var.value.__class__ is np.ndarray else where_of(var.value)
+        if where is None:
+            self._here = var
+            if self._rare is not None and self._rare.where is not None:
+                self._rare.where = self._rare.away = None
+        else:
+            forget(self)
+            _set_away(self, var, where)
+
     def __getattr__(self, name: str) -> Any:
-        if name == "_array":  # of what shares memory that was written to
+        if name == "_here" and where_is(self) is None:  # of what shares memory that was written to
             return _read_again(self)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
 
@@ -96,8 +117,17 @@ class Tensor:
         return dtypes.of_numpy(self._dtype)
 
     @property
-    def device(self) -> dtypes.device:
-        return dtypes.CPU
+    def device(self) -> devices.device:
+        where = where_is(self)
+        return devices.CPU if where is None else where.device
+
+    @property
+    def is_cpu(self) -> bool:
+        return where_is(self) is None
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.device.type == "cuda"
 
     @property
     def itemsize(self) -> int:
@@ -152,11 +182,9 @@ class Tensor:
     def is_nonzero(self) -> bool:
         return bool(self)
 
-    def cuda(self, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
-        dtypes.device("cuda")  # which refuses
-
     def get_device(self) -> int:
-        return -1
+        index = self.device.index
+        return -1 if index is None else index
 
     # --- as a container ---
 
@@ -182,16 +210,16 @@ class Tensor:
         """The only element as one of Python's numbers."""
         if self.numel() != 1:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
-        return values(self).item()
+        return looked(self).item()
 
     def tolist(self) -> Any:
-        return values(self).tolist()
+        return looked(self).tolist()
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
             of = "more than one value" if self.numel() else "no values"
             raise RuntimeError(f"Boolean value of Tensor with {of} is ambiguous")
-        return bool(values(self))
+        return bool(looked(self))
 
     def __float__(self) -> float:
         return float(self.item())
@@ -210,6 +238,7 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         if self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        refuse_numpy(self)
         return np.array(values(self), dtype=dtype)
 
     def __repr__(self) -> str:
@@ -228,18 +257,20 @@ class Tensor:
             )
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
-        out = _rebuilt(type(self), np.array(values(self)), self.requires_grad, vars(self).copy())
+        out = _rebuilt(type(self), np.array(looked(self)), self.requires_grad, vars(self).copy(), self.device)
         if self.grad is not None:
             out._rare.grad = self.grad.__deepcopy__(memo)
         memo[id(self)] = out
         return out
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _rebuilt, (type(self), np.array(values(self)), self.requires_grad and self.is_leaf, vars(self).copy())
+        made = np.array(looked(self)), self.requires_grad and self.is_leaf, vars(self).copy(), self.device
+        return _rebuilt, (type(self), *made)
 
 
-def _rebuilt(kind: type, value: Any, requires_grad: bool, attributes: dict[str, Any]) -> Tensor:
-    out = constant(value.view(np.dtype(value.dtype.type)))  # its dtype is equal to NumPy's own, not the same object
+def _rebuilt(kind: type, value: Any, requires_grad: bool, attributes: dict[str, Any], device: Any = None) -> Tensor:
+    own = value.view(np.dtype(value.dtype.type))  # its dtype is equal to NumPy's own, not the same object
+    out = placed(own, devices.where(devices.CPU if device is None else device))
     out.__class__ = kind
     vars(out).update(attributes)
     rare_of(out)
@@ -249,9 +280,14 @@ def _rebuilt(kind: type, value: Any, requires_grad: bool, attributes: dict[str, 
 def of(var: Var) -> Tensor:
     """The tensor of an array of the face's level."""
     out: Tensor = new(Tensor)
-    out._array = var
-    out._dtype = var.value.dtype
+    value = var.value
     out._rare = None
+    if value.__class__ is np.ndarray or (where := where_of(value)) is None:
+        out._here = var
+        out._dtype = value.dtype
+    else:
+        out._dtype = where.leaf.dtype_of(value)
+        _set_away(out, var, where)
     if state.special:
         if modes.inference:
             rare_of(out).inference = out._rare.entangled = True
@@ -273,21 +309,123 @@ def pack_nodes(var: Var) -> None:
 def unnoticed(var: Var) -> Tensor:
     """The tensor of an array whose node is no new one, so that no hook is to see it."""
     out: Tensor = new(Tensor)
-    out._array, out._dtype, out._rare = var, var.value.dtype, None
+    out._rare = None
+    out._array, out._dtype = var, dtype_of(var.value)
     return out
 
 
 def give_array(x: Tensor, var: Var, *, alone: bool = False) -> Tensor:
     """Give a tensor another array, of the same value; `alone` says that it shares nothing any more."""
-    x._array = var
     if alone:
         x._rare = None
+    x._array = var
     return x
 
 
 def constant(value: Any) -> Tensor:
-    """The tensor of a NumPy array, which nobody else writes to."""
+    """The tensor of an array, which nobody else writes to."""
     return of(var_of(value, None))
+
+
+def placed(value: Any, where: Any) -> Tensor:
+    """The tensor of a NumPy array on a device, None for "cpu"."""
+    return of(var_of(np.asarray(value) if where is None else where.constant(value), None))
+
+
+def beside(x: Tensor, value: Any) -> Tensor:
+    """The tensor of a NumPy array on the device of another tensor."""
+    return placed(value, where_is(x))
+
+
+# --- devices ----------------------------------------------------------------------------------------
+
+
+def _set_away(x: Tensor, var: Var, where: Any) -> None:
+    rare = rare_of(x)
+    rare.where, rare.away, rare.entangled = where, var, True
+
+
+def where_is(x: Tensor) -> Any:
+    """Where a tensor is, None for "cpu"."""
+    rare = x._rare
+    if rare is None:
+        return None
+    return rare.where if rare.inner is None else devices.where_of_leaf(rare.inner.device.leaf)
+
+
+def is_elsewhere(x: Tensor) -> bool:
+    """Whether a tensor is on another device than "cpu", or on a level of a function transform."""
+    rare = x._rare
+    return rare is not None and (rare.where is not None or rare.inner is not None)
+
+
+def level_of(x: Tensor) -> Any:
+    """The level that records what is done with a tensor."""
+    where = where_is(x)
+    return LEVEL if where is None else where.level
+
+
+def leaf_of(value: Any) -> Any:
+    """The leaf of an array."""
+    where = None if value.__class__ is np.ndarray else where_of(value)
+    return INNER if where is None else where.leaf
+
+
+def dtype_of(value: Any) -> Any:
+    """The dtype of an array of any device, as NumPy's object."""
+    where = None if value.__class__ is np.ndarray else where_of(value)
+    return value.dtype if where is None else where.leaf.dtype_of(value)
+
+
+def meeting(tensors: Any) -> Any:
+    """Where operands meet, None for "cpu". Raises RuntimeError for two devices; a number of the CPU goes anywhere."""
+    found: Any = None
+    known = False
+    for x in tensors:
+        where = where_is(x)
+        if where is None and not x.ndim:
+            continue
+        if known and where is not found:
+            raise devices.different(found, where)
+        found, known = where, True
+    return found if known else next((where for x in tensors if (where := where_is(x)) is not None), None)
+
+
+def array_on(x: Tensor, where: Any, quiet: bool) -> Any:
+    """The array of an operand where it meets others: of its level, or if nothing is recorded of the leaf."""
+    its = where_is(x)
+    array = values(x) if quiet else x._array
+    if its is where:
+        return array
+    here, there = (INNER, LEVEL) if where is None else (where.leaf, where.level)
+    source, level = (INNER, LEVEL) if its is None else (its.leaf, its.level)
+    return here.transfer(array, source) if quiet else there.transfer(array, level)
+
+
+def copied(value: Any) -> Any:
+    """Another array with the same values."""
+    where = None if value.__class__ is np.ndarray else where_of(value)
+    return np.array(value) if where is None else where.copied(value)
+
+
+def in_order(value: Any) -> Any:
+    """NumPy's array with its elements in memory one after the other; those of other devices count as such."""
+    return np.ascontiguousarray(value) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def numpy_of(value: Any) -> Any:
+    """An array of any device as NumPy's, for a look."""
+    where = where_of(value)
+    return value if where is None else where.leaf.to_numpy(value)
+
+
+def refuse_numpy(x: Tensor) -> None:
+    """Only what is on "cpu" shares memory with NumPy."""
+    if where_is(x) is not None:
+        raise TypeError(
+            f"can't convert {x.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
+            "first."
+        )
 
 
 def rare_of(x: Tensor) -> Rare:
@@ -297,15 +435,24 @@ def rare_of(x: Tensor) -> Rare:
     return rare  # type: ignore[no-any-return]
 
 
-_slot: Any = Tensor.__dict__["_array"]
+_slot: Any = Tensor.__dict__["_here"]
 
 
 def values(x: Tensor) -> Any:
-    """The values, for a look: they are not to be kept or written to."""
+    """The values, for a look, as an array of the tensor's leaf: they are not to be kept or written to."""
     try:
         return _slot.__get__(x).value
     except AttributeError:
+        rare = x._rare
+        if rare is not None and rare.away is not None:
+            return rare.away.value
         return _values_again(x)
+
+
+def looked(x: Tensor) -> Any:
+    """The values for a look, as NumPy's array, wherever the tensor is."""
+    value = values(x)
+    return value if x._rare is None or x._rare.where is None else x._rare.where.leaf.to_numpy(value)
 
 
 def is_lifted(x: Tensor) -> bool:
@@ -317,6 +464,8 @@ def forget(x: Tensor) -> None:
     """What shares memory is to be read again."""
     with contextlib.suppress(AttributeError):
         _slot.__delete__(x)
+    if x._rare is not None and x._rare.where is not None:
+        x._rare.away = None
 
 
 def _read_again(x: Tensor) -> Var:
@@ -359,10 +508,12 @@ class Accumulate(LeafNode):
 
 def leaf_node(value: Any, tensor: Tensor | None) -> Accumulate:
     """A new leaf; without a tensor what comes to it goes nowhere."""
-    node: Any = new_leaf(value, LEVEL).node
+    where = where_of(value)
+    level = LEVEL if where is None else where.level
+    node: Any = new_leaf(value, level).node
     leaf = Accumulate()
     leaf.number, leaf.saved, leaf.first, leaf.second = node.number, None, None, None
-    leaf.visit, leaf.shape, leaf.value, leaf.level, leaf.key = 0, node.shape, value, LEVEL, node.key
+    leaf.visit, leaf.shape, leaf.value, leaf.level, leaf.key = 0, node.shape, value, level, node.key
     leaf.tensor = None if tensor is None else weakref.ref(tensor)
     return leaf
 

@@ -13,7 +13,7 @@ from adjoint.torch.graph import label
 from adjoint.torch.kinds import ALIAS, Bits, Expand, Index, Permute, Reshape, contiguous_strides, view_strides
 from adjoint.torch.memory import place_of, shape_of, strided, view_of
 from adjoint.torch.operators import FUNCTIONS, METHODS
-from adjoint.torch.tensor import Tensor, adopt, axis_of, is_lifted
+from adjoint.torch.tensor import Tensor, adopt, axis_of, constant, copied, in_order, is_lifted, level_of, of, values
 
 _NO_VIEW = (
     "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
@@ -103,15 +103,14 @@ def _reshaped(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
     # a copy, which nothing else shares
     out = clone(x)
     from adjoint.torch.calls import off
-    from adjoint.torch.tensor import INNER, LEVEL, constant, of, values
 
     if is_lifted(out):
         return view_of(out, Reshape(shape_of(x), shape, contiguous_strides(shape)), name)
     if off() or out._array.node is None:
-        return constant(np.ascontiguousarray(INNER.reshape(values(out), shape=shape)))
-    array = LEVEL.reshape(x._array, shape=shape)
+        return constant(in_order(level_of(x).inner.reshape(values(out), shape=shape)))
+    array = level_of(x).reshape(x._array, shape=shape)
     label(array.node, "UnsafeView")
-    array.value = np.array(array.value, order="C")
+    array.value = copied(in_order(array.value))
     return of(array)
 
 
@@ -229,6 +228,14 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     targets = [
         axis_of(d, input.ndim) for d in (destination if isinstance(destination, (tuple, list)) else (destination,))
     ]
+    if len(sources) != len(targets):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({sources} dims) should contain the same number of "
+            f"dims as destination ({targets} dims)"
+        )
+    for name, given, found in (("source", source, sources), ("destination", destination, targets)):
+        if len(set(found)) != len(found):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given)})")
     rest = iter([i for i in range(input.ndim) if i not in sources])
     axes = [sources[targets.index(i)] if i in targets else next(rest) for i in range(input.ndim)]
     return _permuted(input, axes, "Permute")
@@ -442,7 +449,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     out = clone(self)
     if is_lifted(out):
         return out
-    out._array.value = np.ascontiguousarray(out._array.value)
+    out._array.value = in_order(out._array.value)
     return out
 
 

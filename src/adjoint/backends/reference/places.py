@@ -16,7 +16,7 @@ Matrix = list[Line]
 class Values:
     """An array of the reference backend: Python numbers in row-major order, a shape and a nominal dtype."""
 
-    __slots__ = ("dtype", "shape", "values")
+    __slots__ = ("__weakref__", "dtype", "shape", "values")
 
     def __init__(self, shape: Shape, values: list[Number], dtype: DType) -> None:
         self.shape: Shape = shape

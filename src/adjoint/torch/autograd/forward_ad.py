@@ -6,18 +6,30 @@ from typing import Any, NamedTuple, NoReturn
 
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.tensor import wrap
+from adjoint.torch.devices import where_of_leaf
 from adjoint.torch.lifted import inner_of, lifted, wrap_of
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.state import duals, modes
-from adjoint.torch.tensor import LEVEL, Tensor, give_array, is_lifted, of
+from adjoint.torch.tensor import LEVEL, Tensor, give_array, is_lifted, level_of, meeting, of
 
 
 class _Duals:
     """The level of tangents that is open, and the tensors on it."""
 
     def __init__(self) -> None:
-        self.level: Any = Tangent.fresh(LEVEL)
+        self.level: Any = Tangent.fresh(LEVEL)  # and the same over the levels of other devices
         self.made: list[Any] = []  # weakly
+
+    def on(self, level: Any) -> Any:
+        """The level of tangents over that of a device."""
+        return self.level.over(level)
+
+    def has(self, device: Any) -> bool:
+        """Whether a backend is the level of tangents of a device."""
+        if device is self.level:
+            return True
+        where = where_of_leaf(device.leaf)
+        return where is not None and device is self.on(where.level)
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -48,7 +60,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     closed = modes.duals
     duals.change(None)
     living = [x for reference in closed.made if (x := reference()) is not None and is_lifted(x)]
-    arrays = [(x, wrap_of(inner_of(x)).value) for x in living if inner_of(x).device is closed.level]
+    arrays = [(x, wrap_of(inner_of(x)).value) for x in living if closed.has(inner_of(x).device)]
     for x, array in arrays:
         give_array(x, array, alone=True)
 
@@ -105,12 +117,13 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise NotImplementedError(
             "adjoint.torch: make_dual is not there inside of vmap, grad and their like; write torch.func.jvp"
         )
-    return lifted(wrap(Dual(primal._array, tangent._array), modes.duals.level, tensor._dtype))
+    meeting((primal, tangent))
+    return lifted(wrap(Dual(primal._array, tangent._array), modes.duals.on(level_of(primal)), tensor._dtype))
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value of a tensor and its tangent on the open level, None where it has none."""
-    if modes.duals is None or not is_lifted(tensor) or inner_of(tensor).device is not modes.duals.level:
+    if modes.duals is None or not is_lifted(tensor) or not modes.duals.has(inner_of(tensor).device):
         return UnpackedDualTensor(tensor, None)
     dual = wrap_of(inner_of(tensor))
     return UnpackedDualTensor(of(dual.value), None if dual.tangent is None else of(dual.tangent))

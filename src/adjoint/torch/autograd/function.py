@@ -22,7 +22,21 @@ from adjoint.torch.kinds import ALIAS
 from adjoint.torch.memory import InFunction, base_of, detached, is_view, store, view_of
 from adjoint.torch.saving import pack, unpack
 from adjoint.torch.state import grad_mode, modes
-from adjoint.torch.tensor import INNER, LEVEL, Tensor, constant, give_array, is_lifted, next_number, of, rare_of, values
+from adjoint.torch.tensor import (
+    LEVEL,
+    Tensor,
+    copied,
+    give_array,
+    is_lifted,
+    leaf_of,
+    level_of,
+    next_number,
+    of,
+    placed,
+    rare_of,
+    values,
+    where_is,
+)
 
 _NO_BACKWARD = (
     "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
@@ -81,7 +95,7 @@ class BackwardCFunction(FunctionCtx, GradFn):
     _parts: Any = None  # what makes it again
     _saved: Any = None  # what was saved, once the call is over
     _inputs: Any = ()  # of each argument: None, or shape, dtype, and whether it is tracked
-    _outputs: Any = ()  # of each result: None, or shape and dtype
+    _outputs: Any = ()  # of each result: None, or shape, dtype and where it is
     _results: Any = ()  # the nodes of results, weakly
 
     def __init__(self) -> None:
@@ -94,7 +108,8 @@ class BackwardCFunction(FunctionCtx, GradFn):
             node = Called()
             for name, part in zip(_PARTS, self._parts, strict=True):
                 setattr(node, name, part)
-            node.saved, node.vjp, node.visit = self, _PULL, 0
+            where = next((made[2] for made in self._outputs if made is not None), None)
+            node.saved, node.vjp, node.visit = self, _pull_on(LEVEL if where is None else where.level), 0
             self._known = weakref.ref(node)
         return node
 
@@ -329,7 +344,7 @@ def _called(cls: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[A
             warnings.warn("Only input Tensors should be given to ctx.mark_dirty().", UserWarning, stacklevel=3)
             dirty.discard(id(o))
     plain = {id(t) for t in ctx.non_differentiable or ()}
-    ctx._outputs = [(tuple(o.shape), o._dtype) if isinstance(o, Tensor) else None for o in outputs]
+    ctx._outputs = [(tuple(o.shape), o._dtype, where_is(o)) if isinstance(o, Tensor) else None for o in outputs]
     ctx._inputs = [
         None if d is None else (*d, array.node is not None) for d, array in zip(described, inputs, strict=True)
     ]
@@ -399,7 +414,7 @@ def _finished(o: Any, node: Any, is_input: bool, is_dirty: bool, count: int, sta
                 raise RuntimeError(
                     "a view of a leaf Variable that requires grad is being used in an in-place operation."
                 )
-        store(o, var_of(np.array(values(o)), node), start)
+        store(o, var_of(copied(values(o)), node), start)
         return o
     if is_input or is_view(o):
         out = detached(o)
@@ -443,12 +458,20 @@ class _Pull:
     primitive: Any = _Primitive
     needs: tuple[str, ...] = ()
     accumulate = None
+    level: Any
+    source: Any
+
+    def __init__(self, level: Any) -> None:
+        self.level = self.source = level
 
     def pulled(self, walk: Any, node: Any, g: Any) -> list[Any]:
         return _pulled(walk, node, g)
 
 
-_PULL: Any = _Pull()
+@functools.cache
+def _pull_on(level: Any) -> Any:
+    """What stands there on a level."""
+    return _Pull(level)
 
 
 def _pulled(walk: Any, node: Any, g: Any) -> list[Any]:
@@ -457,7 +480,7 @@ def _pulled(walk: Any, node: Any, g: Any) -> list[Any]:
     grads = g if g.__class__ is list else [g]
     if not walk.batched:
         return _pulled_once(ctx, [None if c is None else walk.shown(c) for c in grads], walk.create)
-    inner = walk.below.inner
+    inner = walk.of_array(next(c for c in grads if c is not None)).inner
     size = next(c.value.shape[0] for c in grads if c is not None and c.batched)
     rows = []
     for k in range(size):
@@ -484,7 +507,7 @@ def _batch(B: Any, column: Any) -> Any:
 def _pulled_once(ctx: Any, grads: list[Any], create: bool) -> list[Any]:
     if ctx.materialize_grads:
         grads = [
-            constant(np.zeros(*made)) if c is None and made is not None else c
+            placed(np.zeros(made[0], made[1]), made[2]) if c is None and made is not None else c
             for c, made in zip(grads, ctx._outputs, strict=True)
         ]
     with grad_mode(create):
@@ -545,7 +568,7 @@ def _fitted(g: Any, shape: Any, dtype: Any, name: str, i: int, create: bool) -> 
     if g._dtype is not dtype:
         with grad_mode(create):
             g = (g.real if g._dtype.kind == "c" and dtype.kind != "c" else g).to(dtype=dtypes.of_numpy(dtype))
-    B: Any = LEVEL if create else INNER
+    B: Any = level_of(g) if create else leaf_of(values(g))
     c = g._array if create else values(g)
     return B.conj(c) if dtype.kind == "c" else c
 

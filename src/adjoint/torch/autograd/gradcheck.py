@@ -11,7 +11,7 @@ import numpy as np
 from adjoint.torch import engine
 from adjoint.torch.memory import place_of
 from adjoint.torch.state import grad_mode
-from adjoint.torch.tensor import Tensor, constant, values
+from adjoint.torch.tensor import Tensor, beside, constant, looked
 
 
 class GradcheckError(RuntimeError):
@@ -124,11 +124,11 @@ class _Check:
         """The values of all results where an input has another value."""
         with grad_mode(False):
             x.data.copy_(constant(value))
-        return [_parts(values(o)) for o in self.run()]
+        return [_parts(looked(o)) for o in self.run()]
 
     def slopes(self, x: Tensor, directions: Any) -> list[Any]:
         """Of each result, its central differences along directions: one column each."""
-        here = np.array(values(x))
+        here = np.array(looked(x))
         columns: list[list[Any]] = [[] for _ in self.outputs]
         try:
             for direction in directions:
@@ -140,7 +140,7 @@ class _Check:
             with grad_mode(False):
                 x.data.copy_(constant(here))
         return [
-            np.stack(column, 1) if column else np.zeros((_parts(values(o)).size, 0))
+            np.stack(column, 1) if column else np.zeros((_parts(looked(o)).size, 0))
             for column, o in zip(columns, self.outputs, strict=True)
         ]
 
@@ -154,20 +154,20 @@ class _Check:
 
     def pulled(self, output: Any, x: Any, rows: Any) -> Any:
         """The products of rows with the Jacobian, by backward passes."""
-        like = values(output)
+        like = looked(output)
         out = []
         for row in rows:
-            g = constant(_whole(row, like))
+            g = beside(output, _whole(row, like))
             (found,) = engine.grad(output, x, g, retain_graph=True, allow_unused=True)
-            out.append(np.zeros(_parts(values(x)).size) if found is None else _parts(values(found)))
-        return np.array(out).reshape(len(rows), _parts(values(x)).size)
+            out.append(np.zeros(_parts(looked(x)).size) if found is None else _parts(looked(found)))
+        return np.array(out).reshape(len(rows), _parts(looked(x)).size)
 
     def backward(self, nondet_tol: float, check_dtypes: bool) -> None:
         for number, (_, x) in enumerate(self.tracked):
-            along = self.directions(values(x))
+            along = self.directions(looked(x))
             numerical = self.slopes(x, along)
             for k, output in enumerate(self.outputs):
-                rows = self.directions(values(output))
+                rows = self.directions(looked(output))
                 if not output.requires_grad:
                     if np.abs(numerical[k]).max(initial=0.0) > self.atol:
                         raise GradcheckError("Numerical gradient for function expected to be zero")
@@ -204,15 +204,15 @@ class _Check:
         for k, output in enumerate(self.outputs):
             if not output.requires_grad or not output.numel():
                 continue
-            like = values(output)
+            like = looked(output)
             rows = self.random.standard_normal((2, _parts(like).size))
             for number, (_, x) in enumerate(self.tracked):
-                stack = constant(np.stack([_whole(row, like) for row in rows]))
+                stack = beside(output, np.stack([_whole(row, like) for row in rows]))
                 (found,) = engine.grad(output, x, stack, retain_graph=True, allow_unused=True, is_grads_batched=True)
                 if found is None:
                     continue
                 each = self.pulled(output, x, rows)
-                if not np.allclose(_parts(values(found)).reshape(each.shape), each, 1e-7, 1e-7):
+                if not np.allclose(_parts(looked(found)).reshape(each.shape), each, 1e-7, 1e-7):
                     raise GradcheckError(
                         f"For output {k} and input {number}: the gradients of a batch are not those of its examples"
                     )
@@ -237,23 +237,23 @@ class _Check:
         from adjoint.torch.autograd import forward_ad
 
         for number, (i, x) in enumerate(self.tracked):
-            along = self.directions(values(x))
+            along = self.directions(looked(x))
             numerical = self.slopes(x, along)
             columns: list[list[Any]] = [[] for _ in self.outputs]
             for direction in along:
                 with forward_ad.dual_level():
-                    dual = forward_ad.make_dual(x.detach(), constant(_whole(direction, values(x))))
+                    dual = forward_ad.make_dual(x.detach(), beside(x, _whole(direction, looked(x))))
                     given = [dual if j == i else a for j, a in enumerate(self.inputs)]
                     for column, o in zip(columns, _results(self.func(*given)), strict=True):
                         tangent = forward_ad.unpack_dual(o).tangent
-                        column.append(_parts(np.zeros(o.shape, o._dtype) if tangent is None else values(tangent)))
+                        column.append(_parts(np.zeros(o.shape, o._dtype) if tangent is None else looked(tangent)))
             for k, column in enumerate(columns):
                 found = np.stack(column, 1) if column else numerical[k]
                 self._compare(numerical[k], found, k, number, "computed with forward mode ")
 
 
 def _ones(output: Any) -> Tensor:
-    return constant(np.ones(tuple(output.shape), output._dtype))
+    return beside(output, np.ones(tuple(output.shape), output._dtype))
 
 
 def gradgradcheck(
@@ -289,7 +289,7 @@ def gradgradcheck(
         random = np.random.default_rng(1)
         draw: Callable[[Any], Any] = lambda size: random.standard_normal(size)
         cotangents = tuple(
-            [constant(_whole(draw(_parts(values(o)).size), values(o))).requires_grad_() for o in outputs]
+            [beside(o, _whole(draw(_parts(looked(o)).size), looked(o))).requires_grad_() for o in outputs]
         )
     else:
         cotangents = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)

@@ -66,10 +66,10 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """A block in which graphs keep tensors in the memory of the CPU, where all of the face's are."""
+    """A block in which graphs keep tensors in the memory of the CPU."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        super().__init__(lambda tensor: tensor, lambda tensor: tensor)
+        super().__init__(lambda x: (x.device, x.cpu()), lambda packed: packed[1].to(packed[0]))
 
 
 @contextlib.contextmanager

@@ -173,7 +173,7 @@ def applied(kind: Any, function: Any, args: Any, options: Any) -> Any:
     rules = FunctionRules(kind, function, args, options)
     tensors = [to_inner(args[i]) for i in rules.places]
     device = common_backend(*tensors)
-    if not kind.has_setup(function) and (modes.duals is None or device is not modes.duals.level):
+    if not kind.has_setup(function) and (modes.duals is None or not modes.duals.has(device)):
         raise RuntimeError(_NEEDS_SETUP)
     try:
         ys = apply(rules, [wrap(lift_to(x, device), device) for x in tensors], device)

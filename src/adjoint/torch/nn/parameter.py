@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.torch.devices import chosen
 from adjoint.torch.dtypes import default_float, numpy_dtype
 from adjoint.torch.memory import detached
-from adjoint.torch.tensor import Tensor, constant, forget, give_array
+from adjoint.torch.tensor import Tensor, beside, constant, forget, give_array, placed, rare_of, where_is
 
 
 class Parameter(Tensor):
@@ -40,7 +41,7 @@ class Parameter(Tensor):
 
 
 def fresh(value: Any, requires_grad: bool = True) -> Any:
-    """A parameter of a NumPy array that nobody else has."""
+    """A parameter of an array that nobody else has."""
     made: Any = constant(value)
     made.__class__ = Parameter
     return made.requires_grad_(requires_grad)
@@ -85,20 +86,23 @@ class Waiting(Tensor):
     wanted: bool  # whether it will ask for a gradient
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
-        made: Any = constant(np.zeros(0, numpy_dtype(dtype) or default_float()))
+        kind = numpy_dtype(dtype) or default_float()
+        made: Any = placed(np.zeros(0, kind), chosen(device))
         forget(made)
         made.__class__ = cls
         made.wanted = requires_grad and issubclass(cls, Parameter)
         return made
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_array":
+        if name in ("_array", "_here"):
             raise ValueError(_WAITING)
         return super().__getattr__(name)
 
     def convert(self, fn: Callable[[Any], Any]) -> None:
         """Take the type that `fn` gives a tensor of this one: there are no values yet."""
-        self._dtype = fn(constant(np.zeros(0, self._dtype)))._dtype
+        made = fn(beside(self, np.zeros(0, self._dtype)))
+        self._dtype = made._dtype
+        rare_of(self).where = where_is(made)
 
     @property
     def shape(self) -> Any:
@@ -123,7 +127,8 @@ class Waiting(Tensor):
         wanted = self.wanted
         del self.wanted
         self.__class__ = self._becomes
-        made = constant(np.zeros(tuple(shape), numpy_dtype(dtype) or self._dtype))
+        there = where_is(self) if device is None else chosen(device)
+        made = placed(np.zeros(tuple(shape), numpy_dtype(dtype) or self._dtype), there)
         self._dtype = made._dtype
         give_array(self, made._array)
         self.requires_grad_(wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, namedtuple
 from typing import Any
 
-from adjoint.torch import dtypes
+from adjoint.torch import devices, dtypes
 from adjoint.torch.graph import Handle
 from adjoint.torch.nn.parameter import Parameter, Waiting
 from adjoint.torch.state import no_grad
@@ -252,24 +252,24 @@ class States:
         return self
 
     def to(self, *args: Any, **options: Any) -> Any:
-        """All floating parameters and buffers in another type; on another device there is none."""
-        dtype = options.get("dtype")
+        """All floating parameters and buffers in another type, and all on another device."""
+        dtype, device = options.get("dtype"), options.get("device")
         for given in args:
             if isinstance(given, dtypes.dtype):
                 dtype = given
             elif isinstance(given, Tensor):
-                dtype = given.dtype
+                dtype, device = given.dtype, given.device
             elif not isinstance(given, bool) and given is not None:
-                dtypes.device(given)
-        if options.get("device") is not None:
-            dtypes.device(options["device"])
-        if dtype is None:
+                device = given
+        if device is not None:
+            devices.where(device)
+        if dtype is None and device is None:
             return self
-        if not (dtype.is_floating_point or dtype.is_complex):
+        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
             )
-        return self._apply(lambda x: x.to(dtype=dtype) if x.is_floating_point() or x.is_complex() else x)
+        return self._apply(lambda x: x.to(device, dtype=dtype if x.is_floating_point() or x.is_complex() else None))
 
     def type(self, dst_type: Any) -> Any:
         """All parameters and buffers in another type."""
@@ -285,10 +285,12 @@ class States:
         return self._apply(lambda x: x.half() if x.is_floating_point() else x)
 
     def cpu(self) -> Any:
-        return self
+        """All parameters and buffers on "cpu"."""
+        return self.to("cpu")
 
     def cuda(self, device: Any = None) -> Any:
-        return self.to("cuda")
+        """All parameters and buffers on a GPU."""
+        return self.to(devices.on_gpu(device))
 
     def share_memory(self) -> Any:
         return self

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from adjoint.torch.calls import off
 from adjoint.torch.graph import label, maker, watched_marks
-from adjoint.torch.tensor import LEVEL, Tensor, is_lifted, of
+from adjoint.torch.tensor import Tensor, copied, is_lifted, level_of, of
 
 
 class Watch:
@@ -95,7 +93,8 @@ def _through(values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
     if not tracked or off() or any([is_lifted(x) for x in tracked]):
         return values, None
     arrays = [x._array for x in tracked]
-    made = LEVEL.record("identity", lambda B, g, xs, ys: list(g), arrays, [np.array(a.value) for a in arrays])
+    level = level_of(tracked[0])
+    made = level.record("identity", lambda B, g, xs, ys: list(g), arrays, [copied(a.value) for a in arrays])
     node = maker(made[0].node)
     label(node, "BackwardHookFunctionBackward")
     rest = iter(made)

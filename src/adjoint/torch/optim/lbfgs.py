@@ -11,9 +11,10 @@ from adjoint.graph.nodes import var_of
 from adjoint.optim.base import State
 from adjoint.tensor import wrap
 from adjoint.torch.memory import store
+from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.optim.optimizer import Optimizer
 from adjoint.torch.state import grad_mode
-from adjoint.torch.tensor import INNER, constant, next_number, values
+from adjoint.torch.tensor import Tensor, beside, constant, level_of, next_number, values
 
 _ALL = "all"  # where adjoint's rule keeps its slots
 
@@ -64,10 +65,10 @@ class LBFGS(Optimizer):
             with grad_mode(True):
                 loss = closure()
             losses.append(loss)
-            grads = {str(i): wrap(values(p.grad), INNER, p._dtype) for i, p in enumerate(given) if p.grad is not None}
+            grads = {str(i): _inner(p.grad) for i, p in enumerate(given) if p.grad is not None}
             return float(loss), grads
 
-        model = {str(i): wrap(values(p), INNER, p._dtype) for i, p in enumerate(given)}
+        model = {str(i): _inner(p) for i, p in enumerate(given)}
         state = self.state[given[0]]
         with grad_mode(False):
             before = self._slots(state, rule, model)
@@ -90,23 +91,30 @@ class LBFGS(Optimizer):
         slots |= {"gradient": _inner(state["prev_flat_grad"]), "scale": float(state["H_diag"])}
         if state["old_stps"]:
             rows = {"steps": state["old_stps"], "changes": state["old_dirs"]}
-            slots |= {
-                name: wrap(np.stack([values(x) for x in found]), INNER, found[0]._dtype) for name, found in rows.items()
-            }
+            slots |= {name: _rows(found) for name, found in rows.items()}
         return State(1, {_ALL: slots})
 
     def _keep(self, state: dict[str, Any], slots: dict[str, Any], evaluations: int, loss: float) -> None:
         steps, changes = slots["steps"]._array, slots["changes"]._array
         state["func_evals"] = state.get("func_evals", 0) + evaluations
         state |= {"n_iter": slots["iterations"], "d": constant(slots["direction"]._array), "t": slots["length"]}
-        state |= {"old_dirs": [constant(y) for y in changes], "old_stps": [constant(s) for s in steps]}
-        state["ro"] = [constant(np.asarray(1 / float(y @ s), s.dtype)) for s, y in zip(steps, changes, strict=True)]
+        first = constant(slots["direction"]._array)
+        state |= {"old_dirs": _row_by_row(changes), "old_stps": _row_by_row(steps)}
+        state["ro"] = [(y @ s).reciprocal() for s, y in zip(state["old_stps"], state["old_dirs"], strict=True)]
         state |= {
-            "H_diag": constant(np.asarray(slots["scale"], slots["direction"].dtype)),
+            "H_diag": beside(first, np.asarray(float(slots["scale"]), slots["direction"].dtype)),
             "prev_flat_grad": constant(slots["gradient"]._array),
             "prev_loss": loss,
         }
 
 
 def _inner(x: Any) -> Any:
-    return wrap(values(x), INNER, x._dtype)
+    return wrap(values(x), level_of(x).inner, x._dtype)
+
+
+def _rows(found: Any) -> Any:
+    return _inner(FUNCTIONS["stack"](found))
+
+
+def _row_by_row(array: Any) -> list[Tensor]:
+    return [row.clone() for row in constant(array)]

@@ -12,11 +12,13 @@ import adjoint as ad
 from adjoint.graph.nodes import var_of
 from adjoint.optim.fused import Job, updated
 from adjoint.tensor import wrap
+from adjoint.torch import devices
 from adjoint.torch.dtypes import default_float
+from adjoint.torch.kinds import Halves, Whole
 from adjoint.torch.memory import leave_if_alone, store
 from adjoint.torch.optim.optimizer import Optimizer
 from adjoint.torch.state import grad_mode
-from adjoint.torch.tensor import INNER, Tensor, constant, next_number, values
+from adjoint.torch.tensor import Tensor, constant, leaf_of, next_number, values
 
 # what each setting is called in an error
 _NAMES = {"lr": "learning rate", "eps": "epsilon value"}
@@ -93,7 +95,10 @@ class Ruled(Optimizer):
             jobs.setdefault(before, []).append((p, state, Job(x, g, self._remembered(state))))
         for before, rows in jobs.items():
             update = functools.partial(core.update, step=before + 1, lr=lr)
-            for (p, state, _), (value, slots) in zip(rows, updated(update, [job for *_, job in rows]), strict=True):
+            done = updated(update, [job for *_, job in rows])
+            if devices.in_use:
+                done = ad.persist(done)  # on Dask a step would be part of all that follows
+            for (p, state, _), (value, slots) in zip(rows, done, strict=True):
                 store(p, var_of(_outer(value, p._dtype), None), next_number())
                 for name, slot in slots.items():
                     _keep(state, self._slots[name], _outer(slot, p._dtype))
@@ -117,7 +122,7 @@ class Ruled(Optimizer):
         """How many steps there were; before the first one what is remembered is made."""
         if self._counts:
             if state:
-                return int(values(state["step"]))
+                return int(state["step"].item())
             state["step"] = constant(np.asarray(0.0, default_float()))
         elif not core.momentum:
             return 0
@@ -141,18 +146,22 @@ def _keep(state: dict[str, Any], name: str, value: Any) -> None:
 
 def _inner(value: Any) -> Any:
     """An array as a tensor of adjoint's; of complex numbers the parts are along a last axis, as rules want them."""
-    dtype = value.dtype
+    leaf = leaf_of(value)
+    dtype = leaf.dtype_of(value)
     if dtype.kind == "c":
         dtype = np.dtype(f"f{dtype.itemsize // 2}")
-        value = np.ascontiguousarray(value)[..., None].view(dtype)
-    return wrap(value, INNER, dtype)
+        here = isinstance(value, np.ndarray)
+        value = np.ascontiguousarray(value)[..., None].view(dtype) if here else Halves().read(leaf, value)
+    return wrap(value, leaf, dtype)
 
 
 def _outer(x: Any, dtype: Any) -> Any:
     """The array of a rule's result."""
     value = x._array
     if dtype is not None and dtype.kind == "c" and value.ndim:
-        return np.ascontiguousarray(value).view(dtype)[..., 0]
+        if isinstance(value, np.ndarray):
+            return np.ascontiguousarray(value).view(dtype)[..., 0]
+        return Whole(dtype).read(leaf_of(value), value)
     return value
 
 

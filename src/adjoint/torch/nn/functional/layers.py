@@ -11,7 +11,7 @@ from adjoint.torch.functions import refuse_others
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.nn.functional.shared import drawing, probability, tensor
 from adjoint.torch.operators import FUNCTIONS
-from adjoint.torch.tensor import LEVEL, Tensor, is_lifted, of, values
+from adjoint.torch.tensor import LEVEL, Tensor, is_elsewhere, looked, of, values
 
 _linear = LEVEL["linear"]
 
@@ -24,7 +24,7 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
     tensor([[2., 2., 2.]])
     """
     try:
-        lifted = is_lifted(input) or is_lifted(weight) or (bias is not None and is_lifted(bias))
+        apart = is_elsewhere(input) or is_elsewhere(weight) or (bias is not None and is_elsewhere(bias))
     except AttributeError:
         refuse_others(linear, (input, weight, bias), {})
         raise
@@ -33,8 +33,8 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
         return FUNCTIONS["matmul"](input, weight)
     if len(other) != 2 or not shape or shape[-1] != other[1] or input._dtype is not weight._dtype:
         raise _misfit(input, weight)
-    if bias is not None and bias._dtype is input._dtype and len(shape) == 2 and not off() and not lifted:
-        return of(_linear(input._array, weight._array, bias._array))
+    if bias is not None and bias._dtype is input._dtype and len(shape) == 2 and not off() and not apart:
+        return of(_linear(input._here, weight._here, bias._here))
     made = "Addmm" if bias is not None else "Mm"
     return call("nn.linear", made if len(shape) == 2 else "View", input, weight, bias)
 
@@ -457,7 +457,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
     """Zeros, and a one at each integer, along a new last axis."""
     if tensor._dtype.kind not in "iu":
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if num_classes >= 0 and not is_batched(tensor) and values(tensor).size and values(tensor).max() >= num_classes:
+    if num_classes >= 0 and not is_batched(tensor) and tensor.numel() and looked(tensor).max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
     made = call("nn.one_hot", None, tensor, num_classes)
     return made.long()

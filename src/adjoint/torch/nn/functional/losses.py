@@ -10,7 +10,7 @@ from adjoint.torch.graph import label
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.nn.functional.shared import reduction_of, tensor
 from adjoint.torch.operators import FUNCTIONS
-from adjoint.torch.tensor import LEVEL, Tensor, is_lifted, of, values
+from adjoint.torch.tensor import LEVEL, Tensor, is_elsewhere, looked, of
 
 
 def _pair(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -94,7 +94,7 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
             "Please ensure they have the same size."
         )
-    if not is_batched(input) and not ((values(input) >= 0) & (values(input) <= 1)).all():
+    if not is_batched(input) and not ((looked(input) >= 0) & (looked(input) <= 1)).all():
         raise RuntimeError("all elements of input should be between 0 and 1")
     return call("nn.binary_cross_entropy", "BinaryCrossEntropy", input, target, weight=weight, reduction=reduction)
 
@@ -128,7 +128,7 @@ def _check_classes(input: Tensor, target: Tensor, ignore_index: int) -> None:
     classes = input.shape[min(1, input.ndim - 1)]
     if is_batched(target):
         return  # of each example: what is out of bounds is an error of adjoint's
-    labels = values(target)
+    labels = looked(target)
     wrong = labels[((labels < 0) | (labels >= classes)) & (labels != ignore_index)]
     if wrong.size:
         raise IndexError(f"Target {wrong.flat[0]} is out of bounds.")
@@ -157,7 +157,7 @@ def cross_entropy(
     """
     if weight is None and not label_smoothing and reduction == "mean" and size_average is None and reduce is None:
         if target._dtype.kind == "i" and input._dtype.kind == "f" and input._dtype.itemsize > 2 and not off():
-            plain = not is_lifted(input) and not is_lifted(target)
+            plain = not is_elsewhere(input) and not is_elsewhere(target)
             if plain and input.ndim == 2 and target.ndim == 1 and len(input) == len(target):
                 return _mean_of_classes(input, target, ignore_index)
     reduction = reduction_of(size_average, reduce, reduction)
@@ -179,8 +179,8 @@ _losses, _mean = LEVEL["labelled_cross_entropy"], LEVEL["labelled_mean"]
 def _mean_of_classes(input: Tensor, target: Tensor, ignore_index: int) -> Any:
     """What most programs call, straight to the primitives that `ad.nn.cross_entropy` is made of."""
     try:
-        labels = target._array
-        out = of(_mean(_losses(input._array, labels, ignore=ignore_index), labels, axis=(0,), ignore=ignore_index))
+        labels = target._here
+        out = of(_mean(_losses(input._here, labels, ignore=ignore_index), labels, axis=(0,), ignore=ignore_index))
     except Exception:
         _check_classes(input, target, ignore_index)
         raise
@@ -258,7 +258,7 @@ def gaussian_nll_loss(
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = FUNCTIONS["full_like"](input, var)
-    elif not is_batched(var) and (values(var) < 0).any():
+    elif not is_batched(var) and (looked(var) < 0).any():
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
         if var.shape == input.shape[:-1]:

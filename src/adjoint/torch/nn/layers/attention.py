@@ -16,7 +16,7 @@ from adjoint.torch.nn.layers.parametric import LayerNorm, Linear, NonDynamically
 from adjoint.torch.nn.layers.simple import ALL as SIMPLE
 from adjoint.torch.nn.module import Module
 from adjoint.torch.operators import FUNCTIONS
-from adjoint.torch.tensor import Tensor, constant, values
+from adjoint.torch.tensor import Tensor, looked
 
 _F: Any = F.ALL
 
@@ -338,8 +338,8 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Any:
         """Zeros up to each step, minus infinity behind it."""
-        made = constant(np.triu(np.full((sz, sz), -np.inf), 1))
-        return made.to(dtype=FUNCTIONS["zeros"](0).dtype if dtype is None else dtype)
+        made = np.triu(np.full((sz, sz), -np.inf), 1)
+        return FUNCTIONS["tensor"](made, dtype=FUNCTIONS["zeros"](0).dtype if dtype is None else dtype, device=device)
 
 
 class _Output(NamedTuple):
@@ -394,7 +394,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 f"Target values should be in [0, {self.n_classes - 1}], but values in range "
                 f"[{labels.min().item()}, {labels.max().item()}] were found. "
             )
-        found = {int(n) for n in np.searchsorted(self.cutoffs[:-1], values(labels), side="right")}
+        found = {int(n) for n in np.searchsorted(self.cutoffs[:-1], looked(labels), side="right")}
         rows = self._rows(input_.reshape(-1, self.in_features), found)
         output = rows.gather(1, labels.unsqueeze(1)).squeeze(1)
         return _Output(output if target_.ndim else output.squeeze(0), -output.mean())

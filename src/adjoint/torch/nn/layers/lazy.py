@@ -21,7 +21,7 @@ class _Lazy(Module):
         for among, kind in ((self._parameters, UninitializedParameter), (self._buffers, UninitializedBuffer)):
             for name, x in among.items():
                 if x is not None and x.ndim:  # the number of batches is known
-                    among[name] = kind(dtype=x.dtype)
+                    among[name] = kind(device=x.device, dtype=x.dtype)
 
     def has_uninitialized_params(self) -> bool:
         """Whether parameters or buffers wait for their shapes."""

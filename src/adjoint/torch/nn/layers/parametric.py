@@ -288,7 +288,7 @@ class _Norm(Module):
         tracked = self.track_running_stats
         self.register_buffer("running_mean", creation.zeros(num_features, **made) if tracked else None)
         self.register_buffer("running_var", creation.ones(num_features, **made) if tracked else None)
-        self.register_buffer("num_batches_tracked", creation.tensor(0) if tracked else None)
+        self.register_buffer("num_batches_tracked", creation.tensor(0, device=made["device"]) if tracked else None)
         self.reset_parameters()
 
     def _load_from_state_dict(

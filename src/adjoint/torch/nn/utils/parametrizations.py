@@ -81,7 +81,7 @@ class _SpectralNorm(Module):
         self.dim, self.eps, self.n_power_iterations = dim if dim >= 0 else dim + weight.ndim, eps, n_power_iterations
         if weight.ndim > 1:
             rows = _as_rows(weight.detach(), self.dim)
-            drawn = [creation.randn(n, dtype=weight.dtype) for n in rows.shape]
+            drawn = [creation.randn(n, dtype=weight.dtype, device=weight.device) for n in rows.shape]
             for key, x in zip(("_u", "_v"), drawn, strict=True):
                 self.register_buffer(key, _normalize(x, dim=0, eps=eps))
             self._power_method(rows, 15)
@@ -141,7 +141,7 @@ class _Orthogonal(Module):
             if self.orthogonal_map == "matrix_exp":
                 out = linalg.matrix_exp(skew)
             else:
-                one = creation.eye(n, dtype=skew.dtype)
+                one = creation.eye(n, dtype=skew.dtype, device=skew.device)
                 out = linalg.solve(one - skew / 2, one + skew / 2)
             out = out[..., :k]
         if "base" in self._buffers:
@@ -163,7 +163,7 @@ class _Orthogonal(Module):
             tall = Q.mT if Q.shape[-2] < Q.shape[-1] else Q
             n, k = tall.shape[-2:]
             if n != k:
-                rest = creation.randn(*tall.shape[:-2], n, n - k, dtype=tall.dtype)
+                rest = creation.randn(*tall.shape[:-2], n, n - k, dtype=tall.dtype, device=tall.device)
                 tall = FUNCTIONS["cat"]([tall, rest], dim=-1)
             self.base = tall.clone() if _is_orthogonal(tall) else _made_orthogonal(tall)
             found = FUNCTIONS["zeros_like"](Q)
@@ -173,7 +173,8 @@ class _Orthogonal(Module):
 
 def _is_orthogonal(q: Any) -> Any:
     n = q.shape[-1]
-    return FUNCTIONS["allclose"](q.mH @ q, creation.eye(n, dtype=q.dtype), atol=10.0 * n * np.finfo(q._dtype).eps)
+    one = creation.eye(n, dtype=q.dtype, device=q.device)
+    return FUNCTIONS["allclose"](q.mH @ q, one, atol=10.0 * n * np.finfo(q._dtype).eps)
 
 
 def _made_orthogonal(x: Any) -> Any:
@@ -256,7 +257,9 @@ def old_spectral_norm(
     weight = getattr(module, name)
     axis = _output_axis(module, dim)
     rows = _as_rows(weight.detach(), axis)
-    start = [_normalize(creation.randn(n, dtype=weight.dtype), dim=0, eps=eps) for n in rows.shape]
+    start = [
+        _normalize(creation.randn(n, dtype=weight.dtype, device=weight.device), dim=0, eps=eps) for n in rows.shape
+    ]
 
     def compute(module: Any) -> Any:
         weight = getattr(module, f"{name}_orig")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.torch.operators import FUNCTIONS
-from adjoint.torch.tensor import Tensor, constant, values
+from adjoint.torch.tensor import Tensor, beside, constant, looked
 
 
 class PackedSequence(NamedTuple):
@@ -32,15 +32,19 @@ class PackedSequence(NamedTuple):
 
     @property
     def is_cuda(self) -> bool:
-        return False
+        return self.data.is_cuda  # type: ignore[no-any-return]
 
 
 def _numbers(x: Any) -> Any:
     return constant(np.asarray(x, np.int64))
 
 
-def _taken(x: Any, index: Any) -> Any:
-    return FUNCTIONS["index_select"](x, 0, _numbers(index))
+def _beside(x: Any, numbers: Any) -> Any:
+    return None if numbers is None else beside(x, np.asarray(numbers, np.int64))
+
+
+def _taken(x: Any, index: Any, axis: int = 0) -> Any:
+    return FUNCTIONS["index_select"](x, axis, _beside(x, index))
 
 
 def pack_padded_sequence(
@@ -54,7 +58,7 @@ def pack_padded_sequence(
     >>> packed.data, packed.batch_sizes
     (tensor([1, 4, 2, 3]), tensor([2, 1, 1]))
     """
-    counts = np.asarray(values(lengths) if isinstance(lengths, Tensor) else lengths, np.int64)
+    counts = np.asarray(looked(lengths) if isinstance(lengths, Tensor) else lengths, np.int64)
     order = undo = None
     if enforce_sorted:
         if (np.diff(counts) > 0).any():
@@ -67,7 +71,7 @@ def pack_padded_sequence(
         order = np.argsort(-counts, kind="stable")
         undo = np.argsort(order, kind="stable")
         counts = counts[order]
-        input = FUNCTIONS["index_select"](input, 0 if batch_first else 1, _numbers(order))
+        input = _taken(input, order, 0 if batch_first else 1)
     x = input.transpose(0, 1) if batch_first else input
     steps, batch = x.shape[:2]
     if counts.shape != (batch,):
@@ -84,9 +88,7 @@ def pack_padded_sequence(
     sizes = (np.arange(longest)[:, None] < counts).sum(1)
     rows = np.concatenate([t * batch + np.arange(n) for t, n in enumerate(sizes)])
     data = _taken(x.reshape(steps * batch, *x.shape[2:]), rows)
-    return PackedSequence(
-        data, _numbers(sizes), None if order is None else _numbers(order), None if undo is None else _numbers(undo)
-    )
+    return PackedSequence(data, _numbers(sizes), _beside(input, order), _beside(input, undo))
 
 
 def _places(sizes: Any) -> Any:
@@ -101,16 +103,16 @@ def _places(sizes: Any) -> Any:
 
 def padded(packed: PackedSequence, padding_value: float = 0.0) -> tuple[Any, Any]:
     """The packed sequences as (steps, batch, ...), longest first, and their lengths."""
-    places = _places(values(packed.batch_sizes))
+    places = _places(looked(packed.batch_sizes))
     data = packed.data
-    pad = FUNCTIONS["full"]((1, *data.shape[1:]), padding_value, dtype=data.dtype)
+    pad = FUNCTIONS["full"]((1, *data.shape[1:]), padding_value, dtype=data.dtype, device=data.device)
     rows = _taken(FUNCTIONS["cat"]([data, pad]), np.where(places < 0, data.shape[0], places).ravel())
     return rows.reshape(*places.shape, *data.shape[1:]), (places >= 0).sum(0)
 
 
 def repacked(packed: PackedSequence, x: Any) -> PackedSequence:
     """(steps, batch, ...) as a packed sequence of the same lengths."""
-    sizes = values(packed.batch_sizes)
+    sizes = looked(packed.batch_sizes)
     rows = np.concatenate([t * int(sizes[0]) + np.arange(n) for t, n in enumerate(sizes)])
     return packed._replace(data=_taken(x.reshape(x.shape[0] * x.shape[1], *x.shape[2:]), rows))
 
@@ -126,11 +128,12 @@ def pad_packed_sequence(
                 "Expected total_length to be at least the length of the longest sequence in input, but got "
                 f"total_length={total_length} and max sequence length being {x.shape[0]}"
             )
-        more = FUNCTIONS["full"]((total_length - x.shape[0], *x.shape[1:]), padding_value, dtype=x.dtype)
+        shape = (total_length - x.shape[0], *x.shape[1:])
+        more = FUNCTIONS["full"](shape, padding_value, dtype=x.dtype, device=x.device)
         x = FUNCTIONS["cat"]([x, more])
     if sequence.unsorted_indices is not None:
         x = FUNCTIONS["index_select"](x, 1, sequence.unsorted_indices)
-        lengths = lengths[values(sequence.unsorted_indices)]
+        lengths = lengths[looked(sequence.unsorted_indices)]
     return x.transpose(0, 1) if batch_first else x, _numbers(lengths)
 
 
@@ -142,7 +145,7 @@ def pad_sequence(
     longest = max([len(x) for x in found])
     out = []
     for x in found:
-        pad = FUNCTIONS["full"]((longest - len(x), *x.shape[1:]), padding_value, dtype=x.dtype)
+        pad = FUNCTIONS["full"]((longest - len(x), *x.shape[1:]), padding_value, dtype=x.dtype, device=x.device)
         out.append(FUNCTIONS["cat"]([x, pad] if padding_side == "right" else [pad, x]) if len(x) < longest else x)
     return FUNCTIONS["stack"](out, 0 if batch_first else 1)
 
@@ -150,7 +153,7 @@ def pad_sequence(
 def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:
     """The sequences of several lengths in one tensor."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    counts = values(lengths) if isinstance(lengths, Tensor) else lengths
+    counts = looked(lengths) if isinstance(lengths, Tensor) else lengths
     return [row[: int(n)] for row, n in zip(rows, counts, strict=True)]
 
 

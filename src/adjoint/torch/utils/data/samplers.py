@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from adjoint.torch import creation
-from adjoint.torch.tensor import Tensor, values
+from adjoint.torch.tensor import Tensor, looked
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -102,7 +102,7 @@ class WeightedRandomSampler(Sampler[int]):
         _positive("num_samples", num_samples)
         if not isinstance(replacement, bool):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
-        given = np.asarray(values(weights) if isinstance(weights, Tensor) else weights, np.float64)
+        given = np.asarray(looked(weights) if isinstance(weights, Tensor) else weights, np.float64)
         if given.ndim != 1:
             raise ValueError(f"weights should be a 1d sequence but given weights have shape {given.shape}")
         self.weights: Any = creation.tensor(given)

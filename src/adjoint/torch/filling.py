@@ -1,0 +1,155 @@
+"""What fills tensors in place, and comparisons of whole tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import adjoint as ad
+from adjoint.graph.nodes import var_of
+from adjoint.torch import creation, lifted
+from adjoint.torch.calls import call, explained, off, put
+from adjoint.torch.functions import check_tensors, public, to
+from adjoint.torch.graph import label
+from adjoint.torch.memory import check_write, place_of
+from adjoint.torch.operators import FUNCTIONS, METHODS
+from adjoint.torch.tensor import (
+    INNER,
+    LEVEL,
+    Tensor,
+    array_on,
+    beside,
+    copied,
+    is_lifted,
+    looked,
+    meeting,
+    next_number,
+    of,
+    where_is,
+)
+
+
+def _erase(x: Any, value: Any, made: str, others: Any = ()) -> Any:
+    """x with the values of another tensor: the gradient of what it was is zero, but its history stays, as PyTorch's."""
+    check_write(x, others, filling=made in ("Fill", "Zero"))
+    if is_lifted(x) or is_lifted(value):
+        if tuple(value.shape) != tuple(x.shape):
+            value = call(lambda a: ad.broadcast_to(a, tuple(x.shape)), None, value)
+        return lifted.write(x, value)
+    start = next_number()
+    quiet = off()
+    where = where_is(x)
+    B = (INNER if quiet else LEVEL) if where is None else where.leaf if quiet else where.level
+    given: Any = array_on(value, where, quiet)
+    try:
+        if tuple(given.shape) != tuple(x.shape):
+            if _spreads(tuple(x.shape), tuple(given.shape)):
+                raise RuntimeError(
+                    f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(given.shape)}"
+                )
+            given = B.broadcast_to(given, shape=tuple(x.shape))
+        if not quiet and x.requires_grad and not (made in ("Fill", "Zero") and _stretched(x)):
+            always = np.ones((), bool)
+            given = B.where(always if where is None else where.constant(always), given, x._array)
+            label(given.node, made, start)
+    except Exception as error:
+        raise explained(error, (x, value)) from None
+    return put(x, of(var_of(copied(given), None) if quiet else _owned(given)), start)
+
+
+def _stretched(x: Any) -> bool:
+    """Whether several elements are in one place."""
+    return x._rare is not None and x._rare.memory is not None and 0 in place_of(x)[0]
+
+
+def _spreads(shape: Any, other: Any) -> bool:
+    """Whether the two broadcast to something larger than the first."""
+    try:
+        return tuple(np.broadcast_shapes(shape, other)) != tuple(shape)
+    except ValueError:
+        return False
+
+
+def _owned(array: Any) -> Any:
+    """The array with memory of its own, which no other tensor's is."""
+    return var_of(copied(array.value), array.node)
+
+
+def _copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    """Take the values of another tensor, in this one's type and shape."""
+    src = src if isinstance(src, Tensor) else creation.tensor(src)
+    check_write(self, (src,))
+    cast = to(src, self.device, dtype=self._dtype)
+    return _erase(self, cast, "CopyBackwards", (src,))
+
+
+def _fill_(self: Any, value: Any) -> Any:
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
+        if value.requires_grad or is_lifted(value):
+            return _erase(self, to(value, dtype=self._dtype), "Fill", (value,))
+        value = value.item()
+    return _erase(self, _filled(self, value), "Fill")
+
+
+def _filled(x: Any, value: Any) -> Tensor:
+    """A tensor like another one, with one number everywhere."""
+    return beside(x, np.full(tuple(x.shape), value, x._dtype))
+
+
+METHODS["copy_"] = _copy_
+METHODS["fill_"] = _fill_
+METHODS["zero_"] = lambda self: _erase(self, _filled(self, 0), "Zero")
+FUNCTIONS["zero_"], FUNCTIONS["fill_"] = METHODS["zero_"], METHODS["fill_"]
+
+
+def drawn(name: str, draw: Any) -> None:
+    def filled(self: Any, *args: Any, generator: Any = None, **options: Any) -> Any:
+        value = draw(creation.source(generator), tuple(self.shape), *args, **options)
+        return _erase(self, beside(self, np.asarray(value, self._dtype)), name.capitalize())
+
+    METHODS[name] = filled
+
+
+def _values(x: Any) -> Any:
+    return looked(x) if isinstance(x, Tensor) else x
+
+
+drawn("normal_", lambda r, size, mean=0.0, std=1.0: r.normal(mean, std, size))
+drawn("uniform_", lambda r, size, a=0.0, b=1.0: r.uniform(a, b, size))
+drawn("bernoulli_", lambda r, size, p=0.5: r.random(size) < _values(p))
+drawn("exponential_", lambda r, size, lambd=1.0: r.exponential(1 / lambd, size))
+drawn(
+    "random_",
+    lambda r, size, low=0, high=None: r.integers(*((low, high) if high is not None else (0, low or 1 << 24)), size),
+)
+
+
+# --- comparisons of whole tensors --------------------------------------------------------------------------
+
+
+@public("equal")
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and values."""
+    meeting((input, other))
+    return tuple(input.shape) == tuple(other.shape) and bool((looked(input) == looked(other)).all())
+
+
+@public("isclose")
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    check_tensors("isclose", input, other)
+    for name, bound in (("rtol", rtol), ("atol", atol)):
+        if bound < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {bound}")
+    meeting((input, other))
+    return beside(input, np.isclose(looked(input), looked(other), rtol, atol, equal_nan))
+
+
+@public("allclose")
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    meeting((input, other))
+    return bool(np.allclose(looked(input), looked(other), rtol, atol, equal_nan))
