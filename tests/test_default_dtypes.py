@@ -168,7 +168,10 @@ def test_every_creation_function_is_among_them() -> None:
         name
         for module in (creation, ranges)
         for name, f in vars(module).items()
-        if name in ad.__all__ and f.__module__ == module.__name__ and "dtype" in inspect.signature(f).parameters
+        if inspect.isfunction(f)
+        and f.__module__ == module.__name__
+        and name in ad.__all__
+        and "dtype" in inspect.signature(f).parameters
     }
     assert "linspace" in takes
     assert takes - {"astype", "zeros_like", "ones_like", "empty_like", "full_like"} <= set(CREATED)
@@ -474,27 +477,28 @@ def test_a_function_that_runs_again_makes_the_same() -> None:
 
 
 def test_chunks_of_a_loop_run_again_with_the_same() -> None:
-    seen: list[Any] = []
+    class Log:  # an object: of a list in the closure, the second run has a copy
+        seen: list[Any] = []
+        inner: list[Any] = []
 
     def step(c: Any, a: Any) -> Any:
-        seen.append((ad.zeros(1).dtype, ad.random.normal(()).dtype))
-        ad.grad(lambda y: (inner.append(ad.zeros(1).dtype), y * y)[1])(np.float16(1))
+        Log.seen.append((ad.zeros(1).dtype, ad.random.normal(()).dtype))
+        ad.grad(lambda y: (Log.inner.append(ad.zeros(1).dtype), y * y)[1])(np.float16(1))
         return c * ad.full((), 0.1) + a, c
 
-    inner: list[Any] = []
     loop = lambda x: ad.scan(step, x[0], x, checkpoint_every=1)[0]
     ad.grad(loop)(X)
-    assert len(seen) > len(X)
-    assert set(seen) == {(ad.float64, ad.float32)}
-    assert set(inner) == {ad.float16}
-    seen.clear()
+    assert len(Log.seen) > len(X)
+    assert set(Log.seen) == {(ad.float64, ad.float32)}
+    assert set(Log.inner) == {ad.float16}
+    Log.seen.clear()
     x = ad.tensor(X).require_grad()
     with ad.use_dtype(ad.float64):
         y = loop(x)
-    forward = len(seen)
+    forward = len(Log.seen)
     y.backward()
-    assert len(seen) > forward
-    assert set(seen) == {(ad.float64, ad.float64)}
+    assert len(Log.seen) > forward
+    assert set(Log.seen) == {(ad.float64, ad.float64)}
 
 
 def test_rules_of_a_function_make_what_it_makes() -> None:
