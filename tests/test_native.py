@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import math
 import mmap
 import os
@@ -13,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import native_code
 import numpy as np
 import pytest
 from functions import FUNCTIONS, Draw
@@ -23,8 +25,9 @@ from test_recording import TRANSFORMS, X, derivatives
 
 import adjoint as ad
 from adjoint.compiler import passes
-from adjoint.compiler.native import lowering, machine, plan, stored
+from adjoint.compiler.native import gemm, lowering, machine, plan, stored, text
 from adjoint.compiler.native import steps as native_steps
+from adjoint.compiler.native.views import Layout
 
 pytest.importorskip("llvmlite")
 
@@ -459,6 +462,7 @@ def test_products_in_any_layout(dtype: str, has_blas: bool, monkeypatch: pytest.
     """Larger ones than are loops: of matrices, vectors and stacks, in one function."""
     if not has_blas:
         monkeypatch.setattr(plan, "integer_bits", lambda: 0)
+        monkeypatch.setattr(plan, "pays", lambda x, y: False)
     rng = np.random.default_rng(8)
     sizes = [(40, 30, 20), (1, 90, 70), (90, 70, 1), (70, 1, 80), (1, 6000, 1), (33, 17, 19)]
     counts: list[Any] = [((), ()), ((3,), ()), ((), (3,)), ((3,), (3,)), ((2, 1), (3,)), ((2, 3), (2, 3)), ((1,), ())]
@@ -479,6 +483,51 @@ def test_products_in_any_layout(dtype: str, has_blas: bool, monkeypatch: pytest.
         assert x.shape == y.shape
         assert abs(x - z).max() <= 2 * max(abs(y - z).max(), np.finfo(dtype).eps * abs(z).max()), x.shape
     assert bool(steps(ours, *xs)) != (has_blas and machine.integer_bits() > 0)
+
+
+WAYS: list[Callable[[Any], Any]] = [  # how the rows and columns of a matrix may lie in memory
+    lambda x: np.pad(x, ((0, 2), (0, 3)))[:-2, :-3],
+    lambda x: np.pad(x, ((0, 2), (0, 3))).T.copy().T[:-2, :-3],
+    lambda x: np.repeat(np.repeat(x, 2, 0), 3, 1)[::2, ::3],
+    lambda x: x[::-1, ::-1].copy()[::-1, ::-1],
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [16, 32, 64])
+def test_products_by_tiles(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For processors of each kind, whatever this one is: all sizes, read as they lie, and nothing else is written."""
+    if width > machine.vector_bytes():
+        pytest.skip("this processor has no such vectors")
+    monkeypatch.setattr(gemm, "vector_bytes", lambda: width)
+    monkeypatch.setattr(gemm, "registers", lambda: 32 if width == 64 else 16)
+    monkeypatch.setattr(gemm, "adds_products", lambda: width > 16)
+    rng, calls, given, b = np.random.default_rng(width), [], [], text.Builder()
+    for m, k, n in ((1, 1, 2), (2, 3, 40), (5, 70, 17), (24, 300, 33), (37, 2, 5), (1, 130, 100), (120, 130, 70)):
+        for dtype, of_x, of_y in itertools.product(("float32", "float64"), WAYS, WAYS):
+            if rng.random() < (0.8 if m * n > 500 else 0.4):
+                continue
+            x, y = (way(rng.normal(size=shape).astype(dtype)) for way, shape in ((of_x, (m, k)), (of_y, (k, n))))
+            name = gemm.product(
+                b, x.dtype, *[Layout(z.shape, 0, tuple((np.array(z.strides) // z.itemsize).tolist())) for z in (x, y)]
+            )
+            calls.append(f"define void @run{len(given)}(ptr %x, ptr %y, ptr %o) {{")
+            calls.append(f"call void @{name}(ptr %x, ptr %y, ptr %o)\nret void\n}}")
+            given.append((x, y))
+    made = native_code.built("\n".join([*b.called.values(), *calls, "attributes #0 = { nounwind }"]))
+    for i, (x, y) in enumerate(given):
+        run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(made.get_function_address(f"run{i}"))
+        out = np.full(x.shape[0] * y.shape[1] + 2, 7.0, x.dtype)
+        run(x.ctypes.data, y.ctypes.data, out[1:].ctypes.data)
+        exact = x.astype(np.longdouble) @ y.astype(np.longdouble)
+        error, eps = abs(out[1:-1].reshape(exact.shape) - exact).max(), np.finfo(x.dtype).eps
+        assert error <= 2 * max(abs(x @ y - exact).max(), eps * abs(exact).max()), (
+            x.shape,
+            y.shape,
+            x.strides,
+            y.strides,
+        )
+        assert out[0] == out[-1] == 7.0
 
 
 def test_products_of_special_values() -> None:

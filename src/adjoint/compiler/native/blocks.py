@@ -12,7 +12,7 @@ import numpy as np
 from adjoint.compiler.graph import Value
 from adjoint.compiler.native.loops import FAILED, Nest
 from adjoint.compiler.native.plan import Check, Choice, Kernel, Loop, Plan, Product, Step, While
-from adjoint.compiler.native.products import Called, Multiplied
+from adjoint.compiler.native.products import PRODUCTS
 from adjoint.compiler.native.text import Builder, memory_type
 
 _BYTE = np.dtype(np.uint8)
@@ -36,7 +36,7 @@ class Block:
             if isinstance(step, Kernel):
                 self.nests.append(Nest(plan, step, inner))
             elif isinstance(step, Product):
-                self.nests.append((Multiplied if step.small else Called)(plan, step, inner))
+                self.nests.append(PRODUCTS[step.way](plan, step, inner))
             elif isinstance(step, Loop):
                 self.nests.append(Repeated(plan, step, inner))
             elif isinstance(step, Choice):

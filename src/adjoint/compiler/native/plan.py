@@ -18,6 +18,7 @@ import numpy as np
 
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.elements import computable, constant, supported
+from adjoint.compiler.native.gemm import is_vector, pays
 from adjoint.compiler.native.lowering import lowered
 from adjoint.compiler.native.machine import integer_bits
 from adjoint.compiler.native.views import Layout, contiguous, is_view, merged, picked, transposed, view
@@ -31,6 +32,7 @@ _PARTS = 16  # arrays that are joined
 _COPIED = 1 << 12  # elements of an array of which a part is assigned to
 _PRODUCT = 1 << 12  # multiplications: larger products are BLAS's
 _BLAS = 1 << 31  # sizes and distances that BLAS's integers may be too small for
+_REGISTERS = 1 << 9  # ... and in the step of a loop, whose small arrays are in registers
 _PRODUCT_OF_STEP = 1 << 15  # ... and in the step of a loop, which without BLAS would be run by Python
 
 
@@ -72,17 +74,17 @@ class Kernel:
 
 
 class Product:
-    """A product of two matrices, or of stacks of them: as loops, or a call of BLAS for each."""
+    """A product of two matrices, or of stacks of them: as `loops`, by `tiles`, or a call of `blas` for each."""
 
     operands: Sequence[Value]
-    small: bool
+    way: str
     work: int
     x: Layout
     y: Layout
 
-    def __init__(self, out: Value, operands: Sequence[Value], x: Layout, y: Layout, small: bool) -> None:
+    def __init__(self, out: Value, operands: Sequence[Value], x: Layout, y: Layout, way: str) -> None:
         self.read: dict[Value, Layout] = dict(zip(operands, (x, y), strict=True))
-        self.operands, self.x, self.y, self.small = operands, x, y, small
+        self.operands, self.x, self.y, self.way = operands, x, y, way
         self.out: Any = out
         self.stored: dict[Any, None] = {self.out: None}
         self.work = math.prod(self.out.shape) * x.shape[-1]
@@ -551,16 +553,23 @@ class Plan:
         if not (x.__class__ is y.__class__ is Value) or x.dtype != y.dtype or x.dtype.kind != "f":
             return False
         out: Any = e.results[0]
+        width, layouts = integer_bits(), (self._layout(x), self._layout(y))
+        if min(len(x.shape), len(y.shape)) < 2:
+            return False
         plain = len(x.shape) == len(y.shape) == 2
-        width = integer_bits()
-        least = _PRODUCT if width or not self.inner else _PRODUCT_OF_STEP
+        least = _PRODUCT_OF_STEP if self.inner and not width else _PRODUCT
         small = plain and math.prod(out.shape) * x.shape[1] <= least
-        if not small:
-            if not width or min(len(x.shape), len(y.shape)) < 2 or max(*x.shape, *y.shape) >= _BLAS:
-                return False
+        if small and (is_vector(*layouts) or (self.inner and math.prod(out.shape) * x.shape[1] <= _REGISTERS)):
+            way = "loops"
+        elif pays(*layouts):
+            way = "tiles"
+        elif width and max(*x.shape, *y.shape) < _BLAS:
+            way = "blas"
             x, y = (z if _is_blas(self._layout(z)) else self._copied(z) for z in (x, y))
+        else:
+            return False
         self.place[out] = len(self.steps)
-        self.steps.append(Product(out, (x, y), self._layout(x), self._layout(y), small))
+        self.steps.append(Product(out, (x, y), self._layout(x), self._layout(y), way))
         return True
 
     def _copied(self, x: Value) -> Value:

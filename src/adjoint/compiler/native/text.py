@@ -39,7 +39,7 @@ class Loop(NamedTuple):
     label: str
     before: str
     step: int
-    stop: int
+    stop: int | str
     counter: str
     carried: Sequence[tuple[str, str, str]]  # type, first value and name of what is carried along
 
@@ -70,7 +70,7 @@ class Builder:
         self.lines.append(f"{name}:")
         self.block = name
 
-    def begin(self, stop: int, step: int = 1, carried: Sequence[tuple[str, str]] = ()) -> Loop:
+    def begin(self, stop: int | str, step: int = 1, carried: Sequence[tuple[str, str]] = ()) -> Loop:
         """A loop from 0 that runs at least once, with values (type, first) that are carried along."""
         label, before = self.name(), self.block
         self.do(f"br label %{label}")

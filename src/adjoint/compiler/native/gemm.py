@@ -1,0 +1,310 @@
+"""Products of matrices as loops around a tile of the result that stays in registers.
+
+The tile is some rows of the result by a few vectors of columns. For each summed index, the vectors of one row of `y`
+are read once, and each is multiplied with one number of each row of `x` and added to its place in the tile. So two
+reads serve many multiplications. The columns of `y` that a tile needs are a panel, which all tiles of these columns
+read. If its rows do not lie as vectors, or lie far apart and are read often, it is first copied to where they follow
+each other. Long sums are made in parts, so that a panel stays in the cache nearest to the processor; long sums of few
+numbers in shorter parts, so that they are about as exact as BLAS's.
+
+This is the scheme of Goto and van de Geijn (Anatomy of high-performance matrix multiplication, 2008) and of BLIS (Van
+Zee and van de Geijn, 2015), without the copies of `x` and the loops around that very large matrices need: those go to
+BLAS.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from adjoint.compiler.native.machine import adds_products, blas_threads, registers, vector_bytes
+from adjoint.compiler.native.text import Builder, Vector, memory_type
+from adjoint.compiler.native.views import Layout
+from adjoint.primitives import DType
+
+_SUMMED = 256  # rows of a panel: as many as the nearest cache has room for
+_EXACT, _CHEAP = 32, 1_000_000  # rows of a panel where there are so few multiplications
+_NEAR = 1 << 13  # bytes of a panel that is read as it lies
+_OFTEN = 3  # tiles that read a panel, from which on a copy of it pays
+_TURNED = 16  # rows of the result, from which on turning `y` pays
+_FEW, _ALONE, _MOST = (
+    1 << 14,
+    1 << 18,
+    1 << 26,
+)  # multiplications: cheap in any case; that BLAS does on one core; of ours
+
+
+class Shape(NamedTuple):
+    """How a tile is cut out of a product: rows, and vectors of columns, of which the last one may be partly there."""
+
+    rows: int
+    columns: int
+
+
+def product(b: Builder, dtype: DType, x: Layout, y: Layout) -> str:
+    """The name of a function of pointers to the first elements of two matrices and of their product.
+
+    Rows of the product follow each other. Equal products of a module are one function.
+    """
+    return _Matrices(b, dtype, x, y).name
+
+
+def is_vector(x: Layout, y: Layout) -> bool:
+    """Whether a product is numbers, each the sum of what two lines in memory give."""
+    return y.shape[-1] == 1 or (x.shape[-2] == 1 and y.strides[-1] != 1)
+
+
+def pays(x: Layout, y: Layout) -> bool:
+    """Whether these loops are faster than BLAS, as far as was measured with OpenBLAS."""
+    rows, columns = x.shape[-2], y.shape[-1]
+    work = rows * x.shape[-1] * columns
+    if is_vector(x, y) or work > (_MOST if blas_threads() == 1 else _ALONE):
+        return False
+    return work <= _FEW or y.strides[-1] == 1 or rows >= _TURNED
+
+
+class _Text:
+    """What the functions here share: a dtype, vectors of it, and addresses."""
+
+    def __init__(self, dtype: DType) -> None:
+        self.b, self.dtype, self.type = Builder(), dtype, memory_type(dtype)
+        self.lanes = vector_bytes() // dtype.itemsize
+
+    def at(self, pointer: str, *parts: tuple[int | str, int], offset: int = 0) -> str:
+        """The address so many elements on: each index times its stride."""
+        total = str(offset)
+        for index, stride in parts:
+            if stride and index != 0:
+                part = index if stride == 1 else self.b(f"mul nsw i64 {index}, {stride}")
+                total = self.b(f"add nsw i64 {total}, {part}") if total != "0" else str(part)
+        return pointer if total == "0" else self.b(f"getelementptr {self.type}, ptr {pointer}, i64 {total}")
+
+    def vectors(self, columns: int) -> list[int]:
+        """How many lanes of each vector are there."""
+        return [min(self.lanes, columns - first) for first in range(0, columns, self.lanes)]
+
+    def load(self, v: Vector, place: str, live: int) -> str:
+        t = v.type(self.type)
+        if live == v.lanes:
+            return self.b(f"load {t}, ptr {place}, align {self.dtype.itemsize}")
+        name = f"llvm.masked.load.v{v.lanes}f{8 * self.dtype.itemsize}.p0"
+        self.b.called[name] = f"declare {t} @{name}(ptr, i32, {v.type('i1')}, {t})"
+        return self.b(
+            f"call {t} @{name}(ptr {place}, i32 {self.dtype.itemsize}, {_mask(v, live)}, {t} zeroinitializer)"
+        )
+
+    def store(self, v: Vector, x: str, place: str, live: int) -> None:
+        t = v.type(self.type)
+        if live == v.lanes:
+            self.b.do(f"store {t} {x}, ptr {place}, align {self.dtype.itemsize}")
+            return
+        name = f"llvm.masked.store.v{v.lanes}f{8 * self.dtype.itemsize}.p0"
+        self.b.called[name] = f"declare void @{name}({t}, ptr, i32, {v.type('i1')})"
+        self.b.do(f"call void @{name}({t} {x}, ptr {place}, i32 {self.dtype.itemsize}, {_mask(v, live)})")
+
+    def closed(self, name: str, arguments: str) -> str:
+        lines = "\n".join(self.b.lines)
+        return f"define internal void @{name}({arguments}) #0 {{\nentry:\n{lines}\n  ret void\n}}"
+
+
+def _mask(v: Vector, live: int) -> str:
+    return f"{v.type('i1')} <{', '.join(f'i1 {int(lane < live)}' for lane in range(v.lanes))}>"
+
+
+class _Matrices(_Text):
+    """The function of a whole product: panels of columns, parts of the sum, and tiles."""
+
+    def __init__(self, caller: Builder, dtype: DType, x: Layout, y: Layout) -> None:
+        super().__init__(dtype)
+        self.x, self.y = x, y
+        (self.rows, self.summed), self.columns = x.shape, y.shape[1]
+        kind = f"f{8 * dtype.itemsize}_{self.rows}_{self.summed}_{self.columns}"
+        strides = "_".join(map(str, (*x.strides, *y.strides))).replace("-", "m")
+        self.name = f"product_{kind}_{strides}"
+        if self.name in caller.called:
+            return
+        self.part = min(self.summed, _SUMMED if self.rows * self.summed * self.columns > _CHEAP else _EXACT)
+        self.tile = tile_shape(self.rows, self.columns, self.lanes)
+        whole, rest = divmod(self.columns, self.tile.columns)
+        often = self.rows >= _OFTEN * self.tile.rows
+        far = self.part * self.tile.columns * dtype.itemsize > _NEAR and self.columns > self.tile.columns
+        self.copies = self.y.strides[1] != 1 or (often and far)
+        if self.copies:
+            size = -(-self.part // self.lanes) * self.lanes  # whole squares
+            size *= len(self.vectors(self.tile.columns)) * self.lanes
+            self.panel = self.b(f"alloca [{size} x {self.type}], align 64")
+        self.adds = self.part < self.summed  # to zeros, at first
+        if self.adds:
+            size = self.rows * self.columns * dtype.itemsize
+            self.b.called["llvm.memset.p0.i64"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
+            self.b.do(f"call void @llvm.memset.p0.i64(ptr %out, i8 0, i64 {size}, i1 false)")
+        if whole:
+            loop = self.b.begin(whole * self.tile.columns, self.tile.columns)
+            self._sums(loop.counter, self.tile.columns)
+            self.b.end(loop)
+        if rest:
+            self._sums(str(whole * self.tile.columns), rest)
+        caller.called.update(self.b.called)
+        caller.called[self.name] = self.closed(self.name, "ptr noalias %x, ptr noalias %y, ptr noalias %out")
+
+    def _sums(self, first: str, columns: int) -> None:
+        """The result in these columns: the sum part by part."""
+        whole, rest = divmod(self.summed, self.part)
+        loop = self.b.begin(whole * self.part, self.part)
+        self._part(first, columns, loop.counter, self.part)
+        self.b.end(loop)
+        if rest:
+            self._part(first, columns, str(whole * self.part), rest)
+
+    def _part(self, first: str, columns: int, start: str, count: int) -> None:
+        """So many summed rows of a panel, for all rows of the result."""
+        x = self.at("%x", (start, self.x.strides[1]))
+        y = self.at("%y", (start, self.y.strides[0]), (first, self.y.strides[1]))
+        out = self.at("%out", (first, 1))
+        apart = self.y.strides[0]
+        if self.copies:
+            self._copy(y, columns, count)
+            y, apart = self.panel, len(self.vectors(columns)) * self.lanes
+        whole, rest = divmod(self.rows, self.tile.rows)
+        if whole:
+            loop = self.b.begin(whole * self.tile.rows, self.tile.rows)
+            self._tile(x, y, out, loop.counter, Shape(self.tile.rows, columns), apart, count)
+            self.b.end(loop)
+        if rest:
+            row = str(whole * self.tile.rows)
+            self._tile(x, y, out, row, Shape(rest, columns), apart, count)
+
+    def _tile(self, x: str, y: str, out: str, row: str, shape: Shape, apart: int, count: int) -> None:
+        name = _Tile(self.b, self.dtype, shape, self.x.strides, apart, self.columns, self.copies, self.adds).name
+        x, out = self.at(x, (row, self.x.strides[0])), self.at(out, (row, self.columns))
+        self.b.do(f"call void @{name}(ptr {x}, ptr {y}, ptr {out}, i64 {count})")
+
+    def _copy(self, y: str, columns: int, count: int) -> None:
+        """The panel, its rows one after the other, in whole vectors: what is not there is zero."""
+        apart = len(self.vectors(columns)) * self.lanes
+        v = Vector(self.b, self.lanes)
+        down, right = self.y.strides
+        if right == 1:
+            loop = self.b.begin(count)
+            for k, live in enumerate(self.vectors(columns)):
+                found = self.load(v, self.at(y, (loop.counter, down), offset=k * self.lanes), live)
+                self.store(v, found, self.at(self.panel, (loop.counter, apart), offset=k * self.lanes), v.lanes)
+            self.b.end(loop)
+            return
+        if down == 1:
+            name = _Turned(self.b, self.dtype).name
+            loop = self.b.begin(count, self.lanes)
+            left = self.b(f"sub nsw i64 {count}, {loop.counter}")
+            for k, live in enumerate(self.vectors(columns)):
+                place = self.at(y, (loop.counter, 1), offset=k * self.lanes * right)
+                to = self.at(self.panel, (loop.counter, apart), offset=k * self.lanes)
+                self.b.do(f"call void @{name}(ptr {place}, i64 {right}, i64 {live}, i64 {left}, ptr {to}, i64 {apart})")
+            self.b.end(loop)
+            return
+        loop = self.b.begin(count)
+        for k, live in enumerate(self.vectors(columns)):
+            found = "zeroinitializer"
+            for lane in range(live):
+                place = self.at(y, (loop.counter, down), offset=(k * self.lanes + lane) * right)
+                one = self.b(f"load {self.type}, ptr {place}, align {self.dtype.itemsize}")
+                found = self.b(f"insertelement {v.type(self.type)} {found}, {self.type} {one}, i64 {lane}")
+            self.store(v, found, self.at(self.panel, (loop.counter, apart), offset=k * self.lanes), v.lanes)
+        self.b.end(loop)
+
+
+class _Turned(_Text):
+    """The function that copies a square of numbers, its columns as rows, of which some are there: others are zero.
+
+    Lines of the square are read as vectors. Then halves change places between lines, halves of halves, and so on.
+    """
+
+    def __init__(self, caller: Builder, dtype: DType) -> None:
+        super().__init__(dtype)
+        self.name = f"turned_f{8 * dtype.itemsize}"
+        if self.name in caller.called:
+            return
+        b, v = self.b, Vector(self.b, self.lanes)
+        t, lanes, half = v.type(self.type), v.lanes, v.lanes // 2
+        numbers = f"<{', '.join(f'i64 {lane}' for lane in range(lanes))}>"
+        name = f"llvm.masked.load.v{lanes}f{8 * dtype.itemsize}.p0"
+        b.called[name] = f"declare {t} @{name}(ptr, i32, {v.type('i1')}, {t})"
+        lines = []
+        for line in range(lanes):
+            there = b(f"select i1 {b(f'icmp ult i64 {line}, %lines')}, i64 %count, i64 0")
+            mask = b(f"icmp ult {v.type('i64')} {numbers}, {v.spread(there, 'i64')}")
+            place = b(f"getelementptr {self.type}, ptr %from, i64 {b(f'mul nsw i64 %apart, {line}')}")
+            given = f"ptr {place}, i32 {dtype.itemsize}, {v.type('i1')} {mask}, {t} zeroinitializer"
+            lines.append(b(f"call {t} @{name}({given})"))
+        while half:
+            made = list(lines)
+            for i in [i for i in range(lanes) if not i & half]:
+                first = [lane if not lane & half else lanes + lane - half for lane in range(lanes)]
+                second = [lane + half if not lane & half else lanes + lane for lane in range(lanes)]
+                for line, picks in ((i, first), (i + half, second)):
+                    places = ", ".join(f"i32 {p}" for p in picks)
+                    made[line] = b(f"shufflevector {t} {lines[i]}, {t} {lines[i + half]}, <{lanes} x i32> <{places}>")
+            lines, half = made, half // 2
+        for row, found in enumerate(lines):
+            place = b(f"getelementptr {self.type}, ptr %to, i64 {b(f'mul nsw i64 %wide, {row}')}")
+            self.store(v, found, place, lanes)
+        caller.called.update(b.called)
+        arguments = "ptr noalias %from, i64 %apart, i64 %lines, i64 %count, ptr noalias %to, i64 %wide"
+        caller.called[self.name] = self.closed(self.name, arguments)
+
+
+class _Tile(_Text):
+    """The function of a tile: a sum over so many products is written to the result, or added to it."""
+
+    def __init__(
+        self,
+        caller: Builder,
+        dtype: DType,
+        shape: Shape,
+        of_x: tuple[int, ...],
+        of_y: int,
+        lead: int,
+        filled: bool,
+        adds: bool,
+    ) -> None:
+        super().__init__(dtype)
+        strides = "_".join(map(str, (*of_x, of_y, lead))).replace("-", "m")
+        kind = "_filled" * filled + "_adds" * adds
+        self.name = f"tile_f{8 * dtype.itemsize}_{shape.rows}_{shape.columns}_{strides}{kind}"
+        if self.name in caller.called:
+            return
+        b, v, vectors = self.b, Vector(self.b, self.lanes), self.vectors(shape.columns)
+        places = [(i, k) for i in range(shape.rows) for k in range(len(vectors))]
+        loop = b.begin("%count", 1, [(v.type(self.type), "zeroinitializer")] * len(places))
+        line = self.at("%y", (loop.counter, of_y))
+        row = [
+            self.load(v, self.at(line, offset=k * self.lanes), v.lanes if filled else live)
+            for k, live in enumerate(vectors)
+        ]
+        numbers = self.at("%x", (loop.counter, of_x[1]))
+        totals, spread = [], ""
+        for (i, k), (_, _, total) in zip(places, loop.carried, strict=True):
+            if k == 0:
+                place = self.at(numbers, offset=i * of_x[0])
+                spread = v.spread(b(f"load {self.type}, ptr {place}, align {dtype.itemsize}"), self.type)
+            if adds_products():
+                totals.append(v.call("fma", self.type, spread, row[k], total))
+            else:
+                totals.append(v.two("fadd", self.type, total, v.two("fmul", self.type, spread, row[k])))
+        b.end(loop, totals)
+        for (i, k), total in zip(places, totals, strict=True):
+            place = self.at("%out", offset=i * lead + k * self.lanes)
+            if adds:
+                total = v.two("fadd", self.type, self.load(v, place, vectors[k]), total)
+            self.store(v, total, place, vectors[k])
+        caller.called.update(b.called)
+        arguments = "ptr noalias %x, ptr noalias %y, ptr noalias %out, i64 %count"
+        caller.called[self.name] = self.closed(self.name, arguments)
+
+
+def tile_shape(rows: int, columns: int, lanes: int) -> Shape:
+    """The largest tile for whose numbers there are registers, beside a row of `y` and one number of `x`."""
+    room = registers() * 3 // 4
+    vectors = -(-columns // lanes)
+    wide = min(vectors, max(2, min(8, room // rows)))
+    tall = min(rows, room // wide)
+    even = [n for n in range(tall, tall * 2 // 3, -1) if rows % n == 0]
+    return Shape(even[0] if even else -(-rows // -(-rows // tall)), min(columns, wide * lanes))
