@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.compiler.graph import Value
+from adjoint.compiler.native.convolutions import Convolved
 from adjoint.compiler.native.loops import FAILED, Nest
-from adjoint.compiler.native.plan import Check, Choice, Kernel, Loop, Plan, Product, Step, While
+from adjoint.compiler.native.plan import Check, Choice, Convolution, Kernel, Loop, Plan, Product, Step, While
 from adjoint.compiler.native.products import PRODUCTS
 from adjoint.compiler.native.text import Builder, memory_type
 
@@ -37,6 +38,8 @@ class Block:
                 self.nests.append(Nest(plan, step, inner))
             elif isinstance(step, Product):
                 self.nests.append(PRODUCTS[step.way](plan, step, inner))
+            elif isinstance(step, Convolution):
+                self.nests.append(Convolved(plan, step, inner))
             elif isinstance(step, Loop):
                 self.nests.append(Repeated(plan, step, inner))
             elif isinstance(step, Choice):

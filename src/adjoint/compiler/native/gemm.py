@@ -14,6 +14,8 @@ BLAS.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from adjoint.compiler.native.machine import adds_products, blas_threads, registers, vector_bytes
@@ -25,6 +27,7 @@ _SUMMED = 256  # rows of a panel: as many as the nearest cache has room for
 _EXACT, _CHEAP = 32, 1_000_000  # rows of a panel where there are so few multiplications
 _NEAR = 1 << 13  # bytes of a panel that is read as it lies
 _OFTEN = 3  # tiles that read a panel, from which on a copy of it pays
+_DOTS = 3  # rows of the result, up to which sums are made along what is summed, of columns at places
 _TURNED = 16  # rows of the result, from which on turning `y` pays
 _FEW, _ALONE, _MOST = (
     1 << 14,
@@ -40,12 +43,22 @@ class Shape(NamedTuple):
     columns: int
 
 
-def product(b: Builder, dtype: DType, x: Layout, y: Layout) -> str:
+def product(
+    b: Builder,
+    dtype: DType,
+    x: Layout,
+    y: Layout,
+    places: Sequence[int] = (),
+    lead: int = 0,
+    adds: bool = False,
+) -> str:
     """The name of a function of pointers to the first elements of two matrices and of their product.
 
-    Rows of the product follow each other. Equal products of a module are one function.
+    `places` are where the rows of `y` begin, or the columns, where their stride is 0. `lead` is how far the rows of the
+    product are apart, if they do not follow each other. `adds` has it added to what is there. Equal products of a
+    module are one function.
     """
-    return _Matrices(b, dtype, x, y).name
+    return _Matrices(b, dtype, x, y, tuple(places), lead or y.shape[1], adds).name
 
 
 def is_vector(x: Layout, y: Layout) -> bool:
@@ -106,6 +119,27 @@ class _Text:
         return f"define internal void @{name}({arguments}) #0 {{\nentry:\n{lines}\n  ret void\n}}"
 
 
+def clear(b: Builder, pointer: str, size: int) -> None:
+    """Zeros in so many bytes."""
+    b.called["llvm.memset.p0.i64"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
+    b.do(f"call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {size}, i1 false)")
+
+
+def _added(v: Vector, element: str, x: str, y: str, total: str) -> str:
+    """The product added to a total, with one rounding where the processor can."""
+    if adds_products():
+        return v.call("fma", element, x, y, total)
+    return v.two("fadd", element, total, v.two("fmul", element, x, y))
+
+
+def _places(b: Builder, places: Sequence[int], lanes: int) -> str:
+    """The name of a list of places, with as many more as a square may look at."""
+    content = ", ".join(f"i64 {p}" for p in (*places, *[0] * lanes))
+    name = f"@places_{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+    b.called[name] = f"{name} = internal constant [{len(places) + lanes} x i64] [{content}]"
+    return name
+
+
 def _mask(v: Vector, live: int) -> str:
     return f"{v.type('i1')} <{', '.join(f'i1 {int(lane < live)}' for lane in range(v.lanes))}>"
 
@@ -113,38 +147,89 @@ def _mask(v: Vector, live: int) -> str:
 class _Matrices(_Text):
     """The function of a whole product: panels of columns, parts of the sum, and tiles."""
 
-    def __init__(self, caller: Builder, dtype: DType, x: Layout, y: Layout) -> None:
+    def __init__(
+        self, caller: Builder, dtype: DType, x: Layout, y: Layout, places: tuple[int, ...], lead: int, adds: bool
+    ) -> None:
         super().__init__(dtype)
-        self.x, self.y = x, y
+        self.x, self.y, self.lead = x, y, lead
+        self.rows_placed, self.columns_placed = bool(places) and y.strides[0] == 0, bool(places) and y.strides[1] == 0
+        self.places = _places(caller, places, self.lanes) if places else ""
         (self.rows, self.summed), self.columns = x.shape, y.shape[1]
         kind = f"f{8 * dtype.itemsize}_{self.rows}_{self.summed}_{self.columns}"
-        strides = "_".join(map(str, (*x.strides, *y.strides))).replace("-", "m")
-        self.name = f"product_{kind}_{strides}"
+        strides = "_".join(map(str, (*x.strides, *y.strides, lead))).replace("-", "m")
+        self.name = f"product_{kind}_{strides}{self.places.replace('@', '_')}{'_adds' * adds}"
         if self.name in caller.called:
             return
+        if self.columns_placed and adds and self.rows <= _DOTS:
+            self._dots()
+        else:
+            self._panels(adds)
+        caller.called.update(self.b.called)
+        caller.called[self.name] = self.closed(self.name, "ptr noalias %x, ptr noalias %y, ptr noalias %out")
+
+    def _panels(self, adds: bool) -> None:
         self.part = min(self.summed, _SUMMED if self.rows * self.summed * self.columns > _CHEAP else _EXACT)
         self.tile = tile_shape(self.rows, self.columns, self.lanes)
         whole, rest = divmod(self.columns, self.tile.columns)
         often = self.rows >= _OFTEN * self.tile.rows
-        far = self.part * self.tile.columns * dtype.itemsize > _NEAR and self.columns > self.tile.columns
-        self.copies = self.y.strides[1] != 1 or (often and far)
+        far = self.part * self.tile.columns * self.dtype.itemsize > _NEAR and self.columns > self.tile.columns
+        self.copies = self.y.strides[1] != 1 or (often and far and not self.rows_placed)
         if self.copies:
             size = -(-self.part // self.lanes) * self.lanes  # whole squares
             size *= len(self.vectors(self.tile.columns)) * self.lanes
             self.panel = self.b(f"alloca [{size} x {self.type}], align 64")
-        self.adds = self.part < self.summed  # to zeros, at first
-        if self.adds:
-            size = self.rows * self.columns * dtype.itemsize
-            self.b.called["llvm.memset.p0.i64"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
-            self.b.do(f"call void @llvm.memset.p0.i64(ptr %out, i8 0, i64 {size}, i1 false)")
+        self.adds = adds or self.part < self.summed  # to zeros, at first
+        if self.adds and not adds:
+            rows = self.b.begin(1 if self.columns == self.lead else self.rows)
+            size = (self.rows if self.columns == self.lead else 1) * self.columns * self.dtype.itemsize
+            clear(self.b, self.at("%out", (rows.counter, self.lead)), size)
+            self.b.end(rows)
         if whole:
             loop = self.b.begin(whole * self.tile.columns, self.tile.columns)
             self._sums(loop.counter, self.tile.columns)
             self.b.end(loop)
         if rest:
             self._sums(str(whole * self.tile.columns), rest)
-        caller.called.update(self.b.called)
-        caller.called[self.name] = self.closed(self.name, "ptr noalias %x, ptr noalias %y, ptr noalias %out")
+
+    def _dots(self) -> None:
+        """Of few rows: along what is summed, with a vector of sums for each place of a row and some columns."""
+        wide = min(self.columns, 12 // self.rows)
+        whole, rest = divmod(self.columns, wide)
+        loop = self.b.begin(whole * wide, wide)
+        self._sums_along(loop.counter, wide)
+        self.b.end(loop)
+        if rest:
+            self._sums_along(str(whole * wide), rest)
+
+    def _sums_along(self, first: str, columns: int) -> None:
+        b, v, t = self.b, Vector(self.b, self.lanes), self.type
+        whole, rest = divmod(self.summed, self.lanes)
+        there = self.b(f"getelementptr i64, ptr {self.places}, i64 {first}")
+        lines = []
+        for k in range(columns):
+            far = b(f"load i64, ptr {b(f'getelementptr i64, ptr {there}, i64 {k}')}, align 8")
+            lines.append(self.at("%y", (far, 1)))
+        pairs = [(i, k) for i in range(self.rows) for k in range(columns)]
+        totals = ["zeroinitializer"] * len(pairs)
+
+        def added(index: str, live: int, before: list[str]) -> list[str]:
+            xs = [self.load(v, self.at("%x", (index, 1), offset=i * self.x.strides[0]), live) for i in range(self.rows)]
+            ys = [self.load(v, self.at(line, (index, 1)), live) for line in lines]
+            return [_added(v, t, xs[i], ys[k], total) for (i, k), total in zip(pairs, before, strict=True)]
+
+        if whole:
+            loop = b.begin(whole * self.lanes, self.lanes, [(v.type(t), total) for total in totals])
+            totals = added(loop.counter, self.lanes, [name for _, _, name in loop.carried])
+            b.end(loop, totals)
+        if rest:
+            totals = added(str(whole * self.lanes), rest, totals)
+        name = f"llvm.vector.reduce.fadd.v{self.lanes}f{8 * self.dtype.itemsize}"
+        b.called[name] = f"declare {t} @{name}({t}, {v.type(t)})"
+        for (i, k), total in zip(pairs, totals, strict=True):
+            place = self.at("%out", (first, 1), offset=i * self.lead + k)
+            old = b(f"load {t}, ptr {place}, align {self.dtype.itemsize}")
+            new = b(f"call reassoc {t} @{name}({t} 0.0, {v.type(t)} {total})")
+            b.do(f"store {t} {b(f'fadd {t} {old}, {new}')}, ptr {place}, align {self.dtype.itemsize}")
 
     def _sums(self, first: str, columns: int) -> None:
         """The result in these columns: the sum part by part."""
@@ -160,25 +245,29 @@ class _Matrices(_Text):
         x = self.at("%x", (start, self.x.strides[1]))
         y = self.at("%y", (start, self.y.strides[0]), (first, self.y.strides[1]))
         out = self.at("%out", (first, 1))
-        apart = self.y.strides[0]
+        apart, places = self.y.strides[0], ""
+        if self.rows_placed:
+            places = self.b(f"getelementptr i64, ptr {self.places}, i64 {start}")
         if self.copies:
-            self._copy(y, columns, count)
+            self._copy(y, columns, count, first)
             y, apart = self.panel, len(self.vectors(columns)) * self.lanes
         whole, rest = divmod(self.rows, self.tile.rows)
         if whole:
             loop = self.b.begin(whole * self.tile.rows, self.tile.rows)
-            self._tile(x, y, out, loop.counter, Shape(self.tile.rows, columns), apart, count)
+            self._tile(x, y, out, loop.counter, Shape(self.tile.rows, columns), apart, places, count)
             self.b.end(loop)
         if rest:
             row = str(whole * self.tile.rows)
-            self._tile(x, y, out, row, Shape(rest, columns), apart, count)
+            self._tile(x, y, out, row, Shape(rest, columns), apart, places, count)
 
-    def _tile(self, x: str, y: str, out: str, row: str, shape: Shape, apart: int, count: int) -> None:
-        name = _Tile(self.b, self.dtype, shape, self.x.strides, apart, self.columns, self.copies, self.adds).name
-        x, out = self.at(x, (row, self.x.strides[0])), self.at(out, (row, self.columns))
-        self.b.do(f"call void @{name}(ptr {x}, ptr {y}, ptr {out}, i64 {count})")
+    def _tile(self, x: str, y: str, out: str, row: str, shape: Shape, apart: int, places: str, count: int) -> None:
+        name = _Tile(
+            self.b, self.dtype, shape, self.x.strides, apart, self.lead, self.copies, self.adds, bool(places)
+        ).name
+        x, out = self.at(x, (row, self.x.strides[0])), self.at(out, (row, self.lead))
+        self.b.do(f"call void @{name}(ptr {x}, ptr {y}, ptr {out}, i64 {count}, ptr {places or 'null'})")
 
-    def _copy(self, y: str, columns: int, count: int) -> None:
+    def _copy(self, y: str, columns: int, count: int, first: str) -> None:
         """The panel, its rows one after the other, in whole vectors: what is not there is zero."""
         apart = len(self.vectors(columns)) * self.lanes
         v = Vector(self.b, self.lanes)
@@ -191,13 +280,18 @@ class _Matrices(_Text):
             self.b.end(loop)
             return
         if down == 1:
-            name = _Turned(self.b, self.dtype).name
+            name = _Turned(self.b, self.dtype, self.columns_placed).name
             loop = self.b.begin(count, self.lanes)
             left = self.b(f"sub nsw i64 {count}, {loop.counter}")
             for k, live in enumerate(self.vectors(columns)):
                 place = self.at(y, (loop.counter, 1), offset=k * self.lanes * right)
                 to = self.at(self.panel, (loop.counter, apart), offset=k * self.lanes)
-                self.b.do(f"call void @{name}(ptr {place}, i64 {right}, i64 {live}, i64 {left}, ptr {to}, i64 {apart})")
+                apart_there = f"i64 {right}"
+                if self.columns_placed:
+                    at = self.b(f"add nsw i64 {first}, {k * self.lanes}")
+                    apart_there = f"ptr {self.b(f'getelementptr i64, ptr {self.places}, i64 {at}')}"
+                given = f"ptr {place}, {apart_there}, i64 {live}, i64 {left}, ptr {to}, i64 {apart}"
+                self.b.do(f"call void @{name}({given})")
             self.b.end(loop)
             return
         loop = self.b.begin(count)
@@ -217,9 +311,9 @@ class _Turned(_Text):
     Lines of the square are read as vectors. Then halves change places between lines, halves of halves, and so on.
     """
 
-    def __init__(self, caller: Builder, dtype: DType) -> None:
+    def __init__(self, caller: Builder, dtype: DType, placed: bool) -> None:
         super().__init__(dtype)
-        self.name = f"turned_f{8 * dtype.itemsize}"
+        self.name = f"turned_f{8 * dtype.itemsize}{'_placed' * placed}"
         if self.name in caller.called:
             return
         b, v = self.b, Vector(self.b, self.lanes)
@@ -231,7 +325,11 @@ class _Turned(_Text):
         for line in range(lanes):
             there = b(f"select i1 {b(f'icmp ult i64 {line}, %lines')}, i64 %count, i64 0")
             mask = b(f"icmp ult {v.type('i64')} {numbers}, {v.spread(there, 'i64')}")
-            place = b(f"getelementptr {self.type}, ptr %from, i64 {b(f'mul nsw i64 %apart, {line}')}")
+            if placed:
+                far = b(f"load i64, ptr {b(f'getelementptr i64, ptr %apart, i64 {line}')}, align 8")
+            else:
+                far = b(f"mul nsw i64 %apart, {line}")
+            place = b(f"getelementptr {self.type}, ptr %from, i64 {far}")
             given = f"ptr {place}, i32 {dtype.itemsize}, {v.type('i1')} {mask}, {t} zeroinitializer"
             lines.append(b(f"call {t} @{name}({given})"))
         while half:
@@ -247,7 +345,8 @@ class _Turned(_Text):
             place = b(f"getelementptr {self.type}, ptr %to, i64 {b(f'mul nsw i64 %wide, {row}')}")
             self.store(v, found, place, lanes)
         caller.called.update(b.called)
-        arguments = "ptr noalias %from, i64 %apart, i64 %lines, i64 %count, ptr noalias %to, i64 %wide"
+        apart = "ptr noalias %apart" if placed else "i64 %apart"
+        arguments = f"ptr noalias %from, {apart}, i64 %lines, i64 %count, ptr noalias %to, i64 %wide"
         caller.called[self.name] = self.closed(self.name, arguments)
 
 
@@ -264,17 +363,22 @@ class _Tile(_Text):
         lead: int,
         filled: bool,
         adds: bool,
+        placed: bool,
     ) -> None:
         super().__init__(dtype)
         strides = "_".join(map(str, (*of_x, of_y, lead))).replace("-", "m")
-        kind = "_filled" * filled + "_adds" * adds
+        kind = "_filled" * filled + "_adds" * adds + "_placed" * placed
         self.name = f"tile_f{8 * dtype.itemsize}_{shape.rows}_{shape.columns}_{strides}{kind}"
         if self.name in caller.called:
             return
         b, v, vectors = self.b, Vector(self.b, self.lanes), self.vectors(shape.columns)
         places = [(i, k) for i in range(shape.rows) for k in range(len(vectors))]
         loop = b.begin("%count", 1, [(v.type(self.type), "zeroinitializer")] * len(places))
-        line = self.at("%y", (loop.counter, of_y))
+        if placed:
+            far = b(f"load i64, ptr {b(f'getelementptr i64, ptr %places, i64 {loop.counter}')}, align 8")
+            line = self.at("%y", (far, 1))
+        else:
+            line = self.at("%y", (loop.counter, of_y))
         row = [
             self.load(v, self.at(line, offset=k * self.lanes), v.lanes if filled else live)
             for k, live in enumerate(vectors)
@@ -285,10 +389,7 @@ class _Tile(_Text):
             if k == 0:
                 place = self.at(numbers, offset=i * of_x[0])
                 spread = v.spread(b(f"load {self.type}, ptr {place}, align {dtype.itemsize}"), self.type)
-            if adds_products():
-                totals.append(v.call("fma", self.type, spread, row[k], total))
-            else:
-                totals.append(v.two("fadd", self.type, total, v.two("fmul", self.type, spread, row[k])))
+            totals.append(_added(v, self.type, spread, row[k], total))
         b.end(loop, totals)
         for (i, k), total in zip(places, totals, strict=True):
             place = self.at("%out", offset=i * lead + k * self.lanes)
@@ -296,7 +397,7 @@ class _Tile(_Text):
                 total = v.two("fadd", self.type, self.load(v, place, vectors[k]), total)
             self.store(v, total, place, vectors[k])
         caller.called.update(b.called)
-        arguments = "ptr noalias %x, ptr noalias %y, ptr noalias %out, i64 %count"
+        arguments = "ptr noalias %x, ptr noalias %y, ptr noalias %out, i64 %count, ptr noalias %places"
         caller.called[self.name] = self.closed(self.name, arguments)
 
 
