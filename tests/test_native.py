@@ -429,6 +429,38 @@ def test_convolutions_are_products_of_lines(axes: int) -> None:
             assert not steps(sums, x, w, g)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_windows_of_images_are_loops(dtype: str) -> None:
+    """After a convolution, to the last bit: with nans, infinities, zeros of both signs, and several largest ones."""
+    rng = np.random.default_rng(5)
+    x = rng.choice([0.0, 1.0, 2.0, np.nan, np.inf], (16, 3, 7, 6), p=[0.4, 0.25, 0.25, 0.05, 0.05]).astype(dtype)
+    ones, signs = np.ones((3, 1, 1, 1), dtype), rng.choice([-1.0, 1.0], (7, 6)).astype(dtype)
+    for pool, kernel, how in (
+        ("max", 2, {}),
+        ("max", (3, 2), {"stride": (3, 3)}),
+        ("max", 1, {"stride": 2}),
+        ("max", 2, {"stride": 3, "dilation": 2}),
+        ("avg", 2, {}),
+        ("avg", (2, 3), {"stride": (2, 4)}),
+        ("max", 3, {"stride": 1}),
+        ("avg", (2, 3), {"stride": (1, 2)}),
+    ):
+        run = functools.partial(getattr(ad.nn, f"{pool}_pool2d"), kernel_size=kernel, **how)
+
+        def step(x: Any, ones: Any, signs: Any, run: Any = run) -> Any:
+            f = lambda images: ad.square(run(images)).sum()
+            images = ad.nn.conv2d(x, ones, groups=3) * signs
+            return run(images) * 1.5, ad.grad(f)(images) * 1.5
+
+        given = [ad.asarray(z) for z in (x, ones, signs)]
+        with np.errstate(all="ignore"):
+            same(ad.compile(step)(*given), step(*given))
+        if how.get("stride") not in (1, (1, 2)):
+            sums = lambda *xs, step=step: [z.sum(axis=0) for z in step(*xs)]
+            assert not [line for line in steps(sums, *given) if "transpose" not in line], (pool, kernel, how)
+
+
 def lorenz(u: Any, p: Any) -> Any:
     def step(u: Any, _: Any) -> Any:
         x, y, z = u[0], u[1], u[2]

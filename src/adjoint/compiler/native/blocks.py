@@ -11,8 +11,9 @@ import numpy as np
 
 from adjoint.compiler.graph import Value
 from adjoint.compiler.native.convolutions import Convolved
+from adjoint.compiler.native.images import Convolution
 from adjoint.compiler.native.loops import FAILED, Nest
-from adjoint.compiler.native.plan import Check, Choice, Convolution, Kernel, Loop, Plan, Product, Step, While
+from adjoint.compiler.native.plan import Check, Choice, Kernel, Loop, Plan, Product, Step, While
 from adjoint.compiler.native.products import PRODUCTS
 from adjoint.compiler.native.text import Builder, memory_type
 

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from adjoint.compiler.graph import Equation, Graph, Value
+from adjoint.compiler.native import images
 from adjoint.compiler.native.elements import computable, constant, supported
 from adjoint.compiler.native.gemm import is_vector, pays
+from adjoint.compiler.native.images import Convolution
 from adjoint.compiler.native.lowering import lowered
 from adjoint.compiler.native.machine import integer_bits
-from adjoint.compiler.native.patches import Lines, direct, lines
 from adjoint.compiler.native.views import Layout, contiguous, is_view, merged, picked, transposed, view
-from adjoint.primitives import Shape, conv_size, index_shape, slices
+from adjoint.primitives import index_shape, slices
 
 REDUCTIONS = frozenset({"sum", "prod", "max", "min", "any", "all"})
 _AS_ONE_ROW = 1 << 13  # elements: an array that is reduced wholly is one row up to here
@@ -34,7 +35,6 @@ _COPIED = 1 << 12  # elements of an array of which a part is assigned to
 _PRODUCT = 1 << 12  # multiplications: larger products are BLAS's
 _BLAS = 1 << 31  # sizes and distances that BLAS's integers may be too small for
 _REGISTERS = 1 << 9  # ... and in the step of a loop, whose small arrays are in registers
-_PLACES, _SIZES = 1 << 14, ("stride", "padding", "dilation")  # of a kernel
 _PRODUCT_OF_STEP = 1 << 15  # ... and in the step of a loop, which without BLAS would be run by Python
 
 
@@ -90,32 +90,6 @@ class Product:
         self.out: Any = out
         self.stored: dict[Any, None] = {self.out: None}
         self.work = math.prod(self.out.shape) * x.shape[-1]
-
-
-class Convolution:
-    """A convolution of padded images with channels first and examples last, or the gradient of its weights."""
-
-    lines: Lines
-    operands: Sequence[Value]
-    rows: int
-    weighs: bool
-
-    def __init__(
-        self,
-        out: Value,
-        operands: Sequence[Value],
-        layouts: Sequence[Layout],
-        lines: Lines,
-        rows: int,
-        apart: int,
-        weighs: bool,
-    ) -> None:
-        self.read: dict[Value, Layout] = dict(zip(operands, layouts, strict=True))
-        self.operands, self.lines, self.rows, self.apart, self.weighs = operands, lines, rows, apart, weighs
-        self.offsets: list[int] = [layout.offset for layout in layouts]
-        self.out: Any = out
-        self.stored: dict[Any, None] = {self.out: None}
-        self.work: int = rows * len(lines.places) * lines.run * math.prod([axis.size for axis in lines.axes])
 
 
 class Loop:
@@ -209,7 +183,7 @@ class Plan:
         self._store()
 
     def _take(self, e: Equation) -> None:
-        if is_view(e) and self._taktaken(e):
+        if is_view(e) and self._take_view(e):
             return
         if e.name == "check" and self.checks and self._take_check(e.operands[0]):
             return
@@ -247,7 +221,7 @@ class Plan:
     def _order_as(self, base: Value, out: Value, order: tuple[int, ...]) -> None:
         """Have a value be a view of an array whose axes are in another order."""
         back = tuple([order.index(i) for i in range(len(order))])
-        if not self._taktaken(Equation("permute_dims", [base], {"axes": back}, [out])):
+        if not self._take_view(Equation("permute_dims", [base], {"axes": back}, [out])):
             raise AssertionError(base.shape)  # transposes are always views
         self.order[out] = order
 
@@ -271,7 +245,7 @@ class Plan:
                     Equation("reshape", [x], {"shape": whole.shape}, [whole]),
                     Equation("permute_dims", [whole], {"axes": order}, [turned]),
                 )
-                if not all(map(self._taktaken, views)):
+                if not all(map(self._take_view, views)):
                     return False
                 x = turned
             operands.append(x)
@@ -291,7 +265,7 @@ class Plan:
         how = {"axis": tuple([k for k, i in enumerate(order) if i in axis]), "keepdims": False}
         return left == sorted(left) and self._take_native(Equation(e.name, [self.source[x][1]], how, e.results))
 
-    def _taktaken(self, e: Equation) -> bool:
+    def _take_view(self, e: Equation) -> bool:
         x, out = e.operands[0], e.results[0]
         if x.const is not None or not math.prod(out.shape) or not math.prod(x.shape):  # type: ignore[union-attr]
             return False
@@ -506,7 +480,7 @@ class Plan:
         layout = view(found, contiguous(out.shape))
         if x.const is not None:
             old = Value(old.shape, old.dtype, np.asarray(x.const)[slices(key)])
-        elif e.name == "index_add" and not self._taktaken(found):
+        elif e.name == "index_add" and not self._take_view(found):
             return False
         if e.name == "index_add" and not supported(Equation("add", [old, value], {}, [old])):
             return False
@@ -574,7 +548,7 @@ class Plan:
         if x.const is not None:
             made.const = np.reshape(x.const, made.shape)
         else:
-            self._taktaken(Equation("reshape", [x], {"shape": made.shape}, [made]))
+            self._take_view(Equation("reshape", [x], {"shape": made.shape}, [made]))
         return made
 
     def _take_product(self, e: Equation) -> bool:
@@ -600,104 +574,6 @@ class Plan:
         self.place[out] = len(self.steps)
         self.steps.append(Product(out, (x, y), self._layout(x), self._layout(y), way))
         return True
-
-    # --- convolutions ---
-
-    def _take_conv(self, e: Equation) -> bool:
-        """As products without a matrix of patches; the result has channels first and examples last."""
-        x, weight = e.operands
-        how = {key: e.parameters[key] for key in ("stride", "padding", "dilation", "groups")}
-        return self._take_patches(e, x, weight, weight.shape[0], weight.shape[2:], how)
-
-    def _take_conv_input(self, e: Equation) -> bool:
-        """The convolution of the cotangent with the turned kernels, if each place was met."""
-        (g, weight), groups, dilation = e.operands, e.parameters["groups"], e.parameters["dilation"]
-        (out, per_group, *kernel), axes = weight.shape, len(weight.shape) - 2
-        if weight.__class__ is not Value or weight.const is not None or any(s != 1 for s in e.parameters["stride"]):
-            return False
-        around = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
-        padding = tuple([(a - p, a - q) for a, (p, q) in zip(around, e.parameters["padding"], strict=True)])
-        if any(p < 0 for pair in padding for p in pair):
-            return False
-        parts = Value((groups, out // groups, per_group, *kernel), weight.dtype)
-        turned = Value((groups, per_group, out // groups, *kernel), weight.dtype)
-        flipped = Value(turned.shape, weight.dtype)
-        key = (*[range(n) for n in turned.shape[:3]], *[range(n - 1, -1, -1) for n in kernel])
-        for taken in (
-            Equation("reshape", [weight], {"shape": parts.shape}, [parts]),
-            Equation("permute_dims", [parts], {"axes": (0, 2, 1, *range(3, 3 + axes))}, [turned]),
-            Equation("index", [turned], {"key": key}, [flipped]),
-        ):
-            if not self._taktaken(taken):
-                return False
-        how = {"stride": (1,) * axes, "padding": padding, "dilation": dilation, "groups": groups}
-        return self._take_patches(e, g, flipped, groups * per_group, tuple(kernel), how)
-
-    def _take_conv_weight(self, e: Equation) -> bool:
-        x, g = e.operands
-        how = {key: e.parameters[key] for key in ("stride", "padding", "dilation", "groups")}
-        return self._take_patches(e, x, g, g.shape[1], e.parameters["size"], how, weighs=True)
-
-    def _take_patches(
-        self,
-        e: Equation,
-        x: Any,
-        other: Any,
-        channels: int,
-        kernel: Shape,
-        how: dict[str, Any],
-        weighs: bool = False,
-    ) -> bool:
-        """A convolution of images with weights to so many channels, or, which weighs, with their cotangent."""
-        (out,), groups = e.results, how["groups"]
-        if any(z.__class__ is not Value or z.const is not None for z in (x, other)) or x.dtype != other.dtype:
-            return False
-        padding = how["padding"]
-        counts = (
-            other.shape[2:] if weighs else tuple(map(conv_size, x.shape[2:], kernel, *[how[key] for key in _SIZES]))
-        )
-        if any(p < 0 for pair in padding for p in pair) or x.shape[1] // groups * math.prod(kernel) > _PLACES:
-            return False
-        padded = (x.shape[1], *[n + sum(p) for n, p in zip(x.shape[2:], padding, strict=True)], x.shape[0])
-        found = lines(
-            contiguous(padded), kernel, counts, how["stride"], how["dilation"], groups, channels // groups, weighs
-        )
-        if not direct(found, channels // groups, weighs, x.dtype):
-            return False
-        images = self._padded(x, padded, padding) if any(map(sum, padding)) else self._examples_last(x)
-        other = self._examples_last(other) if weighs else other
-        images, other = self._whole([images, other])
-        order = (*range(1, len(out.shape)), 0)  # type: ignore[union-attr]
-        base: Any = out if weighs else Value(tuple([out.shape[i] for i in order]), out.dtype)  # type: ignore[union-attr]
-        self.place[base] = len(self.steps)
-        layouts, apart = [self._layout(z) for z in (images, other)], math.prod(counts) * x.shape[0]
-        self.steps.append(Convolution(base, (images, other), layouts, found, channels // groups, apart, weighs))
-        if not weighs:
-            self._order_as(base, out, order)  # type: ignore[arg-type]
-        return True
-
-    def _examples_last(self, x: Value) -> Value:
-        """The same with its first axis last, as it may lie in memory."""
-        order = (*range(1, len(x.shape)), 0)
-        if self.order.get(x) == order:
-            return self.source[x][1]
-        turned = Value(tuple([x.shape[i] for i in order]), x.dtype)
-        if not self._taktaken(Equation("permute_dims", [x], {"axes": order}, [turned])):
-            raise AssertionError(x.shape)  # transposes are always views
-        return turned
-
-    def _padded(self, x: Value, shape: Shape, padding: Sequence[tuple[int, int]]) -> Value:
-        """The same with its first axis last and zeros around, made once."""
-        found = self.padded.get((x, padding))
-        if found is None:
-            found, whole = Value(shape, x.dtype), contiguous(shape)
-            zeros = Value(shape, x.dtype, np.broadcast_to(np.zeros((), x.dtype), shape))
-            start = sum([before * s for (before, _), s in zip(padding, whole.strides[1:-1], strict=True)])
-            images = self._examples_last(x)
-            step = self._take_part(zeros, found, whole)
-            self._take_part(images, found, Layout(tuple(images.shape), start, whole.strides), after=step)
-            self.padded[x, padding] = found
-        return found
 
     def _copied(self, x: Value) -> Value:
         """The same elements, one after the other."""
@@ -798,9 +674,9 @@ def _with_own_outputs(graph: Graph) -> Graph:
 _TAKEN = {
     "branch": Plan._take_branch,
     "concat": Plan._take_concat,
-    "conv": Plan._take_conv,
-    "conv_input": Plan._take_conv_input,
-    "conv_weight": Plan._take_conv_weight,
+    "conv": images.take_conv,
+    "conv_input": images.take_conv_input,
+    "conv_weight": images.take_conv_weight,
     "index": Plan._take_index,
     "index_add": Plan._take_assignment,
     "index_max": Plan._take_scatter,
@@ -808,9 +684,13 @@ _TAKEN = {
     "index_multiply": Plan._take_scatter,
     "index_set": Plan._take_assignment,
     "matmul": Plan._take_product,
+    "max_pool": images.take_max_pool,
+    "max_pool_pullback": images.take_max_pool_pullback,
     "scan": Plan._take_scan,
     "take_along_axis": Plan._take_along_axis,
     "while": Plan._take_while,
+    "window_spread": images.take_window_spread,
+    "window_sum": images.take_window_sum,
 }
 
 
