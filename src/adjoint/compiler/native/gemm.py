@@ -14,7 +14,6 @@ BLAS.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -134,6 +133,8 @@ def _added(v: Vector, element: str, x: str, y: str, total: str) -> str:
 
 def _places(b: Builder, places: Sequence[int], lanes: int) -> str:
     """The name of a list of places, with as many more as a square may look at."""
+    import hashlib  # as in machine.py
+
     content = ", ".join(f"i64 {p}" for p in (*places, *[0] * lanes))
     name = f"@places_{hashlib.sha256(content.encode()).hexdigest()[:16]}"
     b.called[name] = f"{name} = internal constant [{len(places) + lanes} x i64] [{content}]"
