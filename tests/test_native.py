@@ -562,6 +562,7 @@ def test_products_by_tiles(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if width > machine.vector_bytes():
         pytest.skip("this processor has no such vectors")
     monkeypatch.setattr(gemm, "vector_bytes", lambda: width)
+    monkeypatch.setattr(gemm, "_APART", 64)
     monkeypatch.setattr(gemm, "registers", lambda: 32 if width == 64 else 16)
     monkeypatch.setattr(gemm, "adds_products", lambda: width > 16)
     rng, calls, given, b = np.random.default_rng(width), [], [], text.Builder()

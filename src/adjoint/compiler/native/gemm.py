@@ -14,7 +14,7 @@ BLAS.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from adjoint.compiler.native.machine import adds_products, blas_threads, registers, vector_bytes
@@ -26,6 +26,7 @@ _SUMMED = 256  # rows of a panel: as many as the nearest cache has room for
 _EXACT, _CHEAP = 32, 1_000_000  # rows of a panel where there are so few multiplications
 _NEAR = 1 << 13  # bytes of a panel that is read as it lies
 _OFTEN = 3  # tiles that read a panel, from which on a copy of it pays
+_APART = 256  # numbers between lines of `x` that are read across, from which on a copy of some rows pays
 _DOTS = 3  # rows of the result, up to which sums are made along what is summed, of columns at places
 _TURNED = 16  # rows of the result, from which on turning `y` pays
 _FEW, _ALONE, _MOST = (
@@ -169,12 +170,15 @@ class _Matrices(_Text):
         caller.called[self.name] = self.closed(self.name, "ptr noalias %x, ptr noalias %y, ptr noalias %out")
 
     def _panels(self, adds: bool) -> None:
+        """By tiles: of one panel after the other, or of the same rows, of which a copy is made."""
         self.part = min(self.summed, _SUMMED if self.rows * self.summed * self.columns > _CHEAP else _EXACT)
         self.tile = tile_shape(self.rows, self.columns, self.lanes)
-        whole, rest = divmod(self.columns, self.tile.columns)
         often = self.rows >= _OFTEN * self.tile.rows
-        far = self.part * self.tile.columns * self.dtype.itemsize > _NEAR and self.columns > self.tile.columns
-        self.copies = self.y.strides[1] != 1 or (often and far and not self.rows_placed)
+        several = self.columns > self.tile.columns
+        far = self.part * self.tile.columns * self.dtype.itemsize > _NEAR and several
+        turned = self.y.strides[1] != 1
+        blocks = self.x.strides[0] == 1 and self.x.strides[1] >= _APART and several and not turned
+        self.copies = turned or (often and far and not self.rows_placed and not blocks)
         if self.copies:
             size = -(-self.part // self.lanes) * self.lanes  # whole squares
             size *= len(self.vectors(self.tile.columns)) * self.lanes
@@ -185,22 +189,38 @@ class _Matrices(_Text):
             size = (self.rows if self.columns == self.lead else 1) * self.columns * self.dtype.itemsize
             clear(self.b, self.at("%out", (rows.counter, self.lead)), size)
             self.b.end(rows)
+        if blocks:
+            self.wide = len(self.vectors(self.tile.rows)) * self.lanes
+            self.block = self.b(f"alloca [{self.part * self.wide} x {self.type}], align 64")
+            self._in_steps(
+                self.summed,
+                self.part,
+                lambda start, count: self._in_steps(
+                    self.rows, self.tile.rows, lambda row, rows: self._rows(start, count, row, rows)
+                ),
+            )
+        else:
+            self._in_steps(
+                self.columns,
+                self.tile.columns,
+                lambda first, columns: self._in_steps(
+                    self.summed, self.part, lambda start, count: self._columns(start, count, first, columns)
+                ),
+            )
+
+    def _in_steps(self, total: int, step: int, body: Callable[[str, int], None]) -> None:
+        """A loop over so many with steps of this size, and what is left."""
+        whole, rest = divmod(total, step)
         if whole:
-            loop = self.b.begin(whole * self.tile.columns, self.tile.columns)
-            self._sums(loop.counter, self.tile.columns)
+            loop = self.b.begin(whole * step, step)
+            body(loop.counter, step)
             self.b.end(loop)
         if rest:
-            self._sums(str(whole * self.tile.columns), rest)
+            body(str(whole * step), rest)
 
     def _dots(self) -> None:
         """Of few rows: along what is summed, with a vector of sums for each place of a row and some columns."""
-        wide = min(self.columns, 12 // self.rows)
-        whole, rest = divmod(self.columns, wide)
-        loop = self.b.begin(whole * wide, wide)
-        self._sums_along(loop.counter, wide)
-        self.b.end(loop)
-        if rest:
-            self._sums_along(str(whole * wide), rest)
+        self._in_steps(self.columns, min(self.columns, 12 // self.rows), self._sums_along)
 
     def _sums_along(self, first: str, columns: int) -> None:
         b, v, t = self.b, Vector(self.b, self.lanes), self.type
@@ -232,41 +252,48 @@ class _Matrices(_Text):
             new = b(f"call reassoc {t} @{name}({t} 0.0, {v.type(t)} {total})")
             b.do(f"store {t} {b(f'fadd {t} {old}, {new}')}, ptr {place}, align {self.dtype.itemsize}")
 
-    def _sums(self, first: str, columns: int) -> None:
-        """The result in these columns: the sum part by part."""
-        whole, rest = divmod(self.summed, self.part)
-        loop = self.b.begin(whole * self.part, self.part)
-        self._part(first, columns, loop.counter, self.part)
-        self.b.end(loop)
-        if rest:
-            self._part(first, columns, str(whole * self.part), rest)
-
-    def _part(self, first: str, columns: int, start: str, count: int) -> None:
+    def _columns(self, start: str, count: int, first: str, columns: int) -> None:
         """So many summed rows of a panel, for all rows of the result."""
-        x = self.at("%x", (start, self.x.strides[1]))
-        y = self.at("%y", (start, self.y.strides[0]), (first, self.y.strides[1]))
-        out = self.at("%out", (first, 1))
-        apart, places = self.y.strides[0], ""
-        if self.rows_placed:
-            places = self.b(f"getelementptr i64, ptr {self.places}, i64 {start}")
+        y, apart = self.at("%y", (start, self.y.strides[0]), (first, self.y.strides[1])), self.y.strides[0]
         if self.copies:
             self._copy(y, columns, count, first)
             y, apart = self.panel, len(self.vectors(columns)) * self.lanes
-        whole, rest = divmod(self.rows, self.tile.rows)
-        if whole:
-            loop = self.b.begin(whole * self.tile.rows, self.tile.rows)
-            self._tile(x, y, out, loop.counter, Shape(self.tile.rows, columns), apart, places, count)
-            self.b.end(loop)
-        if rest:
-            row = str(whole * self.tile.rows)
-            self._tile(x, y, out, row, Shape(rest, columns), apart, places, count)
+        x = self.at("%x", (start, self.x.strides[1]))
+        out = self.at("%out", (first, 1))
 
-    def _tile(self, x: str, y: str, out: str, row: str, shape: Shape, apart: int, places: str, count: int) -> None:
-        name = _Tile(
-            self.b, self.dtype, shape, self.x.strides, apart, self.lead, self.copies, self.adds, bool(places)
-        ).name
-        x, out = self.at(x, (row, self.x.strides[0])), self.at(out, (row, self.lead))
-        self.b.do(f"call void @{name}(ptr {x}, ptr {y}, ptr {out}, i64 {count}, ptr {places or 'null'})")
+        def tile(row: str, rows: int) -> None:
+            there = self.at(x, (row, self.x.strides[0]))
+            self._tile(
+                there, self.x.strides, y, apart, self.at(out, (row, self.lead)), Shape(rows, columns), start, count
+            )
+
+        self._in_steps(self.rows, self.tile.rows, tile)
+
+    def _rows(self, start: str, count: int, row: str, rows: int) -> None:
+        """So many summed columns of some rows of `x`, copied one after the other, for all columns of the result."""
+        v, x = Vector(self.b, self.lanes), self.at("%x", (start, self.x.strides[1]), (row, 1))
+        loop = self.b.begin(count)
+        for k, live in enumerate(self.vectors(rows)):
+            found = self.load(v, self.at(x, (loop.counter, self.x.strides[1]), offset=k * self.lanes), live)
+            self.store(v, found, self.at(self.block, (loop.counter, self.wide), offset=k * self.lanes), v.lanes)
+        self.b.end(loop)
+        y, out = self.at("%y", (start, self.y.strides[0])), self.at("%out", (row, self.lead))
+
+        def tile(first: str, columns: int) -> None:
+            given = self.block, (1, self.wide), self.at(y, (first, 1)), self.y.strides[0], self.at(out, (first, 1))
+            self._tile(*given, Shape(rows, columns), start, count)
+
+        self._in_steps(self.columns, self.tile.columns, tile)
+
+    def _tile(
+        self, x: str, of_x: tuple[int, ...], y: str, of_y: int, out: str, shape: Shape, start: str, count: int
+    ) -> None:
+        places = "null"
+        if self.rows_placed:
+            places = self.b(f"getelementptr i64, ptr {self.places}, i64 {start}")
+        how = self.copies, self.adds, self.rows_placed
+        name = _Tile(self.b, self.dtype, shape, of_x, of_y, self.lead, *how).name
+        self.b.do(f"call void @{name}(ptr {x}, ptr {y}, ptr {out}, i64 {count}, ptr {places})")
 
     def _copy(self, y: str, columns: int, count: int, first: str) -> None:
         """The panel, its rows one after the other, in whole vectors: what is not there is zero."""
