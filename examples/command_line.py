@@ -70,6 +70,14 @@ def progress(steps: int, what: str) -> Iterator[int]:
             bar.update(task, completed=steps)
 
 
+def check(what: str, error: float, bound: float) -> None:
+    """Say how far a result is from an independent one, and end the program if that is too far."""
+    said = f"{what}: differs by {error:.1e}, allowed {bound:.0e}"
+    if not error <= bound:  # nan is too far
+        raise SystemExit(f"wrong: {said}")
+    print(f"checked: {said}")
+
+
 def save(figure: Any, path: Path) -> None:
     """Drawn in memory, so that an interruption leaves no half of a file."""
     drawn = io.BytesIO()

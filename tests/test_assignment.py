@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import same
+from each import Each
 from options import assert_same_under_options
 
 import adjoint as ad
@@ -285,7 +286,7 @@ def test_assigned_values_are_cast(device: Any) -> None:
     assert gradient.dtype is ad.float64
     same(gradient, [2.0, 2.0])
     n = ad.zeros(2, dtype=ad.int64)
-    n[0] = 2.7
+    n[0] = 2.0
     n[1] = True
     same(n, np.array([2, 1]))
     with pytest.raises(errors.DtypeError, match="complex.*real"):
@@ -293,6 +294,64 @@ def test_assigned_values_are_cast(device: Any) -> None:
     z = ad.zeros(1, dtype=ad.complex64)
     z[0] = 2
     same(z, np.array([2], "c8"))
+
+
+def test_integers_hold_no_floats() -> None:
+    """Their fractions, and the derivatives of what is tracked, would be lost silently."""
+    large = 2**60 + 1
+
+    def assigned(key: Any) -> Any:
+        def way(x: Any, v: Any) -> Any:
+            x = x.copy()
+            x[key] = v
+            return x
+
+        return way
+
+    def filled(x: Any, v: Any) -> Any:
+        x = x.copy()
+        x.fill(v)
+        return x
+
+    def put(x: Any, v: Any) -> Any:
+        x = x.copy()
+        x.put([0], v)
+        return x
+
+    mask = np.array([True, False, False])
+    ways = {
+        **{f"x[{key}]": assigned(key) for key in (0, slice(1), [0], mask, ad.tensor(mask))},
+        "fill": filled,
+        "put": put,
+        "piecewise": lambda x, v: ad.piecewise(x, [mask], [v, x]),
+        "of a function": lambda x, v: ad.piecewise(x, [mask], [lambda t: t * 0 + v, x]),
+        "np.piecewise": lambda x, v: np.piecewise(x, [mask], [v, 0]),
+        "full_like": ad.full_like,
+        "np.full_like": np.full_like,
+    }
+    x = ad.tensor([1, large, 3])
+    with Each() as each:
+        for name, way in ways.items():
+            run = lambda v, way=way: (way(ad.arange(1, 4), v) * 1.0).sum()
+            for dtype in (ad.int64, ad.bool):
+                for v in (np.float32(2.5), np.array(2.0), ad.tensor(2.0), ad.tensor(2.0).require_grad(), 0.5):
+                    with each((name, dtype, v)), pytest.raises(errors.DtypeError, match="does not hold"):
+                        way(ad.ones(3, dtype=dtype), v)
+            transforms = [ad.grad(run), lambda v, f=run: ad.jvp(f, (v,), (v,)), lambda v, f=run: ad.vmap(f)(v[None])]
+            for i, transform in enumerate([*transforms, ad.compile(run)] if name == "x[0]" else transforms):
+                with each((name, i)), pytest.raises(errors.DtypeError, match="does not hold"):
+                    transform(np.array(2.0))
+            with each((name, "whole")):
+                out = way(x, 2) if name == "of a function" else way(x, 2.0)
+                assert out.dtype is ad.int64
+                assert out[0].item() == 2
+                assert name in ("fill", "full_like", "np.full_like", "np.piecewise") or out[1].item() == large
+
+
+def test_a_number_in_a_mask_changes_nothing_else() -> None:
+    x = ad.tensor([2**60 + 1, 5])
+    x[np.array([False, True])] = 2.0
+    assert x.tolist() == [2**60 + 1, 2]
 
 
 @pytest.mark.parametrize("owned", [False, True])

@@ -20,7 +20,7 @@ from each import Each
 
 import adjoint as ad
 from adjoint import errors
-from adjoint.functions import creation
+from adjoint.functions import creation, ranges
 
 # What makes floating tensors of a dtype that may be given; what follows from integers, and complex numbers.
 CREATED: dict[str, Callable[..., Any]] = {
@@ -164,12 +164,13 @@ def test_a_dtype_that_is_given_is_the_dtype(default: Any) -> None:
 
 def test_every_creation_function_is_among_them() -> None:
     """Those that take a dtype and are not told one by an argument."""
-    functions = {name: f for name, f in vars(creation).items() if not name.startswith("_") and inspect.isfunction(f)}
     takes = {
         name
-        for name, f in functions.items()
-        if f.__module__ == creation.__name__ and "dtype" in inspect.signature(f).parameters
+        for module in (creation, ranges)
+        for name, f in vars(module).items()
+        if name in ad.__all__ and f.__module__ == module.__name__ and "dtype" in inspect.signature(f).parameters
     }
+    assert "linspace" in takes
     assert takes - {"astype", "zeros_like", "ones_like", "empty_like", "full_like"} <= set(CREATED)
 
 
@@ -354,6 +355,33 @@ def test_vmap_loops_and_tensors_change_nothing() -> None:
         ad.grad(lambda x: loops(x, ad.float64, "grad"))(X)
         ad.vmap(ad.grad(lambda x: loops(x, ad.float32, "vmap of grad")))(np.stack([X, X]))
         ad.grad(lambda x: ad.vmap(lambda y: loops(y, ad.float64, "grad of vmap"))(x).sum())(np.stack([X, X]))
+
+
+@pytest.mark.slow
+def test_a_compiled_function_is_as_precise_as_the_function() -> None:
+    """What `ad.compile` records stands for the arrays that were given."""
+
+    def scaled(x: Any) -> Any:
+        return (x * x * ad.full(2, 0.1)).sum()
+
+    def inner(x: Any) -> Any:
+        return ad.grad(lambda y: (y * ad.full(2, 0.1)).sum())(x * 2) + x
+
+    ways: dict[str, Any] = {
+        "grad": ad.grad(scaled), "value_and_grad": lambda x: ad.value_and_grad(scaled)(x)[0],
+        "jvp": lambda x: ad.jvp(scaled, (x,), (x,))[1], "hessian": ad.hessian(scaled),
+        "hvp": lambda x: ad.hvp(scaled, (x,), (x,)), "jacobian": ad.jacobian(lambda x: x * ad.full(2, 0.1)),
+        "inner": inner, "function": scaled,
+    }  # fmt: skip
+    x = X[:2]
+    with Each() as each:
+        for name, way in ways.items():
+            for given in (x, x.astype(np.float32), ad.tensor(x)):
+                with each((name, type(given).__name__, given.dtype)):
+                    expected, found = way(given), ad.compile(way)(given)
+                    close = {"rtol": 1e-14 if given.dtype == np.float64 else 1e-6}
+                    assert found.dtype == expected.dtype
+                    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), **close)
 
 
 def test_the_innermost_transform_of_numpy_arrays_counts() -> None:
@@ -551,6 +579,71 @@ def test_values_with_a_dtype_keep_it(default: Any) -> None:
             with each((i, "operand")):
                 if not isinstance(values, (memoryview, array.array, ctypes.Array)):
                     assert ad.result_type(ad.asarray(values) + ad.zeros((), dtype=ad.int8)) is dtype
+
+
+# Functions of a tensor and of a list that meets it, by which one is rounded if the other is.
+BESIDE: dict[str, Callable[..., Any]] = {
+    "+": lambda x, v: x + v,
+    "reflected": lambda x, v: v - x,
+    "in place": lambda x, v: (x * 1).__iadd__(v),
+    "==": lambda x, v: ad.asarray(np.array(v), dtype=x.dtype) == v,
+    "add": ad.add,
+    "pow": lambda x, v: ad.pow(v, x),
+    "where": lambda x, v: ad.where(ad.tensor([True, False, True]), v, x),
+    "where of arrays": lambda x, v: ad.where(np.array([True, False, True]), x.numpy(), v),
+    "lerp": lambda x, v: ad.lerp(x, v, v),
+    "select": lambda x, v: ad.select([ad.tensor([True, False, True])], [v], x),
+    "piecewise": lambda x, v: ad.piecewise(x, [np.array([True, False, True])], [v, v[0]]),
+    "insert": lambda x, v: ad.insert(x, [0, 1, 2], v),
+    "append": ad.append,
+    "concat": lambda x, v: ad.concat([v, x]),
+    "concat of arrays": lambda x, v: ad.concat([v, x.numpy()]),
+    "stack": lambda x, v: ad.stack([x, v]),
+    "put_along_axis": lambda x, v: ad.put_along_axis(x, np.array([0, 2, 1]), v, axis=0),
+    "scatter": lambda x, v: ad.scatter(x, [0, 2, 1], v, mode="add"),
+    "masked_scatter": lambda x, v: ad.masked_scatter(x, [True, False, True], v),
+    "interp": lambda x, v: ad.interp(x, v, v),
+    "matmul": lambda x, v: v @ x,
+    "vecdot": ad.vecdot,
+    "tensordot": lambda x, v: ad.tensordot(x, v, 1),
+    "einsum": lambda x, v: ad.einsum("i,j", x, v),
+    "cross": ad.linalg.cross,
+    "solve": lambda x, v: ad.linalg.solve(3.0 * ad.eye(3, dtype=x.dtype), v),
+    "polyval": lambda x, v: ad.polyval(v, x),
+    "convolve": ad.convolve,
+    "trapezoid": ad.trapezoid,
+    "gradient": ad.gradient,
+    "diff": lambda x, v: ad.diff(x, prepend=v),
+    "average": lambda x, v: ad.average(x, weights=v),
+    "isin": lambda x, v: ad.isin(ad.asarray(np.array(v), dtype=x.dtype), v),
+    "digitize": lambda x, v: ad.digitize(ad.asarray(np.array(v), dtype=x.dtype), v),
+    "histogram": lambda x, v: ad.histogram(x, v)[1],
+    "quantile": ad.quantile,
+    "xlogy": lambda x, v: ad.special.xlogy(v, x),
+    "logsumexp": lambda x, v: ad.special.logsumexp(x, b=v),
+    "beta": lambda x, v: ad.stats.beta.logpdf(x, v, 0.3),
+    "normal": lambda x, v: ad.stats.multivariate_normal.logpdf(x, v, np.eye(3).tolist()),
+    "mse_loss": ad.nn.mse_loss,
+    "layer_norm": lambda x, v: ad.nn.layer_norm(x, 3, weight=v, bias=v),
+    "linear": lambda x, v: ad.nn.linear(x, [v]),
+}
+
+
+def test_pythons_floats_are_as_precise_as_what_they_meet() -> None:
+    """A list of them beside float64 has float64's digits, as one number has; beside float32 all is float32."""
+    numbers = [0.1, 0.2, 0.3]
+    with Each() as each:
+        for name, function in BESIDE.items():
+            for dtype in (ad.float64, ad.float32, ad.complex128):
+                if dtype is ad.complex128 and name not in ("+", "add", "where", "concat", "matmul", "solve", "einsum"):
+                    continue
+                x = ad.tensor([0.3, 0.7, 0.9], dtype=dtype)
+                with each((name, dtype)):
+                    found = function(x, numbers)
+                    kept = np.array(numbers, np.float32 if dtype is ad.float32 else np.float64)
+                    expected = function(x, kept)
+                    assert found.dtype is expected.dtype
+                    assert found.tolist() == expected.tolist()
 
 
 def test_pandas() -> None:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import importlib.util
+import math
+import re
 from pathlib import Path
 from types import ModuleType
 
 import beam
 import circles
+import command_line
 import deblur
+import equilibrium
 import gallery
 import gaussian_process
 import greeks
+import hologram
+import ignition
 import karate
+import loop
 import numpy as np
 import pytest
 import style
 import swing_up
+import taylor_orbit
 import thin_film
 import three_bodies
 import wave_inversion
@@ -31,6 +39,7 @@ pytestmark = pytest.mark.skipif(
 SMALL = {
     gaussian_process: ["--points", "12"],
     greeks: ["--paths", "50"],
+    equilibrium: ["--steps", "2"],
     swing_up: ["--iterations", "2"],
     deblur: ["--iterations", "2", "--size", "16"],
     circles: ["--iterations", "2"],
@@ -63,6 +72,77 @@ def test_numbers_are_printed_and_a_picture_is_drawn(
     assert "--seed" in capsys.readouterr().err
 
 
+def test_a_check_ends_the_program_where_a_result_is_too_far(capsys: pytest.CaptureFixture[str]) -> None:
+    command_line.check("the formula", 1e-9, 1e-8)
+    assert capsys.readouterr().out == "checked: the formula: differs by 1.0e-09, allowed 1e-08\n"
+    for error in (1e-7, float("nan")):
+        with pytest.raises(SystemExit, match="wrong: the formula"):
+            command_line.check("the formula", error, 1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "options", "said"),
+    [
+        (ignition, ["--points", "8"], "226 x 226"),
+        (taylor_orbit, ["--turns", "1"], "order 20:    54 steps"),
+        (loop, ["--steps", "100"], "scan("),
+        (hologram, ["--size", "16", "--steps", "2"], "runs on:"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_what_examples_compare_with_agrees(
+    module: ModuleType, options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They end with an error where it does not."""
+    module.main([*options, "--out", str(tmp_path / "found.png")])
+    out, _ = capsys.readouterr()
+    assert said in out
+    assert "checked: " in out
+    assert (tmp_path / "found.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_a_cluster_fits_as_one_process() -> None:
+    pytest.importorskip("distributed")
+    printed = gallery.run("data_parallel").printed
+    assert "checked: the fit of scikit-learn" in printed
+    assert all([int(n) > 100 for n in re.findall(r"worker \d: (\d+) pieces", printed)])
+
+
+@pytest.mark.slow
+def test_equations_of_a_balance_are_those_of_a_matrix() -> None:
+    """On any grid, and the sparse Jacobian is the dense one."""
+    n, rng = 5, np.random.default_rng(0)
+    v = rng.normal(size=n * n + 1)
+    second = (n + 1) ** 2 * (np.eye(n, k=1) + np.eye(n, k=-1) - 2 * np.eye(n))
+    laplacian = np.kron(second, np.eye(n)) + np.kron(np.eye(n), second)
+    heat = laplacian @ v[:-1] + v[-1] * np.exp(v[:-1])
+    assert_allclose(ignition.equations(v, 0.5), [*heat, v[n * n // 2] - 0.5], rtol=1e-10)
+    vessel = ignition.Vessel(n)
+    expected = np.zeros((n * n + 1, n * n + 1))
+    expected[:-1, :-1] = laplacian + v[-1] * np.diag(np.exp(v[:-1]))
+    expected[:-1, -1], expected[-1, n * n // 2] = np.exp(v[:-1]), 1
+    assert_allclose(vessel.jacobian(v, 0.5).toarray(), expected, rtol=1e-10)
+
+
+@pytest.mark.slow
+def test_coefficients_of_an_orbit_are_those_of_a_circle() -> None:
+    pace = np.sqrt(taylor_orbit.PULL)  # at distance 1
+    t = np.arange(13)
+    powers = pace**t / np.array([float(math.factorial(k)) for k in t])
+    x, y = np.cos(t * np.pi / 2) * powers, np.sin(t * np.pi / 2) * powers
+    found = taylor_orbit.series(np.array([1.0, 0.0, 0.0, pace]), 12)
+    for column, exact in enumerate((x, y)):
+        assert_allclose(found[:, column], exact, rtol=1e-12, atol=1e-12)
+    for when in (0.0, 20.0, 37.6):  # the place moves with the speed, and the energy stays
+        place, speed = np.split(taylor_orbit.kepler(when), 2)
+        ahead, behind = taylor_orbit.kepler(when + 1e-6)[:2], taylor_orbit.kepler(when - 1e-6)[:2]
+        assert_allclose((ahead - behind) / 2e-6, speed, rtol=1e-5, atol=1e-6)
+        energy = speed @ speed / 2 - taylor_orbit.PULL / np.linalg.norm(place)
+        assert_allclose(energy, -taylor_orbit.PULL / (2 * taylor_orbit.AXIS), rtol=1e-8)
+
+
 @pytest.mark.slow
 def test_the_likelihood_is_scipys_normal_density() -> None:
     from scipy.stats import multivariate_normal
@@ -80,29 +160,31 @@ def test_the_likelihood_is_scipys_normal_density() -> None:
 
 @pytest.mark.slow
 def test_greeks_are_those_of_the_closed_formulas() -> None:
-    from scipy.stats import norm
-
-    stocks = np.array([80.0, 100.0, 125.0])
-    strike, v, r, t = greeks.STRIKE, greeks.VOLATILITY, greeks.RATE, greeks.YEARS
-    d1 = (np.log(stocks / strike) + (r + v**2 / 2) * t) / (v * np.sqrt(t))
-    d2, discount = d1 - v * np.sqrt(t), np.exp(-r * t)
-    found = greeks.greeks(stocks)
-    expected = {
-        "delta": norm.cdf(d1),
-        "gamma": norm.pdf(d1) / (stocks * v * np.sqrt(t)),
-        "vega": stocks * norm.pdf(d1) * np.sqrt(t),
-        "rho": strike * t * discount * norm.cdf(d2),
-        "theta": -stocks * norm.pdf(d1) * v / (2 * np.sqrt(t)) - r * strike * discount * norm.cdf(d2),
-    }
-    for name, values in expected.items():
-        assert_allclose(found[name], values, rtol=1e-9)
-    draws = np.random.default_rng(0).normal(size=(400, 5))
-    delta, vega = greeks.simulated(stocks, draws)
-    for n, stock in enumerate(stocks):
-        up, down = (float(greeks.asian(stock + h, v, draws)) for h in (1e-4, -1e-4))
-        assert_allclose(delta[n], (up - down) / 2e-4, atol=1e-3)
-        up, down = (float(greeks.asian(stock, v + h, draws)) for h in (1e-6, -1e-6))
-        assert_allclose(vega[n], (up - down) / 2e-6, rtol=1e-2)
+    """Those of a textbook, and differences of the value, of which calls and puts are each other's."""
+    market = greeks.TODAY
+    first, second = ad.grad(greeks.value)(market), ad.hessian(greeks.value)(market)
+    delta, vega, gamma = greeks.formulas()
+    for found, formula in ((first.stock, delta), (first.volatility, vega), (second.stock.stock, gamma)):
+        assert_allclose(found, formula, rtol=1e-9, atol=1e-9)
+    draws = np.random.default_rng(0).normal(size=(400, 3))
+    for f, slopes in ((greeks.value, first), (lambda m: greeks.simulated(m, draws), None)):
+        slopes = slopes or ad.grad(f)(market)
+        for name in ("rate", "correlation", *(["time"] if f is greeks.value else [])):
+            at, h = getattr(market, name), 1e-5
+            up, down = (float(f(market._replace(**{name: at + step}))) for step in (h, -h))
+            assert_allclose(getattr(slopes, name), (up - down) / (2 * h), rtol=1e-5)
+        for i, step in enumerate(1e-5 * np.eye(3)):
+            for name in ("stock", "volatility"):
+                up, down = (float(f(market._replace(**{name: getattr(market, name) + s}))) for s in (step, -step))
+                assert_allclose(getattr(slopes, name)[i], (up - down) / 2e-5, rtol=1e-4)
+    for name in ("stock", "volatility"):
+        up, down = (
+            ad.grad(greeks.value)(market._replace(**{name: getattr(market, name) + s})).volatility[0]
+            for s in (np.array([1e-5, 0, 0]), np.array([-1e-5, 0, 0]))
+        )
+        assert_allclose(getattr(second.volatility, name)[0, 0], (up - down) / 2e-5, rtol=1e-6)
+    call, put = (float(greeks.option(*np.array([100.0, 90.0, 0.2, 0.03, 0.5]), sign)) for sign in (1.0, -1.0))
+    assert_allclose(call - put, 100 - 90 * np.exp(-0.015), rtol=1e-12)
 
 
 @pytest.mark.slow

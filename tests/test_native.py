@@ -613,6 +613,18 @@ def test_long_chains() -> None:
     same([ad.compile(chain)(ad.asarray(x))], [chain(ad.asarray(x))])
 
 
+@pytest.mark.slow
+def test_a_chain_and_its_gradient_need_no_memory_between() -> None:
+    def chain(x: Any) -> Any:
+        for _ in range(500):
+            x = ad.sin(x) * x + 0.1
+        return x.sum()
+
+    slope, x = ad.compile(ad.grad(chain)), np.linspace(0.0, 1.0, 100)
+    assert slope.lower(x).memory == 0
+    np.testing.assert_allclose(slope(x), ad.grad(chain)(x), rtol=1e-9)
+
+
 # --- memory --------------------------------------------------------------------------------------
 
 

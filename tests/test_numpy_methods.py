@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 import sys
 from collections.abc import Callable
@@ -10,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import peer
 from each import Each
 
 import adjoint as ad
-from adjoint import errors, numpy_protocols
-from adjoint.counterparts import COUNTERPARTS, NUMPY_NAMES, TAKES_TENSORS
+from adjoint import counterparts, errors, numpy_protocols
+from adjoint.counterparts import COUNTERPARTS, NUMPY_NAMES, SCIPY, TAKES_TENSORS
 
 V = np.array([[0.5, 1.25, -2.0], [3.5, -4.0, 5.25]])
 C = np.arange(24.0).reshape(2, 3, 4)[:, ::-1] * np.array([1.0, -1.0, 0.5, 2.0]) + 0.1
@@ -248,7 +250,7 @@ def test_assignments_are_differentiable_and_spare_leaves() -> None:
         (lambda x: x.sort(), "ad.sort(x)"),
         (lambda x: x.sort(axis=0), "ad.sort(x)"),
         (lambda x: x.partition(1), "ad.partition(x, k)"),
-        (lambda x: x.resize((3, 2)), "x.reshape(shape)"),
+        (lambda x: x.resize((3, 2)), "ad.resize"),
     ],
 )
 def test_what_numpy_does_in_place_says_what_to_write(call: Any, part: str) -> None:
@@ -308,6 +310,36 @@ def test_names_of_other_libraries_say_what_is_here(owner: str) -> None:
         assert caught.value.obj is thing
         assert exists(use), (name, use)
         assert re.search(r"\b(ad|x|y|np|jax|w|model|step)\b", use), (name, use)
+
+
+SAME_NAME = {"bernoulli", "indices", "select", "values"}  # of a method, for something else
+
+
+@pytest.mark.slow  # PyTorch's import
+def test_functions_that_are_in_a_room_here_say_so() -> None:
+    """NumPy and PyTorch have some at the top, and PyTorch many as methods; some of those mean something else."""
+    torch = peer("torch")
+    rooms = [ad.linalg, ad.special, ad.nn, ad.fft, ad.random]
+    found = 0
+    for theirs, owner, here in ((np, ad, rooms), (torch, ad, rooms), (torch.Tensor, ad.tensor(V), [ad, *rooms])):
+        for name in {*dir(theirs)} & {name for room in here for name in room.__all__} - SAME_NAME:
+            ours = [getattr(room, name) for room in here if name in room.__all__]
+            if hasattr(owner, name) or not inspect.isfunction(ours[0]):
+                continue
+            with pytest.raises(AttributeError, match=": use ") as caught:
+                getattr(owner, name)
+            assert exists(str(caught.value).partition(": use ")[2])
+            found += 1
+    assert found > 200
+
+
+def test_counterparts_of_scipys_are_the_functions_of_their_name() -> None:
+    public = {name for room in (ad, ad.linalg, ad.special) for name in room.__all__}
+    for name, use in SCIPY.items():
+        last = name.rpartition(".")[2]
+        assert last not in public or re.search(rf"ad\.(\w+\.)?{last}\b", use), (name, use)
+        assert exists(use), (name, use)
+    assert counterparts.scipy_counterpart("scipy.linalg.lu_solve") == "ad.linalg.lu_solve"
 
 
 def test_names_that_are_not_there_are_not_listed() -> None:

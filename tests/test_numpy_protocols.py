@@ -608,5 +608,23 @@ def test_universal_functions_of_scipy_are_ours() -> None:
         np.testing.assert_allclose(out.numpy(), f(*args), rtol=1e-9, err_msg=name)
         compared += 1
     assert compared > 20
+    for args, f in (
+        ([values[0]], theirs.lambertw),
+        ([-values[2]], lambda x: theirs.lambertw(x, -1, 1e-3).real),
+        ([np.array([0.3 + 2j, -1.0 - 1j])], lambda z: theirs.lambertw(z, k=2)),
+        ([values[0] - 3.0], theirs.zeta),
+        ([values[0] + 1.5, values[1]], theirs.zeta),
+    ):  # functions of Python around universal functions, whose names are their own
+        xs = [ad.asarray(v).require_grad() for v in args]
+        out = f(*xs)
+        assert out.is_tracked()
+        np.testing.assert_allclose(out.numpy(), f(*args), rtol=1e-9)
+        assert out.dtype == f(*args).dtype
+        h, left = 1e-5, ad.real(out).sum().backward()
+        for i, x in enumerate(xs):
+            moved = [f(*[v + s * h if i == j else v for j, v in enumerate(args)]).real for s in (1, -1)]
+            np.testing.assert_allclose(ad.real(left[x]).numpy(), (moved[0] - moved[1]) / (2 * h), rtol=1e-6)
+    with pytest.raises(ad.errors.ArgumentTypeError, match="k is an integer"):
+        theirs.lambertw(ad.asarray(values[0]), [0, -1])
     with pytest.raises(ad.errors.ArgumentTypeError, match="erfi"):
         theirs.erfi(ad.asarray(values[0]))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.metadata
 import importlib.util
 import inspect
 import itertools
+import json
 import os
 import pickle
 import re
@@ -399,3 +401,17 @@ def test_links_on_pages_lead_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", prose):
             if "://" not in target and Path(target).parent.name not in MADE:
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_readmes_table_and_chart_state_the_same_ratios() -> None:
+    """From the smallest to the largest of the cases of the chart, as benchmarks.json has them."""
+    source = (ROOT / "benchmarks" / "__main__.py").read_text()
+    short = ast.literal_eval(source.partition("SHORT = ")[2].partition("\n]\n")[0] + "]")
+    rows = json.loads((ROOT / "docs" / "benchmarks.json").read_text())["rows"]
+    spans = {}
+    for peer in ("PyTorch", "JAX", "JAX jit", "autograd"):
+        times = [row["seconds"] for row in rows if row["case"] in short and peer in row["seconds"]]
+        ratios = [time["adjoint"] / time[peer] for time in times]
+        spans[peer] = " to ".join([f"{r:.0f}" if r >= 10 else f"{r:.2f}" for r in (min(ratios), max(ratios))])
+    cells = ["our time / theirs", "1", spans["PyTorch"], f"{spans['JAX']}; jit {spans['JAX jit']}", spans["autograd"]]
+    assert f"| {' | '.join(cells)} |" in (ROOT / "README.md").read_text()

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import adjoint as ad
 from adjoint import errors
-from adjoint.pictures import boxes, drawing, folding, times
+from adjoint.pictures import boxes, drawing, folding, svg, times
 from adjoint.pictures.boxes import Box, Boxes
 from adjoint.pictures.folding import Group
 
@@ -274,6 +274,20 @@ def test_ten_thousand_boxes_open_as_few() -> None:
     names = np.random.default_rng(0).integers(0, 30, 10_000)
     top = folding.folded(made_of("".join(chr(97 + k) for k in names)))
     assert max(len(group.parts) for group in all_groups(top)) <= 300
+
+
+def test_gradients_that_vanish_do_not_take_the_colours_from_others() -> None:
+    """The scale ends where a gradient is as good as zero beside the largest one."""
+    y = ad.tensor(1.0, dtype=ad.float64).require_grad()
+    for factor in (1e-100, 0.5, 0.001):
+        y = y * factor
+    found = boxes.of_tensor(y, {}).boxes
+    assert [box.size for box in found] == pytest.approx([5e-104, 5e-4, 1e-3, 1.0], rel=1e-9, abs=0)
+    colours = svg.Colours(found)
+    assert colours.sizes == (1e-12, 1.0)
+    pale, dark = (colours.of([box])["gradient"] for box in (found[0], found[-1]))
+    assert pale == svg._scaled(1.0, (1.0, 2.0)) != dark
+    assert colours.of([found[1]])["gradient"] not in (pale, dark)
 
 
 # --- pages ---

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.server
 import importlib.util
+import inspect
 import json
 import os
 import re
@@ -124,6 +125,33 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run([ROOT / "scripts/docs", *quick], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     return out / "html"
+
+
+@pytest.mark.slow
+def test_every_entry_of_the_reference_has_an_example_and_its_facts() -> None:
+    peer("sphinx", extra="docs")
+    import facts
+    import reference
+
+    assert facts.listed().keys() <= reference.public().keys()
+    known = 0
+    with Each() as each:
+        for full, value in reference.public().items():
+            doc = inspect.getdoc(value) or ""
+            if inspect.isclass(value) and issubclass(value, BaseException):
+                continue
+            with each(full):
+                if inspect.isroutine(value) or inspect.isclass(value):
+                    assert ">>>" in doc + reference.shown(full, doc)
+                if full in facts.listed():
+                    rows = facts.rows(full, value, doc)
+                    assert {"Backends", "From"} <= rows.keys()
+                    assert "Gradient" not in rows or "order 2" in rows["Gradient"]
+                    known += "Errors" in rows or "Raises" in doc
+    assert known > 480
+    assert facts.rows("floor", ad.floor, "")["Errors"].startswith("DtypeError (floor: expected real numbers")
+    assert facts.shapes("isin", ad.isin) != facts.shapes("add", ad.add)
+    assert facts.kinds("lcm", ad.lcm) == "booleans, integers"
 
 
 @pytest.mark.slow

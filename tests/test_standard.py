@@ -288,6 +288,7 @@ def test_constants_data_types_and_attributes() -> None:
 def test_what_the_namespace_says_of_itself() -> None:
     info = ad.__array_namespace_info__()
     assert info.capabilities() == {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+    assert isinstance(info.devices(), list)
     assert info.default_device() in info.devices()
     for device in info.devices():
         defaults = info.default_dtypes(device=device)

@@ -121,6 +121,39 @@ def test_transforms(series: Any) -> None:
     assert_allclose(ad.scipy.minimize(lambda x: f(x - 1), series(V)).x, np.ones(3), atol=1e-6)
 
 
+@pytest.mark.parametrize("device", ["autodiff<numpy>", "autodiff<reference>"])
+def test_places(series: Any, device: str) -> None:
+    """What picks elements: a column's truths and numbers, alone and beside others, and a range."""
+    n = np.arange(6.0).reshape(3, 2)
+    truths, numbers, none = V > 1.5, np.array([2, 0, 2]), np.zeros(0, int)
+    for key, plain in (
+        (series(truths), truths),
+        (series(numbers), numbers),
+        ((series(truths), 1), (truths, 1)),
+        ((None, series(numbers), ...), (None, numbers, ...)),
+        (range(2), range(2)),
+        ((slice(None), range(1, 2)), (slice(None), range(1, 2))),
+        (range(0), none),
+    ):
+        x = ad.tensor(n, device=device).require_grad()
+        picked = x[key]
+        assert_allclose(picked.detach().numpy(), n[plain])
+        counts = np.zeros_like(n)
+        np.add.at(counts, plain, 1.0)
+        assert_allclose((picked * picked).sum().backward()[x].numpy(), 2 * n * counts)
+        y, wanted = x * 1.0, n.copy()
+        y[key] = 9.0
+        wanted[plain] = 9.0
+        assert_allclose(y.detach().numpy(), wanted)
+    for places in (truths, numbers):
+        assert_allclose(ad.delete(ad.asarray(n), series(places), axis=0).numpy(), np.delete(n, places, axis=0))
+    assert_allclose(ad.insert(ad.asarray(n), series(numbers), 7.0, axis=0).numpy(), np.insert(n, numbers, 7.0, axis=0))
+    assert_allclose(ad.delete(ad.asarray(V), range(2)).numpy(), V[2:])
+    for wrong in (series(V), series(truths[:2])):
+        with pytest.raises(errors.OutOfRangeError):
+            ad.asarray(n)[wrong]
+
+
 def test_fits(series: Any) -> None:
     """Data, starts, deviations and arguments, also what a function closes over."""
     pytest.importorskip("scipy")

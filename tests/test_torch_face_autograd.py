@@ -19,6 +19,8 @@ import pytest
 import torch_autograd
 import torch_graphs
 import torch_habits  # noqa: F401  more programs
+import torch_indices  # noqa: F401
+import torch_nodes  # noqa: F401
 import torch_transforms  # noqa: F401
 from each import Each
 

@@ -287,3 +287,28 @@ def test_the_page_counts_what_is_there() -> None:
     page = (Path(__file__).parent.parent / "docs" / "torch.md").read_text()
     assert torch_functions.table() in page, "run python tests/torch_functions.py --write"
     assert [name for name in FUNCTIONS if f"`{name}`" not in page] == ["Size"]
+
+
+@pytest.mark.peers
+def test_what_is_no_tensor_is_named_as_by_pytorch() -> None:
+    theirs = pytest.importorskip("torch")
+    calls: list[Any] = [
+        lambda t: t.amax("x", 0),
+        lambda t: t.diagonal(3),
+        lambda t: t.imag(2),
+        lambda t: t.cumsum([1.0], 0),
+        lambda t: t.masked_select(1, 2),
+        lambda t: t.isclose(1, 2),
+        lambda t: t.nn.functional.linear(1, 2),
+        lambda t: t.nn.Linear(2, 2)([1.0, 2.0]),
+        lambda t: t.nn.functional.softmax("x", 0),
+    ]
+    with Each() as each:
+        for i, call in enumerate(calls):
+            with each(str(i)):
+                said = []
+                for library in (theirs, ours):
+                    with pytest.raises(TypeError) as caught:
+                        call(library)
+                    said.append(str(caught.value))
+                assert said[0] == said[1]

@@ -437,6 +437,22 @@ def hooks_of_all(torch: Any) -> None:
         handle.remove()
     print(shown(net(torch.ones(1, 2))))
 
+    def told(what: str) -> Any:
+        return lambda m, name, value: print(what, type(m).__name__, name, type(value).__name__)
+
+    seen = [
+        where.register_module_parameter_registration_hook(told("parameter")),
+        where.register_module_buffer_registration_hook(told("buffer")),
+        where.register_module_module_registration_hook(told("module")),
+        where.register_module_module_registration_hook(lambda m, name, value: torch.nn.ReLU() if name == "1" else None),
+    ]
+    net = torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.Tanh())
+    net[0].running_mean = torch.zeros(2)
+    net.last = torch.nn.Linear(2, 1, bias=False)
+    for handle in seen:
+        handle.remove()
+    print(net)
+
 
 def averages(torch: Any) -> None:
     """Averages of weights, statistics for them, and their rates."""

@@ -26,17 +26,13 @@ KEPT = ROOT / "build" / "docs" / "gallery"
 GROUPS = {
     "Statistics": "lynx_hare hmc gaussian_process newton logistic diabetes",
     "Physics and control": "three_bodies swing_up heat neural_ode beam wave_inversion thin_film",
-    "Finance and images": "greeks deblur circles style",
+    "Finance and images": "greeks deblur circles style hologram",
+    "Equations and series": "ignition equilibrium taylor_orbit",
     "Networks": "digits airline characters autoencoder low_rank karate",
     "How sure is it?": "breast_cancer ensemble",
+    "Large and fast": "data_parallel loop",
 }
 NOT_RUN = ("command_line", "tour", "out_of_core")  # a helper; the notebook; one that needs gigabytes and minutes
-
-ELSEWHERE = (
-    "Shorter programs are on other pages: [sparse Jacobians](../how_to/sparse.md), "
-    "[Taylor series](../sparse_and_taylor.md), [roots and implicit layers](../how_to/solver.md), "
-    "[clusters](../how_to/cluster.md), [GPUs](../how_to/gpu.md), and [the compiler](../learn/8_compiler.md)."
-)
 
 
 class Ran(NamedTuple):
@@ -120,8 +116,6 @@ def write(folder: Path, *, execute: bool) -> None:
         "# Gallery",
         "",
         "Each example is one file and one command. The pictures are what it draws.",
-        "",
-        ELSEWHERE,
         "",
     ]
     for group, members in GROUPS.items():

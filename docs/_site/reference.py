@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import calls
+import facts
+import snippets
 from sphinx.ext.napoleon import Config
 from sphinx.ext.napoleon.docstring import NumpyDocstring
 
@@ -185,25 +186,6 @@ def parameters(value: Any) -> set[str]:
         return set()
 
 
-@functools.cache
-def facts() -> dict[str, str]:
-    """What docs/functions.md says of each function: how its derivative comes about, and what it was checked with."""
-    found, space = {}, ""
-    for line in (ROOT / "docs" / "functions.md").read_text().splitlines():
-        if line.startswith("## ad"):
-            space = line.removeprefix("## ad").removeprefix(".")
-        elif line.startswith("| `"):
-            cells = [cell.strip() for cell in line.strip("| \n").split("|")]
-            name, source, dtypes, derivative, orders, oracles = [*cells, *[""] * (6 - len(cells))]
-            said = [f"Name and signature: {'the array API standard' if source == 'standard' else 'ours'}."]
-            said += [f"Dtypes: {dtypes}."] if dtypes else []
-            said += [f"Derivative: {derivative.replace('`', '``')}."] if derivative else []
-            said += [f"Checked with differences to order {orders}."] if orders else []
-            said += [f"Compared with {oracles}."] if oracles else []
-            found[f"{space}.{name.strip('`')}".lstrip(".")] = " ".join(said)
-    return found
-
-
 def where(value: Any) -> str:
     """The file it is defined in."""
     try:
@@ -219,13 +201,16 @@ def where(value: Any) -> str:
 
 def shown(full: str, doc: str) -> str:
     """An example, where the docstring has none."""
-    return "" if ">>>" in doc else calls.example(full)
+    return "" if ">>>" in doc else snippets.example(full)
 
 
 def footer(full: str, value: Any) -> str:
-    file = where(value)
-    said = " ".join(filter(None, [facts().get(full, ""), f"Source: ``{file}``." if file else ""]))
-    return f"\n\n.. rst-class:: facts\n\n{said}\n" if said else ""
+    """The facts, a line for each, as small print."""
+    found = facts.rows(full, value, inspect.getdoc(value) or "")
+    if file := where(value):
+        found["Source"] = f"`{file}`"
+    lines = [f"| **{about}:** {marked(said, full.rpartition('.')[0], set())}" for about, said in found.items()]
+    return "\n\n.. rst-class:: facts\n\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def members(kind: type) -> Iterator[tuple[str, Any]]:
@@ -335,7 +320,7 @@ def pages() -> dict[str, str]:
     listed = {module for _, modules in TOPICS.values() for module in modules.split()}
     if listed != ad._TABLE.keys() - {""} or TITLES.keys() != set(ad._TABLE[""].split()):
         raise ValueError(f"topics and titles do not fit the table: {sorted(listed ^ (ad._TABLE.keys() - {''}))}")
-    if unknown := calls.table().keys() - public().keys():
+    if unknown := snippets.table().keys() - public().keys():
         raise ValueError(f"examples of what is not public: {sorted(unknown)}")
     found = {}
     for stem, (title, modules) in TOPICS.items():
@@ -375,9 +360,10 @@ def index() -> str:
             heading("Reference", "="),
             ".. py:module:: adjoint\n",
             "Every public function and class, by topic, from its docstring: what it does, its arguments, the errors it",
-            "raises, and an example, which was run. Below an entry stands how its derivative was checked.",
-            "Functions run on every backend. What a library cannot do raises ``UnsupportedPrimitiveError`` or",
-            "``DtypeError``, and :doc:`the section of its backend </backends>` tells it.",
+            "raises, and an example, which was run. The small print has shapes, data types, how the derivative comes",
+            "about and was checked, where it runs, and what errors say. Every backend runs every primitive. What a",
+            "library cannot do raises ``UnsupportedPrimitiveError`` or ``DtypeError``, and :doc:`the section of its",
+            "backend </backends>` tells it.",
             "Search finds names: try ``vmap``.\n",
             ".. toctree::\n   :maxdepth: 1\n   :caption: import adjoint as ad\n",
             own,

@@ -24,6 +24,7 @@ _TABLE = {
     "backends.reference": "Reference",
     "backends.torch": "Torch",
     "compiler.compiled": "compile disable_compile",
+    "compiler.threads": "get_num_threads set_num_threads",
     "constants": "__array_api_version__ __version__ e inf nan newaxis pi",
     "decorators.autodiff": "Autodiff",
     "decorators.batched": "Batched",
@@ -45,8 +46,8 @@ _TABLE = {
     "functions.conversion": "compute persist",
     "functions.convolution": "convolve correlate",
     "functions.creation": (
-        "arange asarray astype empty empty_like eye from_dlpack from_inner full full_like geomspace linspace logspace "
-        "meshgrid ones ones_like tensor tri zeros zeros_like"
+        "asarray astype empty empty_like eye from_dlpack from_inner full full_like ones ones_like tensor tri zeros "
+        "zeros_like"
     ),
     "functions.elementwise": (
         "abs acos acosh add angle asin asinh atan atan2 atanh cbrt ceil clip conj copysign cos cosh deg2rad divide exp "
@@ -69,6 +70,7 @@ _TABLE = {
     "functions.padding": "pad",
     "functions.parts": "array_split chunk narrow split split_with_sizes trim_zeros",
     "functions.polynomials": "poly polyadd polyder polydiv polyfit polyint polymul roots",
+    "functions.ranges": "arange geomspace linspace logspace meshgrid",
     "functions.reduction": (
         "all any argmax argmin count_nonzero cummax cummin cumulative_prod cumulative_sum diff logcumsumexp max mean "
         "min prod std std_mean sum var var_mean"

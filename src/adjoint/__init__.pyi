@@ -26,6 +26,8 @@ from adjoint.backends.reference import Reference as Reference
 from adjoint.backends.torch import Torch as Torch
 from adjoint.compiler.compiled import compile as compile
 from adjoint.compiler.compiled import disable_compile as disable_compile
+from adjoint.compiler.threads import get_num_threads as get_num_threads
+from adjoint.compiler.threads import set_num_threads as set_num_threads
 from adjoint.constants import __array_api_version__ as __array_api_version__
 from adjoint.constants import __version__ as __version__
 from adjoint.constants import e as e
@@ -88,7 +90,6 @@ from adjoint.functions.conversion import compute as compute
 from adjoint.functions.conversion import persist as persist
 from adjoint.functions.convolution import convolve as convolve
 from adjoint.functions.convolution import correlate as correlate
-from adjoint.functions.creation import arange as arange
 from adjoint.functions.creation import asarray as asarray
 from adjoint.functions.creation import astype as astype
 from adjoint.functions.creation import empty as empty
@@ -98,10 +99,6 @@ from adjoint.functions.creation import from_dlpack as from_dlpack
 from adjoint.functions.creation import from_inner as from_inner
 from adjoint.functions.creation import full as full
 from adjoint.functions.creation import full_like as full_like
-from adjoint.functions.creation import geomspace as geomspace
-from adjoint.functions.creation import linspace as linspace
-from adjoint.functions.creation import logspace as logspace
-from adjoint.functions.creation import meshgrid as meshgrid
 from adjoint.functions.creation import ones as ones
 from adjoint.functions.creation import ones_like as ones_like
 from adjoint.functions.creation import tensor as tensor
@@ -233,6 +230,11 @@ from adjoint.functions.polynomials import polyfit as polyfit
 from adjoint.functions.polynomials import polyint as polyint
 from adjoint.functions.polynomials import polymul as polymul
 from adjoint.functions.polynomials import roots as roots
+from adjoint.functions.ranges import arange as arange
+from adjoint.functions.ranges import geomspace as geomspace
+from adjoint.functions.ranges import linspace as linspace
+from adjoint.functions.ranges import logspace as logspace
+from adjoint.functions.ranges import meshgrid as meshgrid
 from adjoint.functions.reduction import all as all
 from adjoint.functions.reduction import any as any
 from adjoint.functions.reduction import argmax as argmax

@@ -249,6 +249,8 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
 class LeafBackend(Backend):
     """A backend that computes, or that records what is to be computed."""
 
+    arrays_on: Backend | None = None  # of a recording: the device on which tensors stand for arrays that a user gave
+
     @property
     def leaf(self) -> LeafBackend:
         return self

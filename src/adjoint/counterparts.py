@@ -1,4 +1,4 @@
-"""Names of NumPy, SciPy, PyTorch and JAX that are called otherwise here, for the errors that say so."""
+"""Names of NumPy, SciPy, PyTorch and JAX that are called otherwise, or elsewhere, here: for the errors that say so."""
 
 import sys
 from typing import Any
@@ -47,36 +47,93 @@ _TORCH = {
     "aminmax": "ad.min and ad.max",
     "baddbmm": "ad.addmm, which takes stacks",
     "bmm": "ad.matmul",
+    "broadcast_tensors": "ad.broadcast_arrays",
+    "bucketize": "ad.digitize",
     "cat": "ad.concat",
     "clamp": "ad.clip",
+    "clamp_max": "ad.clip",
+    "clamp_min": "ad.clip",
+    "conj_physical": "ad.conj",
     "cummul": "ad.cumulative_prod",
     "device_put": "x.to_device(device)",
     "div": "ad.divide",
-    "erf": "ad.special.erf",
+    "eq": "ad.equal",
     "gather": "ad.take_along_axis",
+    "ge": "ad.greater_equal",
+    "ger": "ad.outer",
+    "gt": "ad.greater",
+    "histc": "ad.histogram",
+    "igamma": "ad.special.gammainc",
+    "igammac": "ad.special.gammaincc",
+    "index_add": "ad.scatter with mode 'add'",
+    "index_copy": "ad.scatter",
+    "index_put": "ad.scatter",
     "index_select": "ad.take",
+    "inverse": "ad.linalg.inv",
+    "le": "ad.less_equal",
     "lgamma": "ad.special.gammaln",
-    "logsumexp": "ad.special.logsumexp",
+    "lt": "ad.less",
     "masked_fill": "ad.where",
     "masked_select": "x[mask]",
+    "matrix_exp": "ad.linalg.expm",
     "mm": "ad.matmul",
+    "movedim": "ad.moveaxis",
+    "msort": "ad.sort with axis=0",
     "mul": "ad.multiply",
     "mv": "ad.matmul",
+    "mvlgamma": "ad.special.multigammaln",
+    "ne": "ad.not_equal",
     "neg": "ad.negative",
-    "norm": "ad.linalg.norm",
     "numel": "x.size",
+    "orgqr": "ad.linalg.householder_product",
     "permute": "ad.permute_dims",
-    "relu": "ad.nn.relu",
+    "pinverse": "ad.linalg.pinv",
+    "repeat_interleave": "ad.repeat",
     "scatter_add": "ad.scatter with mode 'add'",
     "scatter_reduce": "ad.put_along_axis with a mode",
+    "sgn": "ad.sign",
     "sigmoid": "ad.special.expit",
-    "softmax": "ad.nn.softmax",
     "sub": "ad.subtract",
+    "swapdims": "ad.swapaxes",
+    "take_along_dim": "ad.take_along_axis",
     "tensor_split": "ad.array_split",
+    "trapz": "ad.trapezoid",
+    "triangular_solve": "ad.linalg.solve_triangular",
     "unbind": "ad.unstack",
     "unsqueeze": "ad.expand_dims",
     "view": "ad.reshape",
 }
+# functions that NumPy or PyTorch has at the top, or for "ad" as methods, and we in a room
+_ROOMS = {
+    "ad": (
+        "acos acosh addmm allclose angle argwhere asin asinh atan atan2 atanh bincount bitwise_and "
+        "bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign corrcoef cosh count_nonzero "
+        "cov cummax cummin deg2rad diag diag_embed diagflat diff divide equal exp2 expm1 fliplr flipud "
+        "floor_divide fmax fmin fmod frexp gcd greater greater_equal heaviside histogram hypot isclose "
+        "isfinite isinf isnan kthvalue lcm ldexp lerp less less_equal log10 log1p log2 logaddexp logcumsumexp "
+        "logical_and logical_not logical_or logical_xor masked_scatter maximum median minimum mode moveaxis "
+        "multiply nan_to_num nanmean nanmedian nanquantile nansum narrow negative nextafter not_equal outer "
+        "positive ptp quantile rad2deg reciprocal remainder renorm roll rot90 rsqrt scatter signbit sinh "
+        "split_with_sizes subtract tan tril triu trunc unflatten unique unique_consecutive vdot"
+    ),
+    "ad.fft": "bartlett blackman hamming istft kaiser stft",
+    "ad.linalg": (
+        "block_diag cholesky cholesky_solve cross det eig expm inv kron logdet lstsq lu lu_solve matrix_power "
+        "matrix_rank norm pinv qr slogdet solve svd svd_lowrank trace"
+    ),
+    "ad.nn": (
+        "adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout avg_pool1d batch_norm bilinear "
+        "binary_cross_entropy_with_logits celu channel_shuffle conv1d conv2d conv3d conv_transpose1d "
+        "conv_transpose2d conv_transpose3d cosine_embedding_loss cosine_similarity ctc_loss dropout embedding "
+        "embedding_bag feature_alpha_dropout group_norm hardshrink hinge_embedding_loss instance_norm kl_div "
+        "layer_norm log_softmax margin_ranking_loss max_pool1d max_pool2d max_pool3d pairwise_distance pdist "
+        "pixel_shuffle pixel_unshuffle poisson_nll_loss prelu relu rms_norm rrelu selu softmax threshold "
+        "triplet_margin_loss unfold"
+    ),
+    "ad.random": "bernoulli binomial normal poisson seed",
+    "ad.special": "digamma erf erfc erfinv expit gammaln i0 logit logsumexp polygamma sinc xlogy",
+}
+_ALIASES = "absolute amax amin arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_not fix true_divide".split()
 # parameters of PyTorch's, by those of ours that they may be
 PARAMETERS = {
     **dict.fromkeys("dim dims".split(), ("axis", "axes")),
@@ -112,20 +169,31 @@ COUNTERPARTS = {
     "adjoint": {
         **{name: f"ad.{ours}" for name, ours in NUMPY_NAMES.items()},
         **{name: f"np.{name}, which takes tensors" for name in TAKES_TENSORS},
+        **{name: f"{room}.{name}" for room, names in _ROOMS.items() if room != "ad" for name in names.split()},
         **_TORCH,
         "array": "ad.tensor(values), which copies, or ad.asarray(values)",
         "cumprod": "ad.cumulative_prod, or np.cumprod, which takes tensors",
         "cumsum": "ad.cumulative_sum, or np.cumsum, which takes tensors",
         "transpose": "ad.permute_dims, x.transpose(), or x.T of a matrix",
-        "trace": "ad.linalg.trace",
-        "cross": "ad.linalg.cross",
-        "kron": "ad.linalg.kron",
-        "sinc": "ad.special.sinc",
-        "i0": "ad.special.i0",
         "copy": "x.copy()",
         "put": "x.put(indices, values), or x[...] = v",
         "ix_": "x[i[:, None], j]",
         "identity": "ad.eye",
+        **dict.fromkeys("asanyarray ascontiguousarray asfortranarray".split(), "ad.asarray"),
+        **dict.fromkeys("copyto fill_diagonal place putmask".split(), "x[i] = v, or ad.where"),
+        "hanning": "ad.fft.hann",
+        **{f"{name}_window": f"ad.fft.{name}" for name in "bartlett blackman hamming hann kaiser".split()},
+        "in1d": "ad.isin",
+        "promote_types": "ad.result_type",
+        "row_stack": "ad.vstack",
+        "vectorize": "ad.vmap",
+        "chain_matmul": "np.linalg.multi_dot, which takes tensors",
+        "clone": "x.copy()",
+        "detach": "x.detach()",
+        "fill": "x.fill(value)",
+        "flatten": "ad.ravel",
+        "range": "ad.arange",
+        "t": "x.T",
         "bool_": "ad.bool",
         "float_": "ad.float64",
         "double": "ad.float64",
@@ -149,6 +217,7 @@ COUNTERPARTS = {
         "from_numpy": "ad.asarray",
         "as_tensor": "ad.asarray",
         "no_grad": _CUT,
+        "set_grad_enabled": _CUT,
         "inference_mode": _CUT,
         "stop_grad": _CUT,
         "enable_grad": _LEAF,
@@ -162,6 +231,9 @@ COUNTERPARTS = {
         "jacfwd": "ad.jacobian with mode='forward'",
         "jacrev": "ad.jacobian with mode='reverse'",
         "jit": "ad.compile(f), or jax.jit where tensors are on ad.JAX()",
+        "remat": "ad.checkpoint",
+        "custom_gradient": "ad.custom_vjp",
+        "device_get": "x.numpy()",
         "pmap": "jax.pmap on tensors of ad.JAX()",
         "lax": "ad.cond, ad.scan, ad.while_loop",
         "tree_map": "ad.tree.map",
@@ -186,7 +258,6 @@ COUNTERPARTS = {
         "cho_factor": "ad.linalg.cholesky",
         "cho_solve": "ad.linalg.cholesky_solve(b, factor)",
         "cholesky_ex": "ad.linalg.cholesky",
-        "dot": "ad.dot",
         "eigvals_banded": "ad.linalg.eigvalsh",
         "expm_frechet": "ad.jvp of ad.linalg.expm",
         "fractional_matrix_power": "ad.linalg.expm(p * ad.linalg.logm(x))",
@@ -197,8 +268,6 @@ COUNTERPARTS = {
         "solve_toeplitz": "ad.linalg.solve(ad.linalg.toeplitz(c, r), b)",
         "tensorinv": "np.linalg.tensorinv, which takes tensors",
         "tensorsolve": "np.linalg.tensorsolve, which takes tensors",
-        "vander": "ad.vander",
-        "vdot": "ad.vdot",
     },
     "adjoint.nn": {
         "functional": "ad.nn itself, which has these functions",
@@ -245,7 +314,6 @@ COUNTERPARTS = {
         "UpsamplingNearest2d": "ad.nn.Interpolate",
         "UpsamplingBilinear2d": 'ad.nn.Interpolate(scale_factor=2, mode="bilinear", align_corners=True)',
         "Parameter": "a tensor in a field of an ad.nn.Module",
-        "tanh": "ad.tanh",
     },
     "adjoint.nn.init": {
         **{f"{name}_": f"ad.nn.init.{name}(shape), which gives a tensor" for name in _FIRST_VALUES},
@@ -325,6 +393,14 @@ COUNTERPARTS = {
         "scatter_": "ad.scatter, or x[i] = v",
         "scatter_add_": "ad.scatter with mode 'add'",
         "index_add_": "ad.scatter with mode 'add'",
+        **{
+            name: f"{room}.{name}(x)"
+            for room, names in _ROOMS.items()
+            for name in names.split()
+            if room != "ad.random" and name != "trace"
+        },
+        **{name: f"ad.{NUMPY_NAMES[name]}(x)" for name in _ALIASES},
+        **{name: ours for name, ours in _TORCH.items() if ours.startswith("ad.")},
         **{name: ours.replace("ad.", "x.") for name, ours in _TORCH.items() if ours in ("ad.matmul", "ad.clip")},
         **{name: f"x.numpy().{name}, of the values" for name in _OF_MEMORY},
         "flat": "x.ravel(), and x.put(indices, values) to assign",
@@ -349,7 +425,6 @@ COUNTERPARTS = {
         "masked_select": "x[mask]",
         "where": "ad.where(condition, x, y)",
         "topk": "ad.topk(x, k)",
-        "norm": "ad.linalg.norm(x)",
         "add": "x + y",
         "sub": "x - y",
         "mul": "x * y",
@@ -357,13 +432,7 @@ COUNTERPARTS = {
         "neg": "-x",
         "pow": "x ** y",
         "eq": "x == y",
-        "ptp": "ad.ptp(x)",
-        "median": "ad.median(x)",
-        "relu": "ad.nn.relu(x)",
         "sigmoid": "ad.special.expit(x)",
-        "softmax": "ad.nn.softmax(x)",
-        "log_softmax": "ad.nn.log_softmax(x)",
-        "logsumexp": "ad.special.logsumexp(x)",
         "dim": "x.ndim",
         "ndimension": "x.ndim",
         "numel": "x.size",
@@ -406,8 +475,6 @@ SCIPY = {
     "scipy.interpolate.interp1d": "ad.interp",
     "scipy.linalg.cho_factor": "ad.linalg.cholesky",
     "scipy.linalg.cho_solve": "ad.linalg.cholesky_solve",
-    "scipy.linalg.lu_factor": "ad.linalg.lu",
-    "scipy.linalg.lu_solve": "ad.linalg.solve",
     "scipy.optimize.minimize": "ad.scipy.minimize, or ad.implicit.minimize, whose result has derivatives",
     "scipy.optimize.root": f"ad.scipy.root, or {_ROOT}",
     "scipy.optimize.fixed_point": "ad.implicit.fixed_point",
@@ -417,7 +484,7 @@ SCIPY = {
     },
     "scipy.signal.fftconvolve": "ad.convolve",
     "scipy.signal.oaconvolve": "ad.convolve",
-    "scipy.spatial.distance.cdist": "ad.linalg.norm of the differences x[:, None] - y",
+    "scipy.spatial.distance.cdist": "ad.cdist",
 }
 # functions of other libraries that run on any array, and assign to parts of one: not to be noticed in any other way
 WRITE_TO_VIEWS = {"scipy.signal.oaconvolve": "scipy.signal.fftconvolve, or ad.convolve"}

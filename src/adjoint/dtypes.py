@@ -330,8 +330,19 @@ def limits(dtype: DType) -> tuple[float, float]:
 # --- values ---
 
 
-def values_of(values: Any, dtype: Any = None, name: str = "tensor", place: Any = None) -> np.ndarray[Any, Any]:
-    """Anything with values as a NumPy array of a supported dtype. Python's floats get the default of the `place`.
+def refuse_complex(found: DType, wanted: DType, name: str) -> None:
+    """Raises DtypeError where values of one dtype would lose their imaginary parts in the other."""
+    if found.kind == "c" and wanted.kind not in "cb":
+        raise errors.DtypeError(f"{name}: complex values do not fit in {wanted}; take .real first")
+
+
+def values_of(
+    values: Any, dtype: Any = None, name: str = "tensor", place: Any = None, wide: builtins.bool = False
+) -> np.ndarray[Any, Any]:
+    """Anything with values as a NumPy array of a supported dtype.
+
+    Python's floats get the default of the `place`, or double precision where they are beside something `wide`: the
+    result is of that dtype, and would have the digits of the other one.
 
     Raises ShapeError for ragged lists, RangeError for integers that are too large, DtypeError for what is no number,
     or has a mask, TrackedError for what another library tracks.
@@ -347,8 +358,7 @@ def values_of(values: Any, dtype: Any = None, name: str = "tensor", place: Any =
         )
     if dtype is not None:
         wanted = as_dtype(dtype)
-        if array.dtype.kind == "c" and wanted.kind not in "cb":
-            raise errors.DtypeError(f"{name}: complex values do not fit in {wanted}; take .real first")
+        refuse_complex(array.dtype, wanted, name)
     elif array.dtype.kind not in INEXACT or hasattr(values, "dtype"):
         wanted = as_dtype(array.dtype, name)
     else:
@@ -356,6 +366,9 @@ def values_of(values: Any, dtype: Any = None, name: str = "tensor", place: Any =
         met = as_dtype(np.result_type(*kinds)) if kinds else None
         if met is not None and met.kind in INEXACT:
             wanted = promote_scalar(met, 1j) if array.dtype.kind == "c" else met
+        elif wide:
+            wanted = complex128 if array.dtype.kind == "c" else float64
+            wanted = wanted if place is None else place.leaf.widest(wanted)
         elif place is not None:
             wanted = default_on(place, array.dtype.kind)
         else:
@@ -468,6 +481,12 @@ def unreadable(array: Any, name: str, error: Exception) -> errors.AdjointError:
         f"{name}: a {kind} of {dtype} cannot be read: {error}; make it a plain array in main memory, of a dtype that "
         "NumPy has too, such as float32"
     )
+
+
+def is_wide(value: Any) -> builtins.bool:
+    """Whether a tensor or an array is in double precision."""
+    dtype = getattr(value, "dtype", None)
+    return dtype is float64 or dtype is complex128
 
 
 def _kinds(values: Any) -> set[np.dtype[Any]]:

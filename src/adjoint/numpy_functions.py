@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import dtypes, errors, linalg
+from adjoint import dtypes, errors, linalg, special
 from adjoint.functions import (
     arguments,
     contraction,
@@ -31,7 +31,7 @@ from adjoint.functions import (
 from adjoint.functions import shape as shapes
 from adjoint.functions.arguments import as_axis, as_choice, inexact
 from adjoint.linalg.factors import by_lower
-from adjoint.operands import cast, concrete_values, is_concrete, is_weak, operand
+from adjoint.operands import cast, concrete_values, held, is_concrete, is_weak, operand
 from adjoint.tensor import Tensor
 
 _given = np._NoValue
@@ -95,6 +95,13 @@ def modf(x: Any) -> Any:
     whole = elementwise.trunc(x)
     nothing = elementwise.copysign(creation.zeros_like(x), x)
     return elementwise.where(logic.isinf(x), nothing, elementwise.fmod(x, 1.0)), whole
+
+
+def lambertw(z: Any, k: Any, tol: Any) -> Any:
+    """What scipy.special.lambertw calls: complex also of real numbers, and as exact for any tolerance."""
+    branch: Any = concrete_values(k, "lambertw")
+    wide = cast(z, dtypes.promote_scalar(z.dtype, 1j))
+    return special.lambertw(wide, branch if branch.ndim else branch.item())
 
 
 def logaddexp2(x: Any, y: Any) -> Any:
@@ -348,7 +355,7 @@ def _initial(name: str, value: Any, like: Tensor[Any]) -> Any:
         return int(value) if like.dtype.kind in "iu" else value
     if value.ndim:
         raise errors.ShapeError(f"np.{name} of a tensor: initial= is one number, received shape {value.shape}")
-    return cast(operand(value, like, name), like.dtype)
+    return held(value, like, f"np.{name} of a tensor: initial=")
 
 
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:

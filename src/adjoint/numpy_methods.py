@@ -119,4 +119,4 @@ def _in_place(name: str, instead: str) -> Any:
 
 sort: Any = _in_place("sort", "x = ad.sort(x), or x[...] = ad.sort(x) to give the object its new value")
 partition: Any = _in_place("partition", "x = ad.partition(x, k), or x[...] = ad.partition(x, k)")
-resize: Any = _in_place("resize", "x.reshape(shape) for as many elements, and ad.tile or ad.pad and a slice for others")
+resize: Any = _in_place("resize", "x.reshape(shape) for as many elements; ad.resize repeats them, ad.pad adds zeros")

@@ -27,6 +27,7 @@ from adjoint.functions import (
     indexing,
     numbers,
     polynomials,
+    ranges,
     reduction,
 )
 from adjoint.functions import shape as shapes
@@ -55,6 +56,9 @@ _UFUNCS: dict[str, Function] = {
     "frexp": numbers.frexp,
     "heaviside": elementwise.heaviside,
     "ldexp": numbers.ldexp,
+    "_lambertw": numpy_functions.lambertw,  # SciPy's, which its functions of Python call
+    "_riemann_zeta": special.zeta,
+    "_zeta": special.zeta,
 }
 _REDUCED: dict[str, Function] = {
     "add": reduction.sum,
@@ -264,7 +268,7 @@ _FUNCTIONS: dict[Any, Function] = {
         shapes.concat(as_operands(list(arrays)), axis=axis), dtype
     ),
     np.stack: lambda arrays, axis=0, dtype=None: _cast(shapes.stack(as_operands(list(arrays)), axis=axis), dtype),
-    np.meshgrid: lambda *xi, copy=True, indexing="xy": creation.meshgrid(*as_operands(xi), indexing=indexing),
+    np.meshgrid: lambda *xi, copy=True, indexing="xy": ranges.meshgrid(*as_operands(xi), indexing=indexing),
     np.broadcast_arrays: lambda *args: shapes.broadcast_arrays(*as_operands(args)),
     np.reshape: lambda a, /, shape, order="C", *, copy=None: shapes.reshape(a, shape, order=order, copy=copy),
     np.piecewise: elementwise.piecewise,  # whose conditions are a list of tensors, and stay one

@@ -124,8 +124,11 @@ def lift_to(x: Tensor[Any], device: Backend) -> Array:
     return device.lift(*found)
 
 
-def operand(value: Any, like: Tensor[Any], name: str) -> Tensor[Any]:
-    """A tensor as it is; a copy of anything with values as a constant on the backend of `like`."""
+def operand(value: Any, like: Tensor[Any], name: str, wide: bool = False) -> Tensor[Any]:
+    """A tensor as it is; a copy of anything with values as a constant on the backend of `like`.
+
+    Lists of Python's floats are as precise as `like`, or in double precision if they meet something `wide`.
+    """
     if isinstance(value, Tensor):
         return value
     device = like._device
@@ -133,7 +136,8 @@ def operand(value: Any, like: Tensor[Any], name: str) -> Tensor[Any]:
         found = device.from_native(value)
         if found is not None:
             return wrap(found, device)
-    return wrap(device.from_numpy(dtypes.values_of(value, None, name, device), copy=True), device)
+    values = dtypes.values_of(value, None, name, device, wide or dtypes.is_wide(like))
+    return wrap(device.from_numpy(values, copy=True), device)
 
 
 def constant_like(values: np.ndarray[Any, Any], like: Tensor[Any], name: str) -> Tensor[Any]:
@@ -149,6 +153,43 @@ def is_weak(value: Any) -> TypeGuard[complex]:
 def cast(x: Tensor[Any], dtype: DType) -> Tensor[Any]:
     """The tensor in this dtype; differentiable."""
     return x if x._dtype is dtype else run(CAST.name, (x,), dtype=dtype)
+
+
+def held(value: Any, like: Tensor[Any], name: str) -> Tensor[Any]:
+    """What is written into `like`, in its dtype; differentiable. Raises DtypeError for what the dtype does not hold."""
+    dtype = like._dtype
+    if is_weak(value):
+        value = fitting(value, dtype, name)
+        refuse_fractions(value, dtype, name)
+        value = constant_like(np.asarray(value), like, name)  # in full precision: the dtype may be wider
+    else:
+        if isinstance(value, (list, tuple)) and dtype.kind in dtypes.INEXACT:
+            value = constant_like(dtypes.values_of(value, dtypes.promote(dtype, dtypes.float64), name), like, name)
+        value = operand(value, like, name)
+        refuse_fractions(value, dtype, name)
+    dtypes.refuse_complex(value._dtype, dtype, name)
+    return cast(value, dtype)
+
+
+def refuse_fractions(value: Any, dtype: DType, name: str) -> None:
+    """Raises DtypeError for floats where integers are kept, which would lose fractions and derivatives silently.
+
+    A Python float may be whole.
+    """
+    if dtype.kind in dtypes.INEXACT:
+        return
+    if is_weak(value):
+        if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+            return
+        what = str(value)
+    elif getattr(value, "dtype", dtype).kind in dtypes.INEXACT:
+        what = f"{value.dtype}"
+    else:
+        return
+    raise errors.DtypeError(
+        f"{name}: {dtype} does not hold {what}, whose fraction and derivative would be lost; convert the tensor by "
+        "x.astype(float), or the value by v.astype(int) if its whole part is meant"
+    )
 
 
 def available_dtype(dtype: DType, tensors: Sequence[Tensor[Any]]) -> DType:

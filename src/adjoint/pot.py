@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors, linalg, special
-from adjoint.functions import creation, elementwise, scatter, sorting
+from adjoint.functions import creation, elementwise, ranges, scatter, sorting
 from adjoint.tensor import Tensor
 from adjoint.transforms.external import external
 from adjoint.transforms.reverse import stop_gradient
@@ -80,7 +80,7 @@ class _Tensors:
         return creation.ones(shape, **_placed(type_as))
 
     def arange(self, stop: Any, start: Any = 0, step: Any = 1, type_as: Any = None) -> Tensor[Any]:
-        return creation.arange(start, stop, step, device=_placed(type_as).get("device"))
+        return ranges.arange(start, stop, step, device=_placed(type_as).get("device"))
 
     def full(self, shape: Any, fill_value: Any, type_as: Any = None) -> Tensor[Any]:
         return creation.full(shape, fill_value, **_placed(type_as))
@@ -89,7 +89,7 @@ class _Tensors:
         return creation.eye(N, M, **_placed(type_as))
 
     def linspace(self, start: Any, stop: Any, num: Any, type_as: Any = None) -> Tensor[Any]:
-        return creation.linspace(start, stop, num, **_placed(type_as))
+        return ranges.linspace(start, stop, num, **_placed(type_as))
 
     def rand(self, *size: Any, type_as: Any = None) -> Tensor[Any]:
         return self._drawn(self.rng_.rand(*size), type_as)

@@ -16,7 +16,7 @@ from adjoint.compiler.general import Axes
 from adjoint.compiler.numbers import Floats, follow_from
 from adjoint.compiler.programs import Place, Program, Result, placed, results_of
 from adjoint.compiler.sizes import Symbols
-from adjoint.compiler.traced import Traced
+from adjoint.compiler.traced import Traced, refuse_closed
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, observed_leaf
 from adjoint.functions.arguments import as_axis, is_numeric
@@ -284,6 +284,7 @@ class Signature:
     def _on(self, place: Place, symbols: Symbols | None, shapes: Sequence[Shape]) -> Program | None:
         floating = {k for k, i in enumerate(self.places) if self.leaves[i].__class__ is float and i in self.numbers}
         place.recording.symbols = symbols
+        place.leaf.arrays_on = place.device if self.as_numpy else None
         floats = place.recording.floats = Floats(place.recording.top) if floating else None
         given = [
             floats.add(x.item()) if floats is not None and k in floating else self._argument(place, x, shape)
@@ -301,6 +302,7 @@ class Signature:
             if k not in floating and getattr(x._array, "node", None) is not None
         }
         results, outputs = results_of(place, leaves, nodes)
+        refuse_closed(self.name, outputs)
         graph = place.recording.graphs[0]
         graph.inputs, graph.outputs = [value for value, _ in given], outputs
         if any([r.kind == "live" for r in results]) and any([r.kind in ("leaf", "given") for r in results]):

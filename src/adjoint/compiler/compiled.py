@@ -150,7 +150,9 @@ class Lowered:
     `recorded` is the graph as it was recorded, and `passes` has the graph after each pass, by the pass's name.
     `llvm` is the text that LLVM compiles, and `assembly` what it makes of that for this processor. Both are empty where
     no machine code is made: on other libraries than NumPy, without llvmlite, and of graphs for all sizes.
-    `memory` is the largest number of bytes that a call of machine code has for arrays that are no results: 0 without.
+    `kernels` has a line for each loop of machine code: its name in `llvm`, the size, the primitives, and in how many
+    parts it is cut for several threads. `memory` is the largest number of bytes that a call of machine code has for
+    arrays that are no results: 0 without.
 
     >>> import adjoint as ad
     >>> lowered = ad.compile(lambda x: x * x + 1).lower(ad.zeros(8))
@@ -169,6 +171,7 @@ class Lowered:
         self.passes: dict[str, Graph] = after_each(program.recorded)
         self.source: str = program.replay.source
         self.memory: int = program.replay.memory
+        self.kernels: list[str] = program.replay.kernels
         self._replay = program.replay
 
     @property

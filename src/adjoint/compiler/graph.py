@@ -28,12 +28,13 @@ class Value:
 
     const: Array
     dtype: DType
+    ended: bool  # a value of a step or a branch whose graph is complete
     shape: Shape
 
-    __slots__ = ("const", "dtype", "shape")
+    __slots__ = ("const", "dtype", "ended", "shape")
 
     def __init__(self, shape: Shape, dtype: DType, const: Array = None) -> None:
-        self.shape, self.dtype, self.const = shape, dtype, const
+        self.shape, self.dtype, self.const, self.ended = shape, dtype, const, False
 
     def __repr__(self) -> str:
         return "<recorded>"

@@ -84,6 +84,7 @@ def placed(base: Backend, device: Backend, record: Callable[[Place], T]) -> T:
                 raise
             raise type(error)(f"{error}\n  at {line}") from error
         finally:
+            place.leaf.arrays_on = None  # which would be a cycle
             for copy in place.copies.values():
                 copy.end()
 

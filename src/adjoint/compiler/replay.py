@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 _REUSED = 1024  # bytes: smaller arrays NumPy keeps at hand
 _MANY = 4096  # elements: for fewer the shorter way is faster
 _BYTES = np.dtype(np.uint8)
-_numbers = itertools.count()
 
 
 class Replay:
@@ -59,9 +58,10 @@ class Replay:
         writer.write("run", graph)
         self._unlinked, self._warns, self._checks = writer.regions, writer.warns, any(r.checks for r in writer.regions)
         self.memory = max([r.memory for r in writer.regions], default=0)
+        self.kernels: list[str] = [line for r in writer.regions for line in r.kernels]
         self.source = "\n".join(writer.lines) + "\n"
         self._places = writer.places
-        self._file = f"<{name} {next(_numbers)}>"
+        self._file = f"<{name}>"  # with a number it would be another one each time, and Python keeps names of files
         exec(compile(self.source, self._file, "exec"), writer.scope)
         self.run: Callable[..., tuple[Any, ...]] = writer.scope["run"]
         self._scope = writer.scope
@@ -133,7 +133,7 @@ class Replay:
         """The equation whose line was running, and the line: the innermost of this function's."""
         found, line = None, 0
         while trace is not None:
-            if trace.tb_frame.f_code.co_filename == self._file:
+            if trace.tb_frame.f_globals is self._scope:
                 line = trace.tb_lineno
                 found = self._places.get(line)
             trace = trace.tb_next

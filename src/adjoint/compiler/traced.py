@@ -41,6 +41,13 @@ class Recording:
     def top(self) -> Graph:
         return self.graphs[-1]
 
+    def close(self) -> None:
+        """The innermost graph is complete: what comes later can only use its results by the equation it belongs to."""
+        done = self.graphs.pop()
+        for x in (*done.inputs, *[y for equation in done.equations for y in equation.results]):
+            if x.__class__ is Value:
+                x.ended = True
+
     def add(self, name: str, operands: Sequence[Any], results: Sequence[Name], graphs: Any = (), **how: Any) -> None:
         self.top.equations.append(Equation(name, operands, how, results, graphs, backward=in_backward.get()))
 
@@ -204,6 +211,8 @@ class Traced(Staged, LeafBackend):
             specs: list[Any] = []
             for x in operands:
                 if x.__class__ is Value:
+                    if x.ended:
+                        refuse_closed(name, operands)
                     known = known and x.const is not None
                     specs.append(Spec(x.shape, x.dtype))
                 else:
@@ -233,14 +242,16 @@ class Traced(Staged, LeafBackend):
     def graph_of(self, f: Callable[..., Sequence[Value]], inputs: Sequence[Any], *, loop: bool = False) -> Graph:
         """The graph of a function of values like these. Constants are constants in it."""
         place = _current("a choice or a loop")
+        refuse_closed("a choice or a loop", inputs)
         given = [x if x.const is not None and not loop else Value(x.shape, x.dtype) for x in inputs]
         made = Graph([x for x in given if x.const is None])
         place.graphs.append(made)
         place.loops += loop
         try:
             made.outputs = list(f(*given))
+            refuse_closed("a choice or a loop", made.outputs)
         finally:
-            place.graphs.pop()
+            place.close()
             place.loops -= loop
         return made
 
@@ -291,7 +302,7 @@ class Traced(Staged, LeafBackend):
         try:
             yield
         finally:
-            place.graphs.pop()
+            place.close()
             place.loops -= 1
 
     def host(self, f: Callable[..., list[Any]], arrays: Sequence[Any], specs: Sequence[tuple[Any, Any]]) -> list[Value]:
@@ -320,6 +331,16 @@ def _opened(graphs: Sequence[Graph]) -> list[Name]:
     for g in graphs:
         g.inputs += free
     return free
+
+
+def refuse_closed(what: str, values: Sequence[Any]) -> None:
+    """Raises EndedError for a value of a graph that is complete."""
+    for x in values:
+        if x.__class__ is Value and x.ended:
+            raise errors.EndedError(
+                f"{what}: a tensor of shape {x.shape} of a step or a branch that ad.compile recorded was used after "
+                "that; carry it along, or return it: ad.scan stacks what its steps give"
+            )
 
 
 # --- who asked for a value -----------------------------------------------------------------------

@@ -306,13 +306,15 @@ def as_constant(value: Any, dtype: DType, name: str) -> Any:
     return fitting(value, dtype, name)
 
 
-def values_of(values: Any, dtype: Any, name: str, place: Backend | None = None) -> np.ndarray[Any, Any]:
+def values_of(
+    values: Any, dtype: Any, name: str, place: Backend | None = None, wide: bool = False
+) -> np.ndarray[Any, Any]:
     """A NumPy array of Python's values; raises ArgumentError for a list of tensors."""
     if isinstance(dtypes.first_value(values), Tensor):
         raise errors.ArgumentError(
             f"{name}: a list of tensors is joined by ad.asarray, ad.stack or ad.concat, differentiably"
         )
-    return dtypes.values_of(values, dtype, name, place)
+    return dtypes.values_of(values, dtype, name, place, wide)
 
 
 def as_drawn_dtype(dtype: Any, name: str, place: Backend) -> DType:
@@ -329,16 +331,18 @@ def as_tensor(x: Any, name: str, *beside: Any) -> Tensor[Any]:
     """A function's argument as a tensor: tensors as they are, values copied to the default device.
 
     `beside` are the function's other arguments: where there are tensors among them, values are copied to the device of
-    the first one. Else an array of an optional library is a constant on that library's leaf.
+    the first one. Else an array of an optional library is a constant on that library's leaf. Python's floats are as
+    precise as what is beside them.
     """
     if isinstance(x, Tensor):
         return x
+    wide = any(map(dtypes.is_wide, beside))
     for like in beside:
         if isinstance(like, Tensor):
-            return operand(x, like, name)
+            return operand(x, like, name, wide)
     if isinstance(x, (int, float, complex, np.ndarray, np.generic, list, tuple)):
         place = default_device()
-        return wrap(place.from_numpy(values_of(x, None, name, place), copy=True), place)
+        return wrap(place.from_numpy(values_of(x, None, name, place, wide), copy=True), place)
     leaf = leaf_of(x) if libraries_imported() else None
     if leaf is not None:
         place = default_device()
@@ -361,15 +365,17 @@ def as_tensors(xs: Sequence[Any], name: str, *beside: Any) -> list[Tensor[Any]]:
     if dtype is not None and all([x.__class__ is Tensor and x._dtype is dtype for x in xs]):  # mostly they fit
         return list(xs)
     first = next((x for x in (*xs, *beside) if isinstance(x, Tensor)), None)
+    wide = any([dtypes.is_wide(x) for x in xs])
     if first is not None and not any([is_weak(x) for x in xs]):
-        given = [operand(x, first, name) for x in xs]
+        given = [operand(x, first, name, wide) for x in xs]
         dtype = given[0].dtype
         for tensor in given[1:]:
             dtype = dtypes.promote(dtype, tensor.dtype)
         return [cast(x, dtype) for x in given]
     alone = all([is_weak(x) for x in xs])
     tensors: list[Any] = [
-        x if is_weak(x) and not alone else as_tensor(x, name) if first is None else operand(x, first, name) for x in xs
+        x if is_weak(x) and not alone else as_tensor(x, name, *xs) if first is None else operand(x, first, name, wide)
+        for x in xs
     ]
     given = [x for x in tensors if isinstance(x, Tensor)]
     dtype = given[0].dtype

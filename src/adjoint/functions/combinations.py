@@ -11,7 +11,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_flag, as_integer, as_tensor, as_tensors, check_shape, computed
-from adjoint.functions.creation import meshgrid
+from adjoint.functions.ranges import meshgrid
 from adjoint.functions.shape import reshape, stack
 from adjoint.operands import constant_like, run
 from adjoint.primitives import ARRAY

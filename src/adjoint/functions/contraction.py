@@ -13,7 +13,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_axis, as_integer, as_tensors, explained, integers, keyword_error
-from adjoint.functions.creation import arange
+from adjoint.functions.ranges import arange
 from adjoint.functions.reduction import sum as total
 from adjoint.functions.shape import broadcast_to, expand_dims, permute_dims, reshape, squeeze
 from adjoint.operands import change, is_weak, operand, refuse_leaf, refuse_operand, run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, Never, TypeVar, overload
 
@@ -16,15 +15,11 @@ from adjoint.devices import device as find_device
 from adjoint.devices import leaf_of
 from adjoint.dtypes import DType
 from adjoint.functions.arguments import (
-    ELEMENTS,
-    as_choice,
     as_constant,
     as_device,
     as_flag,
     as_integer,
-    as_number,
     as_shape,
-    as_size,
     as_tensor,
     as_tensors,
     check_tensor,
@@ -33,9 +28,8 @@ from adjoint.functions.arguments import (
     keyword_error,
     values_of,
 )
-from adjoint.operands import cast, fail, followed_by, is_concrete, run
+from adjoint.operands import cast, fail, followed_by, is_concrete, refuse_fractions, run
 from adjoint.primitives import Shape
-from adjoint.primitives.sizes import as_recorded
 from adjoint.tensor import Tensor, refuse_ended, same, wrap
 
 D = TypeVar("D", bound=Backend)
@@ -153,7 +147,9 @@ def asarray(
         if copy is False and not (_is(wanted, values.dtype) and any(level is values.device for level in place.chain())):
             raise _unshared("asarray", place)
         out = values if place is values.device else _exactly_on(values, place)
-        out = out if wanted is None else cast(out, wanted)
+        if wanted is not None:
+            dtypes.refuse_complex(out.dtype, wanted, "asarray")
+            out = cast(out, wanted)
         return _copied(out) if copy and out is values else out
     place = as_device(device)
     found = _of_library(values, dtype, place)
@@ -335,10 +331,10 @@ def made(place: Backend, name: str, **parameters: Any) -> Tensor[Any]:
 
 def _full(shape: Shape, value: Any, dtype: Any, device: Any) -> Tensor[Any]:
     place = as_device(device)
-    return made(place, "full", shape=shape, value=value, dtype=_dtype(dtype, place))
+    return made(place, "full", shape=shape, value=value, dtype=dtype_for(dtype, place))
 
 
-def _dtype(dtype: Any, place: Backend) -> DType:
+def dtype_for(dtype: Any, place: Backend) -> DType:
     """The dtype that is meant, for None the default one."""
     return dtypes.default_on(place) if dtype is None else dtypes.as_dtype(dtype)
 
@@ -391,8 +387,7 @@ def _filled(shape: Shape, value: Any, dtype: DType, device: Any, name: str) -> T
         return _full(shape, as_constant(value, dtype, name), dtype, device)
     if value.size != 1:
         raise errors.ArgumentTypeError(f"{name}: expected one number, received {errors.shown(value)}")
-    if value.dtype.kind == "c" and dtype.kind not in "cb":
-        raise errors.DtypeError(f"{name}: a complex number does not fit in {dtype}; take .real first")
+    dtypes.refuse_complex(value.dtype, dtype, name)
     number = run("reshape", (asarray(value, dtype=dtype, device=device),), shape=())
     return run("broadcast_to", (number,), shape=shape)  # type: ignore[no-any-return]
 
@@ -434,12 +429,15 @@ def full_like(
 ) -> Tensor[D]:
     """One value everywhere, in the shape of `x`, and in its dtype and on its device unless given.
 
-    `fill_value` and errors are those of `full`.
+    `fill_value` and errors are those of `full`. Raises DtypeError for a float where `x` is integers and no dtype is
+    given.
     """
     if unknown:
         raise keyword_error(full_like, unknown)
     x = as_tensor(x, "full_like")
     device = x.device if device is None else device
+    if dtype is None:
+        refuse_fractions(fill_value, x.dtype, "full_like")
     return _filled(x.shape, fill_value, x.dtype if dtype is None else dtypes.as_dtype(dtype), device, "full_like")
 
 
@@ -468,98 +466,6 @@ def empty_like(x: Tensor[D], /, dtype: Any = None, *, device: Any = None, **unkn
 
 
 @overload
-def arange(
-    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: None = None
-) -> Default: ...
-@overload
-def arange(
-    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: D
-) -> Tensor[D]: ...
-@overload
-def arange(
-    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: str
-) -> Tensor[Any]: ...
-@explained
-def arange(
-    start: float,
-    /,
-    stop: float | None = None,
-    step: float = 1,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    **unknown: Never,
-) -> Tensor[Any]:
-    """Evenly spaced values from `start` (0 if only one bound is given) to before `stop`.
-
-    Ints give int64, floats the default dtype. Raises ArgumentError for a step of zero.
-
-    >>> import adjoint as ad
-    >>> ad.arange(5).tolist()
-    [0, 1, 2, 3, 4]
-    """
-    if unknown:
-        raise keyword_error(arange, unknown)
-    if stop is None:
-        start, stop = 0, start
-    bounds: list[Any] = [as_number(value, "arange", "a bound or step") for value in (start, stop, step)]
-    start, stop, step = bounds
-    for value in bounds:
-        if not math.isfinite(as_recorded(value)):
-            raise errors.ArgumentError(f"arange: a bound or step is finite, received {value}")
-    if step == 0:
-        raise errors.ArgumentError("arange: the step must not be zero")
-    first, last, by = [float(as_recorded(value)) for value in bounds]
-    if (last - first) / by > ELEMENTS:
-        raise errors.ShapeError(f"arange: from {start} to {stop} there are too many steps of {step}; take longer ones")
-    ints = all(isinstance(v, (int, np.integer)) for v in (start, stop, step))
-    place = as_device(device)
-    wanted = dtypes.default_int if dtype is None and ints else _dtype(dtype, place)
-    return made(place, "arange", start=start, stop=stop, step=step, dtype=wanted)
-
-
-@overload
-def linspace(
-    start: float, stop: float, /, num: int, endpoint: bool = True, *, dtype: Any = None, device: None = None
-) -> Default: ...
-@overload
-def linspace(
-    start: float, stop: float, /, num: int, endpoint: bool = True, *, dtype: Any = None, device: D
-) -> Tensor[D]: ...
-@overload
-def linspace(
-    start: float, stop: float, /, num: int, endpoint: bool = True, *, dtype: Any = None, device: str
-) -> Tensor[Any]: ...
-@explained
-def linspace(
-    start: float,
-    stop: float,
-    /,
-    num: int,
-    endpoint: bool = True,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    **unknown: Never,
-) -> Tensor[Any]:
-    """`num` evenly spaced values from `start` to `stop`, which is among them if `endpoint`.
-
-    They are of the default dtype unless one is given.
-
-    >>> import adjoint as ad
-    >>> ad.linspace(0, 1, 5).tolist()
-    [0.0, 0.25, 0.5, 0.75, 1.0]
-    """
-    if unknown:
-        raise keyword_error(linspace, unknown)
-    n, endpoint = as_size(num, "linspace", "num"), as_flag(endpoint, "linspace", "endpoint")
-    place = as_device(device)
-    wanted = _dtype(dtype, place)
-    first, last = as_constant(start, wanted, "linspace"), as_constant(stop, wanted, "linspace")
-    return made(place, "linspace", start=first, stop=last, num=n, endpoint=endpoint, dtype=wanted)
-
-
-@overload
 def eye(
     n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None, *, device: None = None
 ) -> Default: ...
@@ -582,25 +488,7 @@ def eye(
     rows, columns = as_shape((n_rows, n_rows if n_cols is None else n_cols), "eye")
     diagonal = max(-rows, min(as_integer(k, "eye", "k"), columns))  # others are further out, whatever their number
     place = as_device(device)
-    return made(place, "eye", rows=rows, columns=columns, k=diagonal, dtype=_dtype(dtype, place))
-
-
-def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> tuple[Tensor[D], ...]:
-    """Coordinate tensors of a grid from one-dimensional ones; `indexing` is "xy" or "ij"."""
-    as_choice(indexing, "meshgrid", "indexing", ("xy", "ij"))
-    arrays = tuple([as_tensor(x, "meshgrid", *arrays) for x in arrays])
-    sizes = [x.size for x in arrays]
-    places = list(range(len(arrays)))
-    if indexing == "xy" and len(arrays) > 1:
-        places[0], places[1] = 1, 0
-    shape = [0] * len(arrays)
-    for place, n in zip(places, sizes, strict=True):
-        shape[place] = n
-    out = []
-    for x, place in zip(arrays, places, strict=True):
-        line = run("reshape", (x,), shape=tuple(x.size if i == place else 1 for i in range(len(arrays))))
-        out.append(run("broadcast_to", (line,), shape=tuple(shape)))
-    return tuple(out)
+    return made(place, "eye", rows=rows, columns=columns, k=diagonal, dtype=dtype_for(dtype, place))
 
 
 def tri(rows: int, columns: int | None = None, /, k: int = 0, dtype: Any = None, *, device: Any = None) -> Tensor[Any]:
@@ -608,50 +496,9 @@ def tri(rows: int, columns: int | None = None, /, k: int = 0, dtype: Any = None,
     n, m = as_shape((rows, rows if columns is None else columns), "tri")
     diagonal = max(-n, min(as_integer(k, "tri", "k"), m))  # others are further out, whatever their number
     place = as_device(device)
-    return asarray(computed("tri", _tri, n, m, diagonal, _dtype(dtype, place)), device=place)
+    return asarray(computed("tri", _tri, n, m, diagonal, dtype_for(dtype, place)), device=place)
 
 
 def _tri(n: int, m: int, k: int, dtype: DType) -> np.ndarray[Any, Any]:
     np.empty((n, m), dtype)  # raises before anything is written, where there is no room for the result
     return np.tri(n, m, k, dtype)
-
-
-@explained
-def logspace(
-    start: float, stop: float, /, num: int = 50, endpoint: bool = True, base: float = 10.0, dtype: Any = None, *,
-    device: Any = None, **unknown: Never,
-) -> Tensor[Any]:  # fmt: skip
-    """Powers of a base with evenly spaced exponents from `start` to `stop`, of the default dtype unless one is given.
-
-    >>> import adjoint as ad
-    >>> ad.logspace(0, 2, 3).tolist()
-    [1.0, 10.0, 100.0]
-    """
-    if unknown:
-        raise keyword_error(logspace, unknown)
-    first, last, factor = (float(as_number(v, "logspace", "a bound")) for v in (start, stop, base))
-    count, closed = as_size(num, "logspace", "num"), as_flag(endpoint, "logspace", "endpoint")
-    place = as_device(device)
-    values = computed("logspace", np.logspace, first, last, count, endpoint=closed, base=factor)
-    return asarray(values.astype(_dtype(dtype, place)), device=place)
-
-
-def geomspace(
-    start: float, stop: float, /, num: int = 50, endpoint: bool = True, dtype: Any = None, *, device: Any = None
-) -> Tensor[Any]:
-    """Values from `start` to `stop`, each the same multiple of the one before.
-
-    They are of the default dtype unless one is given. Raises ArgumentError for bounds of which one is zero, or that
-    differ in sign.
-
-    >>> import adjoint as ad
-    >>> ad.geomspace(1, 8, 4).tolist()
-    [1.0, 2.0, 4.0, 8.0]
-    """
-    first, last = (float(as_number(v, "geomspace", "a bound")) for v in (start, stop))
-    count, closed = as_size(num, "geomspace", "num"), as_flag(endpoint, "geomspace", "endpoint")
-    if not first * last > 0:
-        raise errors.ArgumentError(f"geomspace: bounds have one sign and are not zero; received {start} and {stop}")
-    place = as_device(device)
-    values = computed("geomspace", np.geomspace, first, last, count, endpoint=closed)
-    return asarray(values.astype(_dtype(dtype, place)), device=place)

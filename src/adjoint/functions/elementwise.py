@@ -14,7 +14,19 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_floating, as_integer, as_number, as_tensor, as_tensors, inexact
 from adjoint.functions.creation import made
-from adjoint.operands import assigning, available_dtype, binary, cast, fitting, infix, is_weak, operand, run, unary
+from adjoint.operands import (
+    assigning,
+    available_dtype,
+    binary,
+    cast,
+    fitting,
+    held,
+    infix,
+    is_weak,
+    operand,
+    run,
+    unary,
+)
 from adjoint.primitives import TABLE
 from adjoint.tensor import Operand, Tensor, same
 
@@ -283,8 +295,7 @@ def where(condition: Operand[B], x: Numbers, y: Numbers, /) -> Tensor[B]:
     elif is_weak(x) and is_weak(y):
         x = cast(as_tensors([condition, x], "where")[1], available_dtype(_scalar_dtype(x, y), [condition]))
     else:
-        x, y = (operand(v, condition, "where") for v in (x, y))
-        x, y = as_tensors([x, y], "where")
+        x, y = as_tensors([x, y], "where", condition)
     return run("where", (condition, x, y))  # type: ignore[no-any-return]
 
 
@@ -499,7 +510,7 @@ def piecewise(x: Operand[B], conditions: Sequence[Any], functions: Sequence[Any]
     A function may be a number. One more function than conditions is for where none holds, else zero. Each is called
     with all of x, and then its values are chosen: where a function is not finite outside its piece, its gradient there
     may be nan, which `Autodiff(strong_zero=True)` prevents. The result has the dtype of x. Raises ArgumentError for
-    another number of functions.
+    another number of functions, DtypeError for values that the dtype does not hold, such as floats where x is integers.
 
     >>> import adjoint as ad
     >>> x = ad.tensor([-2.0, 3.0])
@@ -517,19 +528,10 @@ def piecewise(x: Operand[B], conditions: Sequence[Any], functions: Sequence[Any]
         raise errors.ArgumentError(f"piecewise: {len(functions)} functions for {len(conditions)} conditions")
     values = [f(x, *args) if callable(f) else f for f in functions]
     out = values.pop() if len(values) > len(conditions) else 0
-    out = run("broadcast_to", (_cast(out, x),), shape=x.shape)
+    out = run("broadcast_to", (held(out, x, "piecewise"),), shape=x.shape)
     for condition, value in zip(conditions, values, strict=True):
-        out = where(operand(condition, x, "piecewise"), _cast(value, x), out)
+        out = where(operand(condition, x, "piecewise"), held(value, x, "piecewise"), out)
     return out
-
-
-def _cast(value: Any, x: Tensor[Any]) -> Tensor[Any]:
-    found = operand(value, x, "piecewise")
-    if found.dtype.kind == "c" and x.dtype.kind != "c":
-        raise errors.DtypeError(
-            f"piecewise: a complex value, and the result is {x.dtype} as x is; take real, or x.astype({found.dtype})"
-        )
-    return cast(found, x.dtype)
 
 
 def lerp(x: Operand[B], y: Any, weight: Any, /) -> Tensor[B]:

@@ -36,11 +36,9 @@ from adjoint.functions.shape import broadcast_to, concat, moveaxis, reshape
 from adjoint.operands import (
     cast,
     common_backend,
-    constant_like,
     deferred_check,
     fail,
-    fitting,
-    is_weak,
+    held,
     lift_to,
     operand,
     refuse_leaf,
@@ -55,6 +53,7 @@ B = TypeVar("B", bound=Backend)
 _WHOLE = slice(None)
 _NONE = range(0)
 _PLAIN = (int, slice, tuple)
+_SEQUENCES = (list, tuple, range)  # of places
 
 
 def _places(entry: slice, size: int) -> range:
@@ -130,12 +129,17 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
         return [entry]
     if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
         return [int(entry)]
-    array = isinstance(entry, (Tensor, np.ndarray, np.generic, list, tuple, bool)) and not isinstance(entry, float)
+    array = isinstance(entry, (Tensor, np.ndarray, np.generic, list, tuple, range, bool)) and not isinstance(
+        entry, float
+    )
     if not array and x._device.from_native(entry) is None:
-        raise errors.OutOfRangeError(
-            f"index: expected integers, slices, None, ..., integer or boolean tensors; received {errors.shown(entry)}"
-        )
-    if isinstance(entry, (list, tuple)) and not len(entry):
+        if not _has_values(entry):
+            raise errors.OutOfRangeError(
+                "index: expected integers, slices, None, ..., integer or boolean tensors; received "
+                f"{errors.shown(entry)}"
+            )
+        array = True
+    if isinstance(entry, _SEQUENCES) and not len(entry):
         entry = np.zeros(0, dtype=np.int64)
     if array and not isinstance(entry, Tensor):
         entry = dtypes.values_of(entry, None, "index")
@@ -150,6 +154,11 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
     if indices.dtype.kind not in "iu":
         raise errors.OutOfRangeError(f"index: tensors used as indices are integer or boolean, received {indices.dtype}")
     return [(cast(indices, dtypes.int64), None)]
+
+
+def _has_values(places: Any) -> bool:
+    """Whether it is a Series, or an array of another library: several places for NumPy."""
+    return hasattr(places, "__array__") and not isinstance(places, np.generic)
 
 
 def _truth(key: Any) -> bool | None:
@@ -246,7 +255,8 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
 
     `value` broadcasts to the indexed shape and is cast to the tensor's dtype. All names for the
     object see the new value; what graphs saved stays as it was. Raises GraphError for a leaf tensor,
-    DeviceError for a value of an outer backend, and the errors of indexing; then nothing changed.
+    DeviceError for a value of an outer backend, DtypeError for complex values of a real tensor and floats of one of
+    integers or booleans, and the errors of indexing; then nothing changed.
     """
     refuse_leaf(x, "assignment to elements")
     if key.__class__ not in _PLAIN and (truth := _truth(key)) is not None:
@@ -255,9 +265,7 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
         key = ...
     mask = _mask(x, key, value)
     if mask is not None:
-        if is_weak(value):
-            value = fitting(value, x._dtype, "assignment")
-        key, value = ..., where(mask, value, x)
+        key, value = ..., where(mask, held(value, x, "assignment"), x)
     normal, arrays = as_key(x, key)
     device = x._device
     if isinstance(value, Tensor) and common_backend(x, value) is not device:
@@ -266,17 +274,9 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
             f"assignment: a tensor on {device} cannot take a value on {value.device}, which would leave that "
             "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"
         )
-    if is_weak(value):
-        # in full precision: the tensor's may be wider
-        value = constant_like(np.asarray(fitting(value, x._dtype, "assignment")), x, "assignment")
-    elif isinstance(value, (list, tuple)) and x._dtype.kind in dtypes.INEXACT:
-        wide = dtypes.promote(x._dtype, dtypes.float64)
-        value = constant_like(dtypes.values_of(value, wide, "assignment"), x, "assignment")
-    value = operand(value, x, "assignment")
-    if value.dtype.kind == "c" and x._dtype.kind != "c":
-        raise errors.DtypeError(f"assignment: complex values do not fit in {x._dtype}; take .real first")
+    value = held(value, x, "assignment")
     target = index_shape(x.shape, *[a.shape for a in arrays], key=normal)
-    operands: list[Array] = [lift_to(cast(value, x._dtype), device), *[lift_to(a, device) for a in arrays]]
+    operands: list[Array] = [lift_to(value, device), *[lift_to(a, device) for a in arrays]]
     trimmed = _without_leading_ones(operands[0], target, device)
     operands[0] = trimmed
     # a failing leaf must not have written half: shapes are checked above
@@ -519,10 +519,10 @@ def _listed(places: Any, name: str) -> Any:
     """Places with lists and tensors of them made arrays; raises ArgumentTypeError for what are no places."""
     if isinstance(places, Tensor):
         return own_values(places, name)
-    if not isinstance(places, (list, tuple)):
-        if not isinstance(places, (int, np.integer, slice, np.ndarray)) or isinstance(places, bool):
-            raise errors.ArgumentTypeError(f"{name}: places are integers or a slice, received {errors.shown(places)}")
+    if is_integer(places) or isinstance(places, (slice, np.ndarray)):
         return places
+    if not isinstance(places, _SEQUENCES) and not _has_values(places):
+        raise errors.ArgumentTypeError(f"{name}: places are integers or a slice, received {errors.shown(places)}")
     try:
         found = dtypes.array_of(places, name)
     except errors.ShapeError:

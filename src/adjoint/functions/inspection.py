@@ -108,7 +108,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
         return any(isdtype(found, each) for each in kind)
     if isinstance(kind, str):
         if kind not in _KINDS:
-            raise errors.ArgumentError(f"isdtype: the kinds are {', '.join(_KINDS)}; received {kind!r}")
+            raise errors.ArgumentError(f"isdtype: the kinds are {', '.join(_KINDS)}; received {errors.shown(kind)}")
         return found.kind in _KINDS[kind]
     return found is dtypes.as_dtype(kind)
 
@@ -173,13 +173,13 @@ class NamespaceInfo:
         """The backend that new tensors are made on here."""
         return default_device()
 
-    def devices(self) -> tuple[Backend, ...]:
+    def devices(self) -> list[Backend]:
         """The default device, and NumPy's with and without gradients; there are as many as backends can be nested."""
         found = [default_device()]
         for device in (Autodiff(NumPy()), NumPy()):
             if device not in found:
                 found.append(device)
-        return tuple(found)
+        return found
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
         """The data types of what is made without one: the next narrower ones where the device has fewer."""

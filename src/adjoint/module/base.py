@@ -364,9 +364,10 @@ class Place(Generic[M]):
                 found = _child(found, key)
             except KeyError:
                 names = opened(found)[1]
+                what = f"nothing at {errors.shown(self._path)}: there is no {errors.shown(key)}"
                 raise errors.ArgumentError(
-                    f"at: {type(self._module).__name__} has nothing at {self._path!r}: there is no {key!r} in "
-                    f"{type(found).__name__}, which has {errors.shown(', '.join(names)) if names else 'no parts'}"
+                    f"at: {type(self._module).__name__} has {what} in {type(found).__name__}, which has "
+                    f"{errors.shown(', '.join(names)) if names else 'no parts'}"
                 ) from None
         return found
 
@@ -529,7 +530,9 @@ def chosen(module: Module, where: tuple[Any, ...], name: str) -> set[str]:
         fitting = {id(leaf.value) for leaf in leaves if fits(choice, leaf)}
         if not fitting and where and not callable(choice):
             known = ", ".join([leaf.path for leaf in leaves])
-            raise errors.ArgumentError(f"{name}: nothing fits {choice!r}; parameters are {errors.shown(known)}")
+            raise errors.ArgumentError(
+                f"{name}: nothing fits {errors.shown(choice)}; parameters are {errors.shown(known)}"
+            )
         shared |= fitting
     return {leaf.path for leaf in leaves if id(leaf.value) in shared}
 

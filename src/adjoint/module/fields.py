@@ -185,10 +185,17 @@ def _made(cls: type[Any], frozen: frozenset[str], training: bool) -> Any:
 
 def closed(value: Any) -> Any:
     """A field's value with tuples for lists, so that it stays as it is."""
+    try:
+        return _closed(value)
+    except RecursionError:
+        raise errors.ArgumentError("a field of a module contains itself, or is nested too deep") from None
+
+
+def _closed(value: Any) -> Any:
     if isinstance(value, list) or value.__class__ is tuple:
-        return tuple(map(closed, value))
+        return tuple(map(_closed, value))
     if value.__class__ is dict:
-        return {key: closed(part) for key, part in value.items()}
+        return {key: _closed(part) for key, part in value.items()}
     leaves, _ = trees.flatten(value)  # from here on a dataclass is known to be a container
     for x in leaves:
         if not is_array(x) and leaf_of(x) is not None:

@@ -18,9 +18,9 @@ from adjoint.functions.arguments import (
     keyword_error,
     real,
 )
-from adjoint.functions.creation import arange
 from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import log, tanh, where
+from adjoint.functions.ranges import arange
 from adjoint.functions.reduction import argmax
 from adjoint.functions.shape import reshape
 from adjoint.operands import operand, run

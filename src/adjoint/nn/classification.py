@@ -10,9 +10,10 @@ import numpy as np
 from adjoint import dtypes, errors, special
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_axis, as_flag, as_integer, as_number, as_tensors, is_number, real
-from adjoint.functions.creation import arange, made
+from adjoint.functions.creation import made
 from adjoint.functions.elementwise import divide, where
 from adjoint.functions.indexing import take_along_axis
+from adjoint.functions.ranges import arange
 from adjoint.functions.scatter import put_along_axis
 from adjoint.functions.shape import broadcast_to, concat, expand_dims, moveaxis, reshape, squeeze, stack
 from adjoint.nn.activations import logsigmoid

@@ -24,11 +24,12 @@ from adjoint.functions.arguments import (
     real,
     sizes,
 )
-from adjoint.functions.creation import arange, asarray
+from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import clip, floor, where
 from adjoint.functions.elementwise import round as nearest_integer
 from adjoint.functions.logic import isfinite
 from adjoint.functions.padding import pad as padded_by_constant
+from adjoint.functions.ranges import arange
 from adjoint.functions.shape import moveaxis, permute_dims, reshape
 from adjoint.nn.pooling import adaptive_average
 from adjoint.operands import run

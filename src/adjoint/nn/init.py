@@ -79,16 +79,13 @@ def xavier_uniform(shape: Any, gain: float = 1.0, *, dtype: Any = None, device: 
     >>> bool((abs(ad.nn.init.xavier_uniform((3, 3))) <= 1).all())
     True
     """
-    inputs, outputs = _fans(shape, "xavier_uniform")
-    bound = as_positive(gain, "xavier_uniform", "gain") * math.sqrt(6 / (inputs + outputs))
+    bound = math.sqrt(3) * _xavier(shape, gain, "xavier_uniform")
     return draw_uniform(shape, low=-bound, high=bound, dtype=dtype, device=device)
 
 
 def xavier_normal(shape: Any, gain: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """Normal with a deviation of gain sqrt(2 / (fan in + fan out))."""
-    inputs, outputs = _fans(shape, "xavier_normal")
-    std = as_positive(gain, "xavier_normal", "gain") * math.sqrt(2 / (inputs + outputs))
-    return draw_normal(shape, std=std, dtype=dtype, device=device)
+    return draw_normal(shape, std=_xavier(shape, gain, "xavier_normal"), dtype=dtype, device=device)
 
 
 def kaiming_uniform(
@@ -146,6 +143,11 @@ def _fans(shape: Any, name: str) -> tuple[int, int]:
     if len(sizes) < 2:
         raise errors.ShapeError(f"{name}: a weight of inputs and outputs has two axes or more, received shape {sizes}")
     return math.prod(sizes[1:]), sizes[0] * math.prod(sizes[2:])
+
+
+def _xavier(shape: Any, gain: float, name: str) -> float:
+    total = sum(_fans(shape, name))
+    return as_positive(gain, name, "gain") * math.sqrt(2 / total) if total else 0.0
 
 
 globals()["__getattr__"] = refusing(__name__)  # unseen by type checkers, which refuse other names themselves

@@ -22,8 +22,9 @@ from adjoint.functions.arguments import (
     real,
 )
 from adjoint.functions.contraction import matmul
-from adjoint.functions.creation import arange, full
+from adjoint.functions.creation import full
 from adjoint.functions.elementwise import where
+from adjoint.functions.ranges import arange
 from adjoint.functions.scatter import bincount, segment_max, segment_mean, segment_sum
 from adjoint.functions.shape import expand_dims
 from adjoint.operands import concrete_values, deferred_check, operand, run

@@ -167,7 +167,9 @@ class Optimizer(Settings):
             for choice in each.where:
                 if not any(fits(choice, leaf) for leaf in leaves):
                     known = ", ".join([leaf.path for leaf in leaves])
-                    raise errors.ArgumentError(f"group: nothing fits {choice!r}; parameters are {errors.shown(known)}")
+                    raise errors.ArgumentError(
+                        f"group: nothing fits {errors.shown(choice)}; parameters are {errors.shown(known)}"
+                    )
         slots = {}
         for leaf in leaves:
             slots[leaf.path] = self.rule_of(leaf).begin(_parts(value_of(leaf.value)))

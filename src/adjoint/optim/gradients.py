@@ -47,7 +47,9 @@ class GradientsParams(Mapping[str, Tensor[Any]]):
 
     def __getitem__(self, path: str) -> Tensor[Any]:
         if path not in self._gradients:
-            raise errors.NoGradientError(f"no gradient at {path!r}; there are {errors.shown(', '.join(self))}")
+            raise errors.NoGradientError(
+                f"no gradient at {errors.shown(path)}; there are {errors.shown(', '.join(self))}"
+            )
         return self._gradients[path]
 
     def __iter__(self) -> Iterator[str]:

@@ -42,7 +42,8 @@ class Colours:
 
     def __init__(self, boxes: Sequence[Box]) -> None:
         sizes = [b.size for b in boxes if b.size is not None and 0 < b.size < math.inf]
-        self.sizes: tuple[float, float] | None = (min(sizes), max(sizes)) if sizes else None
+        # a gradient that is as good as zero beside the largest must not take the colours from all others
+        self.sizes: tuple[float, float] | None = (max(min(sizes), 1e-12 * max(sizes)), max(sizes)) if sizes else None
         kept = [b.bytes for b in boxes if b.bytes]
         self.kept: tuple[int, int] | None = (min(kept), max(kept)) if kept else None
 

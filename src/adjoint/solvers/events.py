@@ -108,6 +108,7 @@ def odeint_event(
     watched = Parameters(name, event, args, y0, t)
     run = _Event(equation, watched, sign)
     time, y = run.found()
+    watched.settle()
     answer: tuple[Any, Any] = equation.parameters.answer((time, equation.state.unravel(y)))
     return answer
 

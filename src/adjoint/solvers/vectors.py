@@ -18,7 +18,7 @@ from adjoint.operands import cast, common_backend, lift_to, run
 from adjoint.primitives import real_dtype
 from adjoint.tensor import Tensor, same, wrap
 from adjoint.transforms.arguments import Function, array_of, base_of, to_numpy
-from adjoint.transforms.closures import closed_over, substituted
+from adjoint.transforms.closures import as_now, closed_over, substituted
 from adjoint.transforms.levels import CustomRules, Tensors, apply
 
 
@@ -135,7 +135,7 @@ class Parameters:
 
     def __init__(self, name: str, f: Function, args: Any, *others: Any) -> None:
         check_callable(name, f)
-        self.name, self.f = name, f
+        self.name, self.f, self._later = name, f, as_now(f)
         self.leaves, self.structure = trees.flatten(args)
         self.closed: dict[int, Tensor[Any]] = closed_over(f)
         known = [*trees.flatten(others)[0], *self.leaves, *self.closed.values()]
@@ -158,8 +158,13 @@ class Parameters:
             leaves[place] = same(x)  # which the function may assign to
         return trees.unflatten(self.structure, leaves)
 
+    def settle(self) -> None:
+        """Say that what runs from now on is derivatives: of the function as it was when it was given."""
+        self.f = self._later
+
     def answer(self, tree: Any) -> Any:
         """Results for the caller: tensors, or NumPy arrays where all that was given were such."""
+        self.settle()
         leaves, _ = trees.flatten(tree)
         if not self.as_numpy or any([x.device.tracked(x._array) for x in leaves]):
             return tree

@@ -12,7 +12,7 @@ from adjoint.backend import Decorator
 from adjoint.functions.arguments import as_tensor, real
 from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import where
-from adjoint.operands import available_dtype, cast, concrete_values, is_weak, operand, run
+from adjoint.operands import available_dtype, cast, concrete_values, is_weak, run
 from adjoint.primitives import TABLE
 from adjoint.tensor import Tensor
 
@@ -21,8 +21,7 @@ Numbers = Any  # a tensor, a Python number, or a NumPy array
 
 def reals(name: str, *values: object) -> list[Tensor[Any]]:
     """Operands as tensors of one real floating dtype; Python's numbers take that of the tensors."""
-    first = next((v for v in values if isinstance(v, Tensor)), None)
-    given = [v if is_weak(v) else as_tensor(v, name) if first is None else operand(v, first, name) for v in values]
+    given = [v if is_weak(v) else as_tensor(v, name, *values) for v in values]
     tensors = [v for v in given if isinstance(v, Tensor)]
     if not tensors:
         return [real(v, name) for v in given]
@@ -75,6 +74,8 @@ def whole_numbers(n: Any, function: str, least: float = 0) -> np.ndarray[Any, An
         orders = concrete_values(n, f"{function}: a tensor of orders")
     except ValueError:
         raise errors.ArgumentError(f"{wanted}, received {errors.shown(n)}") from None
+    if orders.dtype.kind == "f":
+        orders = orders.astype(np.float64)  # in float16 the highest would be infinite
     valid = (
         dtypes.of_numbers(orders.dtype, "iu" + dtypes.FLOATING)
         and ((orders >= lowest) & (orders <= _HIGHEST) & (orders == np.floor(orders))).all()

@@ -32,6 +32,9 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         name = "torch.safetensors" if module.__name__ == "safetensors.torch" else module.__name__
         sys.modules[module.__name__] = importlib.import_module(f"adjoint.{name}")
+        for known in [m for m in sys.modules if m.startswith("adjoint.torch.")]:
+            # a module that is there already is not set on its package again, where a function may have its name
+            sys.modules.setdefault(known.removeprefix("adjoint."), sys.modules[known])
 
 
 def main(arguments: Sequence[str]) -> None:

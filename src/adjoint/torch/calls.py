@@ -16,7 +16,7 @@ from adjoint.tensor import wrap
 from adjoint.torch import lifted, state
 from adjoint.torch.dtypes import default_float, of_numpy, result_dtype
 from adjoint.torch.graph import label, marks_of, owner
-from adjoint.torch.memory import check_write, store
+from adjoint.torch.memory import check_write, refuse_inference, store
 from adjoint.torch.state import modes
 from adjoint.torch.tensor import INNER, LEVEL, Tensor, constant, is_lifted, next_number, of, values
 
@@ -143,7 +143,7 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
             array = value._array if value._device is LEVEL else var_of(value._array, None)
             if value._device is not LEVEL and value._device is not INNER:
                 if isinstance(value._device, Decorator):
-                    return lifted.lifted(value)
+                    return lifted.lifted(lifted.without_history(value) if quiet else value)
                 array = var_of(value._device.to_numpy(value._array), None)
             return _own(array)
         if isinstance(value, (list, tuple)):
@@ -229,6 +229,7 @@ def into(out: Any, result: Any) -> Any:
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
             "requires grad."
         )
+    refuse_inference(out)
     start = next_number()
     if tuple(out.shape) != tuple(result.shape):
         if out._rare is not None and out._rare.memory is not None:

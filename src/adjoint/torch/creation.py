@@ -12,7 +12,17 @@ import numpy as np
 import adjoint as ad
 from adjoint.torch import lifted
 from adjoint.torch.calls import call, into
-from adjoint.torch.dtypes import CPU, DTYPES, Size, default_complex, default_float, device, dtype_of_number, numpy_dtype
+from adjoint.torch.dtypes import (
+    CPU,
+    DTYPES,
+    Size,
+    default_complex,
+    default_float,
+    device,
+    dtype_of_number,
+    numpy_dtype,
+    of_numpy,
+)
 from adjoint.torch.memory import of_numpy_array
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.state import modes
@@ -135,7 +145,14 @@ class _OfType(type):
 
     kind: Any
 
+    @property
+    def dtype(cls) -> Any:
+        """The type of the tensors that it makes."""
+        return of_numpy(cls.kind)
+
     def __call__(cls, *args: Any) -> Any:
+        if len(args) == 1 and isinstance(args[0], Size):
+            return constant(np.zeros(args[0], cls.kind))
         if len(args) == 1 and not isinstance(args[0], (int, Tensor)):
             return constant(np.array(_plain(args[0]), dtype=cls.kind))
         made = legacy(Tensor, *args)
@@ -143,6 +160,14 @@ class _OfType(type):
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, Tensor) and x._dtype is cls.kind
+
+
+def _new(self: Tensor, *args: Any) -> Any:
+    """A tensor of the same type: of sizes, or of values."""
+    return of_type(self.dtype.class_name)(*args)
+
+
+METHODS["new"] = _new
 
 
 def of_type(name: str) -> Any:

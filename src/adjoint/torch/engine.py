@@ -20,11 +20,11 @@ from adjoint.primitives import TABLE
 from adjoint.rules.shape import unbroadcast
 from adjoint.torch import anomaly, dtypes, graph, state
 from adjoint.torch.dtypes import Size
-from adjoint.torch.graph import FREED, Called, Marks
+from adjoint.torch.graph import FREED, Called, Marks, marks_of
 from adjoint.torch.lifted import primal_of
 from adjoint.torch.memory import store
 from adjoint.torch.saving import Packed
-from adjoint.torch.state import grad_mode
+from adjoint.torch.state import grad_mode, modes
 from adjoint.torch.tensor import (
     INNER,
     LEVEL,
@@ -78,6 +78,7 @@ class Pass:
 
             self.below = Batched(self.below)
         self.batched = batched
+        self.quiet = batched  # whether hooks see nothing of it
         self.above: BackwardOn | None = BackwardOn(LEVEL, self.below) if create or batched else None
         self.at: Any = None  # the node that is pulled back
         self.partial = False  # whether only some leaves are asked for
@@ -116,8 +117,7 @@ class Pass:
                 f"torch.{dtypes.of_numpy(self.below.dtype_of(like)).class_name}Tensor got "
                 f"torch.{x.dtype.class_name}Tensor)"
             )
-        g = x._array if self.create else values(x)
-        return self.below.conj(g) if x._dtype.kind == "c" else g
+        return self.given(x)
 
     def tensor_hooks(self, marks: Marks, g: Any) -> Any:
         for hook in list(marks.hooks.values()):
@@ -152,7 +152,38 @@ class Pass:
                 g = type(g)(new) if several else new[0]
         return g
 
+    def given(self, x: Any) -> Any:
+        """A tensor as a cotangent."""
+        g = x._array if self.create else values(x)
+        return self.below.conj(g) if x._dtype.kind == "c" else g
+
     # --- the walk ---
+
+    def alone(self, node: Any, g: Any) -> list[Any]:
+        """The cotangents of a function's operands, from those of its results, which no hook sees."""
+        parents, marks = graph.operands_of(node), marks_of(node)
+        with LEVEL.leaf.quiet(), grad_mode(self.create):
+            if marks.start is not None:  # of several primitives
+                self.quiet = True
+                answers: dict[Node, Any] = {}
+                wanted = set(parents)
+                nodes = toposort([node], keep=True)
+                self._walk(nodes, {node: g}, wanted, leading_to(wanted, nodes), answers, set(), False)
+                return [answers.get(parent) for parent in parents]
+            saved = node.saved
+            if saved is None:
+                raise RuntimeError(FREED)
+            if not graph.writes_allowed[0]:
+                if marks.overwritten:
+                    raise graph.result_error(node)
+                if saved.__class__ is tuple:
+                    graph.check_saved(node, saved)
+            if saved.__class__ is Packed:
+                saved = saved.unpacked()
+            if self.above is not None:
+                saved = self.above.revived(node, parents, saved, saved)
+            pulled = node.vjp.pull(self.below, g, saved)
+            return [None if c is None else self._fitted(c, p) for c, p in zip(pulled, parents, strict=False)]
 
     def run(self, cotangents: dict[Node, Any], wanted: set[Node] | None, accumulating: bool) -> dict[Node, Any]:
         """Pull cotangents back: to the wanted nodes, whose cotangents are the answer, or to all leaves."""
@@ -206,18 +237,19 @@ class Pass:
                     marks = getattr(node, "marks", None)
                     if marks.__class__ is not Marks:
                         marks = None
-                    elif not self.batched:
-                        if marks.overwritten and not graph.writes_allowed[0]:
+                    else:
+                        if marks.overwritten and not self.batched and not graph.writes_allowed[0]:
                             raise graph.result_error(node)
-                        if (marks.hooks or marks.retained is not None) and g.__class__ is not list:
+                        if (marks.hooks or marks.retained is not None) and not self.quiet and g.__class__ is not list:
                             g = self.tensor_hooks(marks, g)
-                        if marks.pre:
-                            g = self.node_hooks(marks.pre, g)
                 if wanted is not None and node in wanted:
                     answers[node] = g
+                    if not accumulating and needed.isdisjoint(node.edges()):  # type: ignore[union-attr]
+                        continue
+                if marks is not None and marks.pre and not self.quiet:
+                    g = self.node_hooks(marks.pre, g)
                 if kind is Accumulate:
-                    if wanted is None or (accumulating and node in wanted):
-                        self._leaf(node, marks, g)
+                    self.leaf(node, marks, g)
                     continue
                 if node.result is not None:
                     first: Any = node.first
@@ -227,6 +259,8 @@ class Pass:
                     continue
             elif wanted is not None and node in wanted:
                 answers[node] = g
+                if not accumulating and needed.isdisjoint(node.edges()):  # type: ignore[union-attr]
+                    continue
             saved = node.saved
             vjp = node.vjp
             if saved is None:
@@ -261,7 +295,7 @@ class Pass:
             pulled = vjp.pull(below, g, saved) if kind is not Called else self._called(node, g)
             if checks_nan:
                 anomaly.check_nan(node, pulled)
-            if marks is not None and marks.post and not self.batched:
+            if marks is not None and marks.post and not self.quiet:
                 given = tuple([None if c is None else self.shown(c) for c in (g if g.__class__ is list else (g,))])
                 fitted = [None if c is None else self._fitted(c, p) for c, p in zip(pulled, parents, strict=False)]
                 pulled = self.node_hooks(marks.post, tuple(fitted), given)
@@ -292,16 +326,16 @@ class Pass:
     def _fitted(self, c: Any, parent: Any) -> Any:
         return c if c.shape == parent.shape else unbroadcast(self.below, c, tuple(parent.shape))
 
-    def _leaf(self, node: Any, marks: Any, g: Any) -> None:
+    def leaf(self, node: Any, marks: Any, g: Any) -> None:
         x = node.tensor and node.tensor()
         if x is None:
             return
         shown = self.shown(g)
         accumulate(x, shown, self.create)
+        post_hooks(x)
         if marks is not None and marks.post:
             for hook in list(marks.post.values()):
                 hook((), (shown,))
-        post_hooks(x)
 
 
 def post_hooks(x: Tensor) -> None:
@@ -470,8 +504,29 @@ def backward(
     nodes = {id(x): (x, _node_of(x)) for x in inputs}
     walk, answers, _ = _run(outputs, grads, keep, create_graph, {node for _, node in nodes.values()}, True)
     for x, node in nodes.values():
-        if node in answers and node.__class__ is not Accumulate and not (x._rare is not None and x._rare.retains):
+        if isinstance(x, GradientEdge) or node not in answers or node.__class__ is Accumulate:
+            continue
+        if x._rare is None or not x._rare.retains:
             accumulate(x, walk.shown(answers[node]), create_graph)
+
+
+def called(node: Any, grads: tuple[Any, ...]) -> Any:
+    """The gradients of a node's operands for those of its results, which no hook sees; a leaf takes its own."""
+    several = bool(node.shape) and not isinstance(node.shape[0], int)
+    count = len(node.shape) if several else 1
+    if len(grads) != count:
+        raise TypeError(f"expected {count} arguments, got {len(grads)} instead: one for each result")
+    for g in grads:
+        if g is not None and not isinstance(g, Tensor):
+            raise TypeError(f"expected Tensor or None, but got {type(g).__name__}")
+    walk = Pass(True, modes.enabled)
+    if node.__class__ is Accumulate:
+        walk.leaf(node, None, walk.given(grads[0]))
+        return ()
+    found = walk.alone(node, [None if g is None else walk.given(g) for g in grads] if several else walk.given(grads[0]))
+    shown = [None if c is None else walk.shown(c) for c in found]
+    shown = graph.with_constants(node, shown, None)
+    return shown[0] if len(shown) == 1 else tuple(shown)
 
 
 def grad(
@@ -516,7 +571,10 @@ def grad(
                     f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
                     "allow_unused=True if this is the desired behavior."
                 )
-            found.append(constant(np.zeros(x.shape, x._dtype)) if materialize_grads else None)
+            if materialize_grads and isinstance(x, GradientEdge):
+                raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+            zeros = constant(np.zeros(x.shape, x._dtype)) if materialize_grads else None
+            found.append(zeros.requires_grad_() if zeros is not None and create_graph else zeros)
         elif is_grads_batched:
             found.append(_of_batch(walk, g, size))
         else:

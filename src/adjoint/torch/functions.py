@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -27,9 +28,11 @@ def public(*names: str, in_place: bool = False, method: bool = True, out: bool =
     def given(function: F) -> F:
         spelled = numpy_named(function)
         known: Any = _with_out(spelled) if out else spelled
-        known.__name__ = known.__qualname__ = names[0]
+        for f in (function, spelled, known):
+            f.__name__ = f.__qualname__ = names[0]
+        called = guarded(known) if known is function else known
         for name in names:
-            FUNCTIONS[name] = known
+            FUNCTIONS[name] = called
             if method:
                 METHODS[name] = known
             if in_place:
@@ -53,14 +56,49 @@ def numpy_named(function: Any) -> Any:
         if options:
             for name in options.keys() & _NUMPY.keys():
                 options[_NUMPY[name]] = options.pop(name)
-        return function(*args, **options)
+        try:
+            return function(*args, **options)
+        except (AttributeError, TypeError):
+            refuse_others(function, args, options)
+            raise
 
     return spelled
 
 
+def guarded(function: Any) -> Any:
+    @functools.wraps(function)
+    def called(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except (AttributeError, TypeError):
+            refuse_others(function, args, options)
+            raise
+
+    return called
+
+
+def refuse_others(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Raise PyTorch's TypeError where something stands in the place of a tensor, which has not got its attributes."""
+    try:
+        given = inspect.signature(function).bind_partial(*args, **options).arguments
+    except TypeError:  # it is of another number of arguments
+        return
+    for place, (name, value) in enumerate(given.items(), 1):
+        if function.__annotations__.get(name) == "Tensor" and not isinstance(value, Tensor):
+            kind = type(value).__name__
+            raise TypeError(
+                f"{function.__name__}(): argument '{name}' (position {place}) must be Tensor, not {kind}"
+            ) from None
+
+
 def _with_out(function: Any) -> Any:
     def wrapped(*args: Any, out: Any = None, **options: Any) -> Any:
-        return into(out, function(*args, **options))
+        try:
+            made = function(*args, **options)
+        except (AttributeError, TypeError):
+            refuse_others(function, args, options)
+            raise
+        return into(out, made)
 
     wrapped.__doc__ = function.__doc__
     return wrapped
@@ -443,7 +481,7 @@ def _type(self: Tensor, dtype: Any = None) -> Any:
         from adjoint.torch.dtypes import DTYPES
 
         dtype = next(d for d in DTYPES.values() if f"torch.{d.class_name}Tensor" == dtype)
-    return to(self, dtype=dtype)
+    return to(self, dtype=getattr(dtype, "dtype", dtype))  # of torch.FloatTensor and its like it is the type's
 
 
 METHODS["type"] = _type
@@ -470,7 +508,14 @@ def imag(input: Tensor) -> Tensor:
     return view_of(input, Part("imag"), "Imag")
 
 
-METHODS["real"], METHODS["imag"] = property(real), property(imag)
+def _set_part(part: Any) -> Any:
+    def setter(self: Tensor, value: Any) -> None:
+        part(self).copy_(value.real if isinstance(value, Tensor) and value._dtype.kind == "c" else value)
+
+    return setter
+
+
+METHODS["real"], METHODS["imag"] = property(real, _set_part(real)), property(imag, _set_part(imag))
 
 
 @public("complex", method=False)

@@ -156,7 +156,10 @@ class Gradients:
             return
         rare = rare_of(self)
         rare.retains = rare.entangled = True
-        watched_marks(_own_node(self)).retained = weakref.ref(self)
+        node = _own_node(self)
+        watched_marks(node).retained = weakref.ref(self)
+        if is_view(self):
+            rare.retained_at = node
 
     def register_hook(self: Any, hook: Any) -> Handle:
         """Call `hook(gradient)` when a backward pass has the gradient; what it returns takes the gradient's place."""
@@ -218,6 +221,8 @@ class Gradients:
 
     @data.setter
     def data(self: Any, other: Tensor) -> None:
+        if not isinstance(other, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
         if self.requires_grad and other._dtype.kind not in "fc":
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if memory.is_same_part(self, other):  # w.data -= step: it was written to already
@@ -274,6 +279,6 @@ class Gradients:
 
     def numpy(self: Any, *, force: bool = False) -> Any:
         """The values as an array of NumPy's that shares the memory: what is written to one is in the other."""
-        if self.requires_grad and not force:
+        if self.requires_grad and modes.enabled and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         return memory.share_with_numpy(self)

@@ -119,6 +119,12 @@ def watched_marks(node: Any) -> Marks:
     return marks_of(node)
 
 
+def is_hooked(node: Any) -> bool:
+    """Whether a hook is to see the gradients of a node."""
+    known: Any = getattr(node, "marks", None)
+    return known.__class__ is Marks and bool(known.hooks or known.pre or known.post)
+
+
 def label(node: Any, name: str, start: int | None = None) -> None:
     """Give a node the name of the function that made it; of a function's other nodes all numbers are above `start`."""
     if node is None or node.__class__ is Accumulate:
@@ -291,8 +297,8 @@ class GradFn:
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes of the operands that gradients go to, each with which of its results is meant."""
-        edges = [(grad_fn(parent), parent.result or 0) for parent in _edges(self._node)]
-        return tuple(_with_constants(self._node, edges))
+        edges = [(grad_fn(parent), parent.result or 0) for parent in operands_of(self._node)]
+        return tuple(with_constants(self._node, edges, (None, 0)))
 
     @property
     def variable(self) -> Tensor:
@@ -316,9 +322,27 @@ class GradFn:
         """A hook that sees what goes in, and may replace it."""
         return Handle(watched_marks(self._node).pre, hook)
 
+    def __call__(self, *grads: Any) -> Any:
+        """The gradients of the operands for those of the results, without hooks.
+
+        >>> import adjoint.torch as torch
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * 3).grad_fn(torch.ones(2))
+        (tensor([3., 3.]), None)
+        """
+        from adjoint.torch.engine import called
+
+        return called(self._node, grads)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_saved_"):
             return saved_as(self._node, name.removeprefix("_saved_"))
+        if name.startswith("_raw_saved_"):
+            node, need = self._node, _SAVED_NAMES.get(name.removeprefix("_raw_saved_"), "")
+            if node.__class__ is not Accumulate and need in node.vjp.needs:
+                from adjoint.torch.saving import SavedTensor
+
+                return SavedTensor(node, node.vjp.needs.index(need))
         raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
 
     def __eq__(self, other: Any) -> bool:
@@ -385,17 +409,18 @@ def name_of(node: Any, given: str | None) -> str:
     return given if given == "CopySlices" or "Backward" in given else given + "Backward0"
 
 
-def _with_constants(node: Any, edges: list[Any]) -> list[Any]:
-    """The edges of a node of two operands; those of a constant lead nowhere."""
+def with_constants(node: Any, edges: list[Any], nowhere: Any) -> list[Any]:
+    """What there is for each edge of a node of two operands; that of a constant leads nowhere."""
     if node.__class__ is Accumulate or marks_of(node).start is not None or len(edges) != 1:
         return edges
     vjp = node.vjp
     if vjp.primitive.operands != ("x", "y") or len(vjp.tracked) != 1 or vjp.primitive.name == "pow":
         return edges
-    return [*edges, (None, 0)] if vjp.tracked[0] == 0 else [(None, 0), *edges]
+    return [*edges, nowhere] if vjp.tracked[0] == 0 else [nowhere, *edges]
 
 
-def _edges(node: Any) -> list[Any]:
+def operands_of(node: Any) -> list[Any]:
+    """The nodes that a function's operands came from."""
     if node.__class__ is Accumulate:
         return []
     start = marks_of(node).start

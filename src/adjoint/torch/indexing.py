@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from sys import getrefcount as references
 from typing import Any
 
@@ -82,18 +83,59 @@ def _name(key: Any, entries: list[Any]) -> str:
     return "Slice" if isinstance(last, slice) else "Select"
 
 
+class _Flag:
+    """A truth value among the indices: a new axis, of size 1 if it is true, and 0 if not."""
+
+    def __init__(self, truth: bool) -> None:
+        self.places: Tensor = constant(np.zeros(int(truth), np.int64))
+
+
+def _is_tuple(key: Any) -> bool:
+    """Whether a list is meant as a tuple of indices, as NumPy once took it, and PyTorch still does."""
+    if not isinstance(key, (list, range)) or len(key) >= 32:
+        return False
+    several = (Tensor, np.ndarray, slice, list, tuple, range)
+    return any([isinstance(k, several) or k is None or k is Ellipsis for k in key])
+
+
+def _given(key: Any) -> list[Any]:
+    """The indices, one by one, with masks of bytes as masks."""
+    if _is_tuple(key):
+        warnings.warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] instead of "
+            "x[seq], or x[torch.tensor(seq)].",
+            UserWarning,
+            stacklevel=4,
+        )
+        key = tuple(key)
+    out = []
+    for k in key if isinstance(key, tuple) else (key,):
+        entry = constant(np.array(k)) if isinstance(k, np.ndarray) else k
+        if isinstance(entry, Tensor) and entry._dtype == np.uint8:
+            warnings.warn(
+                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                UserWarning,
+                stacklevel=4,
+            )
+            entry = entry.bool()
+        truth = isinstance(entry, (bool, np.bool_)) or (
+            isinstance(entry, Tensor) and entry._dtype.kind == "b" and not entry.ndim
+        )
+        out.append(_Flag(bool(entry)) if truth else entry)
+    return out
+
+
 def _entries(x: Any, key: Any) -> list[Any]:
-    """The key as integers, ranges, None, and tensors of integers or booleans."""
-    given = list(key) if isinstance(key, tuple) else [key]
+    """The key as integers, ranges, None, truth values, and tensors of integers or booleans."""
+    given = _given(key)
     shape = shape_of(x)
     used = 0
     for k in given:
-        if k is None or k is Ellipsis:
+        if k is None or k is Ellipsis or k.__class__ is _Flag:
             continue
-        if isinstance(k, (bool, np.bool_)):
-            continue
-        mask = (isinstance(k, Tensor) and k._dtype.kind == "b") or (isinstance(k, np.ndarray) and k.dtype.kind == "b")
-        used += k.ndim if mask else 1
+        used += k.ndim if isinstance(k, Tensor) and k._dtype.kind == "b" else 1
+    if used and not shape:
+        raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a number")
     if used > len(shape):
         raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
     if sum([k is Ellipsis for k in given]) > 1:
@@ -109,8 +151,8 @@ def _entries(x: Any, key: Any) -> list[Any]:
         elif isinstance(k, slice):
             out.append(_range(k, shape[axis]))
             axis += 1
-        elif isinstance(k, (bool, np.bool_)):
-            raise NotImplementedError("adjoint.torch: x[True] and x[False] are not there; write x[None]")
+        elif k.__class__ is _Flag:
+            out.append(k)
         else:
             entry = _entry(k, shape, axis)
             out.append(entry)
@@ -119,7 +161,10 @@ def _entries(x: Any, key: Any) -> list[Any]:
 
 
 def _range(k: slice, n: int) -> range:
-    bounds = [None if b is None else operator.index(b) for b in (k.start, k.stop, k.step)]
+    try:
+        bounds = [None if b is None else operator.index(b) for b in (k.start, k.stop, k.step)]
+    except TypeError:
+        raise TypeError("slice indices must be integers or None or have an __index__ method") from None
     if bounds[2] is not None and bounds[2] <= 0:
         raise ValueError("step must be greater than zero")
     found = range(n)[slice(*bounds)]
@@ -129,8 +174,6 @@ def _range(k: slice, n: int) -> range:
 def _entry(k: Any, shape: Any, axis: int) -> Any:
     if isinstance(k, (list, tuple, range)):
         k = creation.tensor(list(k)) if len(k) else constant(np.zeros(0, np.int64))
-    if isinstance(k, np.ndarray):
-        k = constant(np.array(k))
     if isinstance(k, Tensor):
         if k._dtype.kind == "b":
             if tuple(k.shape) != shape[axis : axis + k.ndim]:
@@ -164,6 +207,8 @@ def _advanced(x: Any, entries: list[Any]) -> Tensor:
     try:
         out: Tensor = call(lambda a, *keys: a[_placed(rest, keys)], "Index", source, *_tensors(rest))
     except IndexError as error:
+        if 0 in source.shape:
+            raise IndexError("index is out of bounds for dimension with size 0") from None
         raise IndexError(f"index out of bounds: {error}") from None
     if out._rare is None and isinstance(out._array.value, np.ndarray) and not out._array.value.flags.c_contiguous:
         out._array.value = np.ascontiguousarray(out._array.value)
@@ -178,6 +223,9 @@ def _apart(entries: list[Any]) -> tuple[Any, list[Any]]:
         if isinstance(e, Tensor):
             basic += [slice(None)] * (e.ndim if e._dtype.kind == "b" else 1)
             rest.append(e)
+        elif e.__class__ is _Flag:
+            basic.append(None)
+            rest.append(e.places)
         else:
             basic.append(e)
             if not isinstance(e, int):
@@ -231,11 +279,17 @@ def setitem(self: Any, key: Any, value: Any) -> None:
             given = _trimmed(value, part.ndim)
             part.copy_(given if given.shape == part.shape else given.expand(part.shape))
         return
-    index_put(self, entries, value, False)
+    index_put(self, entries, _trimmed(value, 0), False)
+
+
+def delitem(self: Any, key: Any) -> None:
+    """Refused: a tensor has the elements that it has."""
+    raise TypeError("Tensor does not support deleting items")
 
 
 METHODS["__getitem__"] = getitem
 METHODS["__setitem__"] = setitem
+METHODS["__delitem__"] = delitem
 
 
 def _set_number(x: Any, array: Var, i: int, value: Any) -> None:
@@ -319,13 +373,14 @@ def _check_index(x: Tensor, index: Any, name: str) -> None:
             raise RuntimeError(f"{name}(): Expected dtype int64 for index")
 
 
-def in_range(index: Tensor, n: int, least: int = 0) -> None:
+def in_range(index: Tensor, n: int, least: int = 0, dim: int = 0, error: Any = RuntimeError) -> None:
+    """Raise what PyTorch raises for places that are not there."""
     found = values(index)
     if is_lifted(index) and is_batched(index):
         return  # of each example: what is out of range is an error of adjoint's
     if found.size and (found.min() < least or found.max() >= n):
         wrong = int(found.min()) if found.min() < least else int(found.max())
-        raise RuntimeError(f"index {wrong} is out of bounds for dimension 0 with size {n}")
+        raise error(f"index {wrong} is out of bounds for dimension {dim} with size {n}")
 
 
 def as_line(x: Any) -> Any:
@@ -344,7 +399,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
         return gather(as_line(input), 0, as_line(index)).reshape(index.shape)
     if input.ndim != index.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
-    in_range(index, input.shape[axis])
+    in_range(index, input.shape[axis], dim=axis)
     return call(lambda x, i: x[_grid(axis, i.shape, i)], "Gather", input, index)
 
 
@@ -363,7 +418,7 @@ def _scattered(mode: str, made: str) -> Any:
         _check_index(input, index, "scatter")
         if not input.ndim:
             return scattered(as_line(input), 0, as_line(index), as_line(src), value=value).reshape(())
-        in_range(index, input.shape[axis])
+        in_range(index, input.shape[axis], dim=axis)
         src = value if src is None else src
         if isinstance(src, Tensor):
             if src._dtype is not input._dtype:
@@ -405,7 +460,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     _check_index(input, index, "index_select")
     if not input.ndim:
         return index_select(as_line(input), 0, as_line(index)).reshape(())
-    in_range(index, input.shape[axis])
+    in_range(index, input.shape[axis], dim=axis)
     return call(lambda x, i: ad.take(x, i, axis=axis), "IndexSelect", input, index)
 
 
@@ -418,7 +473,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     axis = axis_of(dim, input.ndim)
     if not input.ndim:
         return index_add(as_line(input), 0, as_line(index), as_line(source), alpha=alpha).reshape(())
-    in_range(index, input.shape[axis])
+    in_range(index, input.shape[axis], dim=axis)
     source = source if alpha == 1 else source * alpha
     return call(lambda x, i, s: _joined(x, _along(axis, i), s, "add"), "IndexAdd", input, index, source)
 
@@ -428,7 +483,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     axis = axis_of(dim, input.ndim)
     if not input.ndim:
         return index_copy(as_line(input), 0, as_line(index), as_line(source)).reshape(())
-    in_range(index, input.shape[axis])
+    in_range(index, input.shape[axis], dim=axis, error=IndexError)
     return call(lambda x, i, s: ad.scatter(x, _along(axis, i), s), "IndexCopy", input, index, source)
 
 
@@ -437,7 +492,9 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     axis = axis_of(dim, input.ndim)
     if not input.ndim:
         return index_fill(as_line(input), 0, as_line(index), value).reshape(())
-    in_range(index, input.shape[axis])
+    in_range(index, input.shape[axis], dim=axis, error=IndexError)
+    if isinstance(value, complex) and input._dtype.kind != "c":
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     fill = to(value, dtype=input._dtype) if isinstance(value, Tensor) else constant(number(value, input._dtype))
     return call(lambda x, i, s: ad.scatter(x, _along(axis, i), s), "IndexFill", input, index, fill)
 
@@ -471,6 +528,13 @@ def take(input: Tensor, index: Tensor) -> Any:
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Any:
     if dim is None:
         return take(input, indices.reshape(-1))
+    if indices._dtype != np.int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
+    if input.ndim != indices.ndim:
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
+        )
     axis = axis_of(dim, input.ndim)
     return call(lambda x, i: ad.take_along_axis(x, i, axis=axis), "Gather", input, indices)
 

@@ -85,12 +85,9 @@ class Index:
 
     def place(self, shape: Any, strides: Any, offset: int) -> Any:
         out, axis = [], 0
-        for i, entry in enumerate(self.key):
+        for entry in self.key:
             if entry is None:
-                kept = [
-                    (s, t) for k, s, t in zip(self.key[i:], shape[axis:], strides[axis:], strict=False) if k is not None
-                ]
-                out.append(kept[0][0] * kept[0][1] if kept else 1)
+                out.append(shape[axis] * strides[axis] if axis < len(shape) else 1)
                 continue
             if isinstance(entry, int):
                 offset += entry * strides[axis]
@@ -134,7 +131,7 @@ class Gather:
 
     def write(self, B: Any, parent: Any, part: Any) -> Any:
         shape = tuple(parent.shape)
-        if np.unique(self.numbers).size != self.numbers.size:
+        if repeats(self):
             tracked = part.__class__ is Var and part.node is not None
             if tracked or np.unique(part.value if part.__class__ is Var else part).size > 1:
                 raise RuntimeError(MULTIPLE_PLACES)
@@ -231,6 +228,11 @@ class Bits:
         return (*[s * old // new for s in strides[:-1]], 1), offset * old // new
 
 
+def repeats(view: Any) -> bool:
+    """Whether a view names places by their numbers, and one of them twice."""
+    return view.__class__ is Gather and np.unique(view.numbers).size != view.numbers.size
+
+
 ALIAS = Alias()
 
 # --- strides ----------------------------------------------------------------------------------------
@@ -257,11 +259,20 @@ def dense_strides(value: Any) -> tuple[int, ...]:
     return tuple(strides)
 
 
+def stretched_strides(value: Any) -> tuple[int, ...]:
+    """The same of an array inside of a function transform, where broadcast axes have the stride 0."""
+    if not isinstance(value, np.ndarray) or all([s or n < 2 for s, n in zip(value.strides, value.shape, strict=True)]):
+        return dense_strides(value)
+    wide = [s == 0 and n > 1 for s, n in zip(value.strides, value.shape, strict=True)]
+    rest = iter(dense_strides(value[tuple([0 if w else slice(None) for w in wide])]))
+    return tuple([0 if w else next(rest) for w in wide])
+
+
 def strides_contiguous(shape: Any, strides: Any) -> bool:
+    if 0 in shape:
+        return True
     step = 1
     for n, s in zip(reversed(shape), reversed(strides), strict=True):
-        if n == 0:
-            return True
         if n != 1:
             if s != step:
                 return False

@@ -13,6 +13,7 @@ import numpy as np
 
 from adjoint.backend import Decorator
 from adjoint.decorators.batched import Batch, Batched
+from adjoint.decorators.tangent import Dual
 from adjoint.graph.nodes import var_of
 from adjoint.operands import cast, common_backend, lift_to
 from adjoint.operands import run as run_primitive
@@ -180,7 +181,17 @@ def run(name: str, operands: Any, dtype: Any, parameters: dict[str, Any], quiet:
             given.append(inner if x._dtype is dtype else cast(inner, dtype))
         else:
             given.append(wrap(np.asarray(x, dtype), INNER, dtype))
-    return to_face(run_primitive(name, given, **parameters))  # type: ignore[no-any-return]
+    out = run_primitive(name, given, **parameters)
+    return to_face(without_history(out) if quiet else out)  # type: ignore[no-any-return]
+
+
+def without_history(inner: Any) -> Any:
+    """A dual number, made where nothing is recorded, whose parts lead nowhere."""
+    if modes.duals is None or inner.device is not modes.duals.level:
+        return inner
+    dual = wrap_of(inner)
+    value, tangent = (None if part is None else var_of(part.value, None) for part in (dual.value, dual.tangent))
+    return wrap(Dual(value, tangent), inner.device, None)
 
 
 def view_of(x: Any, view: Any) -> Tensor:

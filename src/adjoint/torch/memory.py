@@ -15,13 +15,15 @@ import numpy as np
 
 from adjoint.graph.nodes import Var, var_of
 from adjoint.torch import lifted, state
-from adjoint.torch.graph import label, move_retained, overwritten, result_overwritten
+from adjoint.torch.graph import is_hooked, label, move_retained, overwritten, result_overwritten
 from adjoint.torch.kinds import (
     MULTIPLE_PLACES,
     Gather,
     dense_strides,
     is_dense,
     positions,
+    repeats,
+    stretched_strides,
     strides_contiguous,
 )
 from adjoint.torch.state import modes
@@ -50,6 +52,10 @@ _IN_FUNCTION = (
     "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
     "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
 )
+_OF_SEVERAL = (
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
+    "to be modified inplace. You should replace the inplace operation by an out-of-place one."
+)
 
 
 class InFunction:
@@ -57,9 +63,10 @@ class InFunction:
 
     name: str
     output: int
+    several: bool
 
-    def __init__(self, name: str, output: int) -> None:
-        self.name, self.output = name, output
+    def __init__(self, name: str, output: int, several: bool) -> None:
+        self.name, self.output, self.several = name, output, several
 
 
 class Memory:
@@ -116,7 +123,8 @@ def place_of(x: Tensor) -> tuple[tuple[int, ...], int]:
     """Strides and offset of a tensor in its memory, in elements."""
     rare = x._rare
     if rare is None or rare.memory is None:
-        return dense_strides(values(x)), 0
+        own = values(x)
+        return (dense_strides(own) if rare is None or rare.inner is None else stretched_strides(own)), 0
     if rare.place is None:
         if rare.parent is not None:
             rare.place = rare.view.place(shape_of(rare.parent), *place_of(rare.parent))
@@ -246,8 +254,9 @@ def read_again(x: Tensor) -> Var:
     memory = rare.memory
     _refuse_left(x)
     if rare.parent is None:  # beside an array of NumPy's, which may change at any time
-        value = _whole(rare)
-        return var_of(np.array(value), rare.node)
+        array = var_of(np.array(_whole(rare)), rare.node)
+        memory.read(array)
+        return array
     if rare.creation is not None and rare.seen != memory.version:
         if modes.enabled and base_of(x).requires_grad:
             raise RuntimeError(refusal(rare, indirect=True))
@@ -264,6 +273,9 @@ def read_again(x: Tensor) -> Var:
         rare.seen = memory.version
     elif rare.named is not None and array.node is not None:
         array.node.marks = rare.named
+    if rare.retains and array.node is not None and array.node is not rare.retained_at:
+        move_retained(x, rare.retained_at, array.node)
+        rare.retained_at = array.node
     if memory.buffer is None:
         x._array = array
         memory.add(x)
@@ -293,16 +305,13 @@ def refusal(rare: Any, *, indirect: bool) -> str:
     creation = rare.creation
     what = "its base or another view of its base has been modified inplace" if indirect else "is being modified inplace"
     if isinstance(creation, InFunction):
-        return f"Output {creation.output} of {creation.name} is a view and {what}. {_IN_FUNCTION}"
+        why = _OF_SEVERAL if creation.several else _IN_FUNCTION
+        return f"Output {creation.output} of {creation.name} is a view and {what}. {why}"
     if isinstance(creation, tuple):
         name = f"Output {creation[1]} of {creation[0]} is a view"
         if rare.quiet or not rare.tracked:
             name, what = "A view was created in no_grad mode", f"{what} with grad mode enabled"
-        return (
-            f"{name} and {what}. This view is the output of a function that returns multiple views. Such functions do "
-            "not allow the output views to be modified inplace. You should replace the inplace operation by an "
-            "out-of-place one."
-        )
+        return f"{name} and {what}. {_OF_SEVERAL}"
     mode = "inference mode" if creation == "inference" else "no_grad mode"
     return (
         f"A view was created in {mode} and {what} with grad mode enabled. Given that this use case is ambiguous and "
@@ -310,6 +319,15 @@ def refusal(rare: Any, *, indirect: bool) -> str:
         "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the "
         "inplace to be tracked)."
     )
+
+
+def refuse_inference(x: Tensor) -> None:
+    """Raise if a tensor that was made in inference mode is to be written to outside of it."""
+    if x._rare is not None and x._rare.inference and not modes.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed."
+            "You can make a clone to get a normal tensor before doing inplace update."
+        )
 
 
 def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bool = False) -> None:
@@ -321,11 +339,7 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bo
     rare = x._rare
     if rare is not None and rare.inner is not None:
         return
-    if rare is not None and rare.inference and not modes.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed."
-            "You can make a clone to get a normal tensor before doing inplace update."
-        )
+    refuse_inference(x)
     if modes.enabled and (x.requires_grad or any([o.requires_grad for o in others if isinstance(o, Tensor)])):
         if rare is not None and rare.creation is not None:
             raise RuntimeError(refusal(rare, indirect=False))
@@ -336,6 +350,8 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bo
                 raise RuntimeError(
                     "a view of a leaf Variable that requires grad is being used in an in-place operation."
                 )
+            if x.requires_grad and is_hooked(x._array.node):  # the gradient of what is written goes to the base
+                forget_view(x)
         if x.requires_grad and x.is_leaf:
             what = "a view of a leaf Variable" if rare is not None and rare.was_view else "a leaf Variable"
             raise RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
@@ -428,7 +444,7 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
             continue
         its = alias._rare
         if its.parent is not None:
-            forget(alias)
+            forget_view(alias)
             continue
         memory.aliases.append(reference)
         if not silent:
@@ -480,7 +496,7 @@ def _through(x: Tensor, B: Any, array: Any, read: Any) -> tuple[Tensor, Any]:
     while t._rare.parent is not None:
         chain.append(t)
         t = t._rare.parent
-    if any([view._rare.view.write is None for view in chain]):
+    if any([view._rare.view.write is None or repeats(view._rare.view) for view in chain]):
         numbers = _numbers_in(t, positions(shape_of(x), *place_of(x)))
         return t, Gather(numbers, (), 0).write(B, read(t), array)
     for view in chain:
@@ -536,7 +552,15 @@ def views_again(base: Tensor) -> None:
     for reference in list(memory.aliases):
         alias = reference()
         if alias is not None and alias._rare.parent is not None and base_of(alias) is base:
-            forget(alias)
+            forget_view(alias)
+
+
+def forget_view(x: Tensor) -> None:
+    """A view is to be read again: what hangs on its old node is of the old value."""
+    if x._rare.retains and x._rare.retained_at is not None:
+        move_retained(x, x._rare.retained_at, None)
+        x._rare.retained_at = None
+    forget(x)
 
 
 def _refuse_left(x: Tensor) -> None:

@@ -257,7 +257,9 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
         return _BINARY_SOURCE.format(operands=pair, inner_operands=inner, dtype="dtype")
 
     straight = METHODS[f"__{symbol}__"] = _compiled(name, source(False), kinds, primitive, slow)
-    METHODS[f"__r{symbol}__"] = _compiled(name, source(True), kinds, primitive, slow_reflected)
+    commutes = name in ("add", "mul")  # 2 * x is x * 2, as its node says
+    reflected = straight if commutes else _compiled(name, source(True), kinds, primitive, slow_reflected)
+    METHODS[f"__r{symbol}__"] = reflected
     function = _spelled(name, straight, apply)
     write_source = _WRITE_SOURCE.format(
         parameter=", other", argument=", other", prepare=_PREPARE_OPERAND, value=", array"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from adjoint.torch.functions import clone, public
 from adjoint.torch.graph import label, result_overwritten
 from adjoint.torch.indexing import as_line, in_range
 from adjoint.torch.kinds import Halves, Whole
-from adjoint.torch.memory import check_write, leave_if_alone, view_of
+from adjoint.torch.memory import check_write, is_view, leave_if_alone, view_of
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.reductions import one_type
+from adjoint.torch.reshaping import reshaped
 from adjoint.torch.tensor import Tensor, axis_of, constant, is_lifted, rare_of, unnoticed, values
 
 # --- parts of a copy --------------------------------------------------------------------------------------
@@ -74,7 +76,7 @@ def scatter_reduce(
     if not input.ndim:  # PyTorch takes it for one with a single element
         one, places, given = map(as_line, (input, index, src))
         return scatter_reduce(one, 0, places, given, reduce, include_self=include_self).reshape(())
-    in_range(index, input.shape[axis])
+    in_range(index, input.shape[axis], dim=axis)
     cut = tuple([slice(n) for n in index.shape])
 
     def place(x: Any, i: Any, s: Any) -> Any:
@@ -102,7 +104,7 @@ def index_reduce(
     if not input.ndim:
         one, places, given = map(as_line, (input, index, source))
         return index_reduce(one, 0, places, given, reduce, include_self=include_self).reshape(())
-    in_range(index, input.shape[axis])
+    in_range(index, input.shape[axis], dim=axis, error=IndexError)
     front = (slice(None),) * axis
     return call(
         lambda x, i, s: ad.scatter(x, (*front, i), s, mode=mode, include_self=include_self),
@@ -113,7 +115,7 @@ def index_reduce(
 @public("put", in_place=True)
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
     """Values at places of the flattened tensor."""
-    in_range(index, input.numel(), -input.numel())
+    in_range(index, input.numel(), -input.numel(), error=IndexError)
     bits = input._dtype.kind == "b"
     mode = "set" if not accumulate else "max" if bits else "add"
 
@@ -241,7 +243,15 @@ _triangle("triu_indices")
 @public("unravel_index", method=False)
 def unravel_index(indices: Tensor, shape: Any) -> Any:
     """Numbers of elements as places in a shape."""
+    if indices._dtype.kind not in "iu":
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not isinstance(shape, (int, Sequence)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape).__name__}")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not all([isinstance(n, int) for n in sizes]):
+        raise TypeError(f"expected 'shape' sequence to only contain ints, but got {sizes}")
+    if any([n < 0 for n in sizes]):
+        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     return tuple([constant(np.asarray(part)) for part in np.unravel_index(values(indices), sizes)])
 
 
@@ -271,10 +281,14 @@ def view_as_complex(input: Tensor) -> Tensor:
     """Pairs of real numbers along the last axis as complex ones, as a view."""
     if input._dtype.kind != "f":
         raise RuntimeError(f"view_as_complex is only supported for floating point tensors, but got {input.dtype}")
-    if not input.ndim or input.shape[-1] != 2:
+    if not input.ndim:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if input.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if input.stride(-1) != 1:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any([s % 2 for s in input.stride()[:-1]]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     return view_of(input, Whole(complex_of(input._dtype)), "ViewAsComplex")
 
 
@@ -288,12 +302,14 @@ def _reshaping(*names: str) -> None:
         if self._rare is not None and self._rare.memory is not None:
             leave_if_alone(self)
         shares = self._rare is not None and self._rare.memory is not None
-        if is_lifted(self) or shares or (off() and self.requires_grad):
+        if is_lifted(self) or (off() and self.requires_grad and not is_view(self)):
             raise NotImplementedError(
-                f"adjoint.torch: {names[0]}_() of a tensor that shares memory, that a function transform made, or "
-                f"that is tracked, where nothing is recorded, is not there; write x = x.{names[0]}(...)"
+                f"adjoint.torch: {names[0]}_() of a tensor that a function transform made, or that is tracked and no "
+                f"view, where nothing is recorded, is not there; write x = x.{names[0]}(...)"
             )
-        check_write(self)
+        check_write(self, filling=shares)
+        if shares:
+            return reshaped(self, lambda x: FUNCTIONS[names[0]](x, *args, **options), names[0].capitalize())
         old = self._array
         array = FUNCTIONS[names[0]](unnoticed(old), *args, **options)._array
         array.value = np.array(array.value)  # in the order in which it lies in memory

@@ -76,9 +76,9 @@ def pop(holder: object) -> None:
     saved_hooks.leave(holder)
 
 
-def pack(x: Tensor) -> Held:
-    """A tensor as the innermost hooks keep it."""
-    hooks = modes.saved_hooks[-1]
+def pack(x: Tensor, hooks: Any = None) -> Held:
+    """A tensor as hooks keep it, the innermost unless others are given."""
+    hooks = hooks or modes.saved_hooks[-1]
     before = x._version
     with grad_mode(False):
         packed = hooks.pack(x)
@@ -116,16 +116,39 @@ def pack_nodes(var: Var) -> None:
         )
 
 
-def _held(entry: Any, array: Any, node: Any) -> Any:
+def _held(entry: Any, array: Any, node: Any, hooks: Any = None) -> Any:
     if entry.__class__ is tuple:
-        return tuple([_held(*pair, node) for pair in zip(entry, array, strict=True)])
+        return tuple([_held(*pair, node, hooks) for pair in zip(entry, array, strict=True)])
     if isinstance(entry, (np.ndarray, np.generic)) and not is_number(entry):
         if array.__class__ is not Var:
             array = var_of(entry, None)
         elif array.node is node:  # a hook that keeps what it is given makes no cycle
             array = var_of(entry, leaf_node(entry, None))
-        return pack(unnoticed(array))
+        return pack(unnoticed(array), hooks)
     return entry
+
+
+class SavedTensor:
+    """What a node keeps of a tensor: `y.grad_fn._raw_saved_self`."""
+
+    def __init__(self, node: Any, place: int) -> None:
+        self._node, self._place = node, place
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+        """Keep what `pack_hook(tensor)` gives, of which `unpack_hook` makes a tensor again."""
+        node, place = self._node, self._place
+        saved = node.saved
+        if saved is None:
+            raise RuntimeError(graph.FREED)
+        if saved[place].__class__ is Held:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of "
+                "hooks is allowed at a time."
+            )
+        array = node.vjp.revived(node, node.edges(), saved, saved, lambda _, values: values)[place]
+        kept = list(saved)
+        kept[place] = _held(saved[place], array, node, Hooks(pack_hook, unpack_hook))
+        node.saved = Packed(kept)
 
 
 def is_number(entry: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from adjoint.compiler.threads import get_num_threads, set_num_threads
 from adjoint.torch import creation, dtypes
 from adjoint.torch.amp import GradScaler, autocast
 
@@ -79,13 +80,13 @@ def _one() -> int:
 
 
 ALL: dict[str, Any] = {
-    "set_default_device": set_default_device, "get_default_device": _cpu, "get_num_threads": _one,
+    "set_default_device": set_default_device, "get_default_device": _cpu, "get_num_threads": get_num_threads,
     "get_num_interop_threads": _one, "set_warn_always": _none, "is_warn_always_enabled": _no,
     "GradScaler": GradScaler, "default_generator": creation.default_generator,
     "get_rng_state": creation.default_generator.get_state, "set_rng_state": creation.default_generator.set_state,
     "compile": compile, "autocast": autocast, "cuda": cuda, "mps": mps, "xpu": xpu, "accelerator": accelerator,
     "backends": backends, "set_float32_matmul_precision": set_float32_matmul_precision,
     "get_float32_matmul_precision": get_float32_matmul_precision, "use_deterministic_algorithms": _none,
-    "are_deterministic_algorithms_enabled": _no, "set_num_threads": _none, "set_num_interop_threads": _none,
+    "are_deterministic_algorithms_enabled": _no, "set_num_threads": set_num_threads, "set_num_interop_threads": _none,
     "is_autocast_enabled": _no,
 }  # fmt: skip

@@ -43,6 +43,7 @@ class Rare:
     node: Any = None  # its node, where its value is read from NumPy's memory each time
     place: Any = None  # strides and offset
     retains = False  # retain_grad() was called
+    retained_at: Any = None  # of a view, the node at which its gradient is kept
     post: Any = None  # hooks after accumulation
     inference = False  # made in inference mode
     was_view = False  # it was a view until it became a leaf

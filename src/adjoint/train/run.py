@@ -79,7 +79,7 @@ class History:
     def __getitem__(self, column: str) -> list[Any]:
         if self.rows and column not in self.columns:
             raise errors.ArgumentError(
-                f"history: there is no column {column!r}; there are {errors.shown(', '.join(self.columns))}"
+                f"history: there is no column {errors.shown(column)}; there are {errors.shown(', '.join(self.columns))}"
             )
         return [row.get(column) for row in self.rows]
 

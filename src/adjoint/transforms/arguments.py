@@ -32,6 +32,11 @@ _FLOATING = {d: d for d in (dtypes.float16, dtypes.float32, dtypes.float64, dtyp
 Argnums = int | str | Sequence[int | str]
 
 
+def counts_as_array(x: Any) -> bool:
+    """Whether its dtype says how precise a function is: a tensor's does not, but where it stands for an array."""
+    return not isinstance(x, Tensor) or x._device is x._device.leaf.arrays_on
+
+
 def base_of(values: Sequence[Any], name: str) -> Backend:
     """What a transform's levels are built on: the highest backend of the arguments and the active level.
 
@@ -142,10 +147,11 @@ class Arguments:
                 for i, x in enumerate(self.leaves):
                     if x.__class__ is np.ndarray and _FLOATING.get(x.dtype) is x.dtype:
                         array, dtype = self.base.from_numpy(x, copy=keep), x.dtype
+                        kinds.add(dtype)
                     else:
                         array = self._array(i, x, keep)
                         dtype = self.base.dtype_of(array)
-                    kinds.add(None if isinstance(x, Tensor) else dtype)
+                        kinds.add(dtype if counts_as_array(x) else None)
                     self.arrays.append(array)
                     self.dtypes.append(dtype)
                 break

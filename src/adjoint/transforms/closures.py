@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy as copies
 import functools
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from adjoint import errors
 from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import check_callable
+from adjoint.lines import PACKAGE
 from adjoint.tensor import Tensor
 from adjoint.transforms.arguments import Function
 
@@ -34,12 +35,8 @@ def closure_convert(f: Function, *args: Any) -> tuple[Function, list[Tensor[Any]
     2.0
     """
     check_callable("closure_convert", f)
-    return opened(f, {key: x for key, x in closed_over(f).items() if x.dtype.kind in INEXACT})
-
-
-def opened(f: Function, found: dict[int, Tensor[Any]]) -> tuple[Function, list[Tensor[Any]]]:
-    """f as a function of those tensors, by id, of all that it closes over; and the tensors."""
-    closed = list(found.values())
+    found = {key: x for key, x in closed_over(f).items() if x.dtype.kind in INEXACT}
+    closed, f = list(found.values()), as_now(f)
 
     def converted(*values: Any) -> Any:
         split = len(values) - len(closed)
@@ -62,8 +59,31 @@ def closed_over(f: Function) -> dict[int, Tensor[Any]]:
 
 def substituted(f: Function, values: dict[int, Any]) -> Function:
     """The function with other tensors in the place of those it closes over, by id."""
+    return _copied(f, values, anew=False) if values else f
+
+
+def as_now(f: Function) -> Function:
+    """The function with its closure as it is now, to run again later.
+
+    What is assigned to its variables meanwhile, and what its lists and dictionaries get, it does not see.
+    """
+    return _copied(f, {}, anew=True)  # type: ignore[no-any-return]
+
+
+def opened(functions: Sequence[Function]) -> tuple[Function, list[Tensor[Any]]]:
+    """The functions, as they are now, as a list that follows from the tensors they close over; and these tensors.
+
+    Each list is made anew, with all variables, lists and dictionaries of the closures.
+    """
+    found: dict[int, Tensor[Any]] = {}
+    _gather(list(functions), found, set())
+    now = _copied(list(functions), {}, anew=True)
+    return lambda *values: _copied(now, dict(zip(found, values, strict=True)), anew=True), list(found.values())
+
+
+def _copied(x: Any, values: dict[int, Any], *, anew: bool) -> Any:
     try:
-        return _rebuilt(f, values, {}) if values else f
+        return _rebuilt(x, values, {}, anew=anew)
     except RecursionError:
         raise errors.ArgumentError("what the function closes over is nested too deep; pass it as an argument") from None
 
@@ -105,8 +125,8 @@ def _gather(x: Any, found: dict[int, Tensor[Any]], seen: set[int]) -> None:
             waiting += reversed(_contents(x))
 
 
-def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any]) -> Any:
-    """The same thing with other tensors in its closure; the thing itself where there are none."""
+def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any], *, anew: bool) -> Any:
+    """The same thing with other tensors in its closure; the thing itself where there are none, but for `anew`."""
     if id(x) in values:
         return values[id(x)]
     if id(x) in made:
@@ -115,16 +135,17 @@ def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any]) -> Any:
         cells = [types.CellType() for _ in x.__closure__]
         copy: Any = types.FunctionType(x.__code__, x.__globals__, x.__name__, x.__defaults__, tuple(cells))
         copy.__kwdefaults__ = x.__kwdefaults__
+        copy.__dict__.update(x.__dict__)
         made[id(x)] = copy
         for cell, old in zip(cells, x.__closure__, strict=True):
             if _filled(old):
-                cell.cell_contents = _rebuilt(old.cell_contents, values, made)
+                cell.cell_contents = _rebuilt(old.cell_contents, values, made, anew=anew)
     elif isinstance(x, (list, dict)):
         copy = made[id(x)] = copies.copy(x)
         for key in range(len(x)) if isinstance(x, list) else x:
-            copy[key] = _rebuilt(x[key], values, made)
+            copy[key] = _rebuilt(x[key], values, made, anew=anew)
     elif isinstance(x, functools.partial) or _is_tuple(x):
-        parts = [_rebuilt(part, values, made) for part in _contents(x)]
+        parts = [_rebuilt(part, values, made, anew=anew) for part in _contents(x)]
         if _same(parts, _contents(x)):
             return x
         if isinstance(x, functools.partial):
@@ -133,9 +154,57 @@ def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any]) -> Any:
         return kind(parts) if kind is tuple else kind._make(parts)
     else:
         return x
-    if _same(_contents(copy), _contents(x)):
+    if not anew and _same(_contents(copy), _contents(x)):
         made[id(x)] = x
     return made[id(x)]
+
+
+# --- what a function changes ---------------------------------------------------------------------
+
+
+class Held:
+    """Variables, lists and dictionaries in the closure of a user's function, and what they hold."""
+
+    def __init__(self, f: Function) -> None:
+        self.found: list[tuple[Any, list[Any], str, Any]] = []  # a thing, what it holds, its name, and whose it is
+        waiting: list[tuple[Any, str, Any]] = [(f, "", f)]
+        seen: set[int] = set()
+        while waiting:
+            x, name, owner = waiting.pop()
+            if id(x) in seen:
+                continue
+            seen.add(id(x))
+            if isinstance(x, types.FunctionType) and x.__code__.co_filename.startswith(PACKAGE):
+                waiting += [(y, name, owner) for y in _contents(x) if callable(y)]  # ours change nothing of theirs
+            elif isinstance(x, types.FunctionType):
+                for key, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True):
+                    self.found.append((cell, _inside(cell), key, x))
+                    waiting += [(y, key, x) for y in _inside(cell)]
+            else:
+                if isinstance(x, (list, dict)):
+                    self.found.append((x, _inside(x), name, owner))
+                waiting += [(y, name, owner) for y in _contents(x)]
+
+    def but(self, other: Held) -> Held:
+        """Without the things that the other has as well."""
+        theirs = {id(x) for x, *_ in other.found}
+        self.found = [entry for entry in self.found if id(entry[0]) not in theirs]
+        return self
+
+    def changed(self) -> str | None:
+        """Which function holds something else now, at which line, and by which name."""
+        for x, before, name, owner in self.found:
+            now = _inside(x)
+            if len(now) != len(before) or not _same(now, before):
+                code = owner.__code__
+                return f"{owner.__name__} at {code.co_filename}:{code.co_firstlineno} changes {name!r}"
+        return None
+
+
+def _inside(x: Any) -> list[Any]:
+    if isinstance(x, types.CellType):
+        return [x.cell_contents] if _filled(x) else []
+    return [*x, *x.values()] if isinstance(x, dict) else list(x)
 
 
 def _same(new: Iterable[Any], old: Iterable[Any]) -> bool:

@@ -22,7 +22,16 @@ from adjoint.backend import Backend, Decorator
 from adjoint.concrete import Staged
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import creating_on, current_level
-from adjoint.functions.arguments import as_flag, as_integer, called, check_callable, is_array, is_value, kind_of
+from adjoint.functions.arguments import (
+    as_flag,
+    as_integer,
+    as_size,
+    called,
+    check_callable,
+    is_array,
+    is_value,
+    kind_of,
+)
 from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import clip
 from adjoint.functions.indexing import along
@@ -33,7 +42,7 @@ from adjoint.transforms.arguments import Function, array_of, base_of, check_pair
 from adjoint.transforms.batches import vmap
 from adjoint.transforms.carries import Carry, TreeType, assignable, examples_of, select_per_example
 from adjoint.transforms.checkpoints import checkpoint
-from adjoint.transforms.closures import closed_over, closure_convert
+from adjoint.transforms.closures import Held, closed_over, opened, substituted
 from adjoint.transforms.levels import Tensors
 from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.recomputed import HiddenTensorError, recomputed
@@ -566,15 +575,26 @@ class _Again:
 
     def __init__(self, name: str, f: Function, piece: Callable[..., tuple[Tensors, Tensors]]) -> None:
         self.name, self.f, self.piece = name, f, piece
-        self.made, closed = closure_convert(lambda: f)
-        self.closed = list(closed)
+        self.found = closed_over(f)
+        self.later, self.closed = opened([f])
         self.sees_all = True
 
     def __call__(self, size: int, leaves: Tensors, *, rows: Tensors) -> tuple[Tensors, Tensors]:
         cuts = len(leaves), len(leaves) + len(rows)
+        now = True
 
         def flat(xs: Tensors) -> Tensors:
-            after, stacks = self.piece(self.made(*xs[cuts[1] :]), size, xs[: cuts[0]], xs[cuts[0] : cuts[1]])
+            nonlocal now
+            closed = xs[cuts[1] :]
+            f = substituted(self.f, dict(zip(self.found, closed, strict=True))) if now else self.later(*closed)[0]
+            copies = Held(f).but(Held(self.f)) if now else None  # where a change is lost
+            now = False
+            after, stacks = self.piece(f, size, xs[: cuts[0]], xs[cuts[0] : cuts[1]])
+            if copies is not None and (what := copies.changed()) is not None:
+                raise errors.TrackedError(
+                    f"{self.name}: {what}, which is outside of it: with checkpoint_every steps run again, from the "
+                    "carry and what is closed over alone; carry the new value along, or return it with the others"
+                )
             return [*after, *stacks]
 
         if self.sees_all:
@@ -588,7 +608,9 @@ class _Again:
 
 def _steps(name: str, rows: Sequence[Any], layout: Any, length: int | None) -> int:
     """How many steps there are; raises where arrays disagree."""
-    steps, source = None if length is None else as_integer(length, name, "length", 0), "length"
+    steps, source = None, "length"
+    if length is not None:
+        steps = as_size(as_integer(length, name, "length", 0), name, "length")
     for x, place in zip(rows, trees.paths(layout), strict=True):
         path = "xs" + place
         if not isinstance(x, Tensor) or not x.ndim:

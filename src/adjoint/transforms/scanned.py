@@ -20,7 +20,7 @@ from adjoint.operands import common_backend
 from adjoint.tensor import Tensor, same, wrap
 from adjoint.transforms.arguments import Function, check_pair, zeros_like
 from adjoint.transforms.carries import Carry, TreeType, assignable
-from adjoint.transforms.closures import closed_over, opened
+from adjoint.transforms.closures import opened
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import CustomRules, Tensors
 from adjoint.transforms.recomputed import (
@@ -57,15 +57,16 @@ def scanned(
         return None
     try:
         carry = Carry(name, init, base)
-        made, closed = opened(f, closed_over(f))
+        made, closed = opened([f])
         n, m = len(carry.first), len(rows)
         kind: TreeType | None = None
 
         def step(xs: Tensors) -> Tensors:
             nonlocal kind
-            with nothing_assigned(name, xs[n + m :]):
+            (run,) = made(*xs[n + m :])
+            with nothing_assigned(name, xs[n + m :], run):
                 state = carry.tree([assignable(x) for x in xs[:n]])
-                out = made(state, slices(xs[n : n + m]), *xs[n + m :])
+                out = run(state, slices(xs[n : n + m]))
             check_pair(name, out, "f", "(carry, y)")
             leaves = carry.fit(out[0])
             if kind is None:

@@ -6,9 +6,8 @@ closes over as arguments, and has rules: derivatives and batches of a choice are
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint import dtypes, errors
@@ -23,7 +22,7 @@ from adjoint.primitives import ARRAY
 from adjoint.tensor import Tensor, raw_array, wrap
 from adjoint.transforms.arguments import Function
 from adjoint.transforms.carries import Carry, TreeType, examples_of, of_one_type
-from adjoint.transforms.closures import closed_over, opened, substituted
+from adjoint.transforms.closures import Held, closed_over, opened, substituted
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import CustomRules, Tensors
 from adjoint.transforms.recomputed import (
@@ -111,15 +110,15 @@ def branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Fu
     """The result of one branch, which the compiled function chooses. What branches close over become arguments."""
     leaves, structure = trees.flatten(operands)
     places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)]
-    made, closed = _opened(branches)
+    made, closed = opened(branches)
     kind: TreeType | None = None
 
     def result(number: int, xs: Tensors) -> Any:
         given = list(leaves)
         for i, x in zip(places, xs, strict=False):
             given[i] = x
-        with nothing_assigned(name, xs):
-            branch = made(*xs[len(places) : len(places) + len(closed)])[number]
+        branch = made(*xs[len(places) : len(places) + len(closed)])[number]
+        with nothing_assigned(name, xs, branch):
             return branch(*trees.unflatten(structure, given))
 
     def settled(number: int, out: Any, xs: Tensors) -> Any:
@@ -159,23 +158,31 @@ def branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Fu
     return kind.tree(found)
 
 
-def _opened(functions: Sequence[Function]) -> tuple[Function, list[Tensor[Any]]]:
-    """Functions as a list of functions of all tensors that they close over, and these tensors."""
-    several = lambda: list(functions)
-    return opened(several, closed_over(several))
+class nothing_assigned:
+    """Raises TrackedError where f assigns to a tensor, or changes its closure: of its program only results come out."""
 
+    def __init__(self, name: str, xs: Sequence[Tensor[Any]], f: Function) -> None:
+        self.name = name
+        self.before = [(x, raw_array(x)) for x in xs]
+        self.outside = Held(f)
 
-@contextlib.contextmanager
-def nothing_assigned(name: str, xs: Sequence[Tensor[Any]]) -> Iterator[None]:
-    """Raises TrackedError where a tensor was assigned to: of a compiled function only results come out."""
-    before = [raw_array(x) for x in xs]
-    yield
-    for x, array in zip(xs, before, strict=True):
-        if raw_array(x) is not array:
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        if kind is not None:
+            return
+        if (what := self.outside.changed()) is not None:
             raise errors.TrackedError(
-                f"{name}: it becomes a part of the program of {x.device.leaf}, and an assignment to a tensor of shape "
-                f"{x.shape} from outside would be lost; return the new value"
+                f"{self.name}: {what}, which is outside of it, and would do so once, while the program is recorded; "
+                "return the new value, and in a loop carry it along"
             )
+        for x, array in self.before:
+            if raw_array(x) is not array:
+                raise errors.TrackedError(
+                    f"{self.name}: it becomes a part of the program of {x.device.leaf}, and an assignment to a tensor "
+                    f"of shape {x.shape} from outside would be lost; return the new value"
+                )
 
 
 def compiled_loop(
@@ -186,16 +193,19 @@ def compiled_loop(
         carry.adapted(lambda leaves: carry.fit(body_fun(carry.tree(leaves))), leaves)
         leaves = carry.start()
     asked = {key: x.detach() for key, x in closed_over(cond_fun).items()}  # a predicate has no derivative
-    made, closed = _opened([substituted(cond_fun, asked), body_fun])
+    made, closed = opened([substituted(cond_fun, asked), body_fun])
     n = len(leaves)
 
     def goes(xs: Tensors) -> Tensors:
-        go = decided(made(*xs[n:])[0](carry.tree(xs[:n])))
+        holds = made(*xs[n:])[0]
+        with nothing_assigned(name, xs[n:], holds):
+            go = decided(holds(carry.tree(xs[:n])))
         return [go if isinstance(go, Tensor) else full((), go, dtype=dtypes.bool, device=common_backend(*xs))]
 
     def step(xs: Tensors) -> Tensors:
-        with nothing_assigned(name, xs[n:]):
-            return carry.fit(made(*xs[n:])[1](carry.tree(xs[:n])))
+        body = made(*xs[n:])[1]
+        with nothing_assigned(name, xs[n:], body):
+            return carry.fit(body(carry.tree(xs[:n])))
 
     try:
         return carry.tree(_looped(name, goes, step, leaves, list(closed)))

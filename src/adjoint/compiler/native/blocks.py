@@ -11,9 +11,10 @@ import numpy as np
 
 from adjoint.compiler.graph import Value
 from adjoint.compiler.native.convolutions import Convolved
-from adjoint.compiler.native.images import Convolution
+from adjoint.compiler.native.kernels import Check, Choice, Convolution, Kernel, Loop, Product, Step, While
 from adjoint.compiler.native.loops import FAILED, Nest
-from adjoint.compiler.native.plan import Check, Choice, Kernel, Loop, Plan, Product, Step, While
+from adjoint.compiler.native.parallel import Shared, shared
+from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.products import PRODUCTS
 from adjoint.compiler.native.text import Builder, memory_type
 
@@ -36,7 +37,7 @@ class Block:
         for i, step in enumerate(steps):
             inner = f"{name}_{i}"
             if isinstance(step, Kernel):
-                self.nests.append(Nest(plan, step, inner))
+                self.nests.append((Shared if shared(step) else Nest)(plan, step, inner))
             elif isinstance(step, Product):
                 self.nests.append(PRODUCTS[step.way](plan, step, inner))
             elif isinstance(step, Convolution):
@@ -118,6 +119,11 @@ class Controlled:
         self.called: dict[str, str] = {_COPY: f"declare void @{_COPY}(ptr, ptr, i64, i1)", **self.b.called}
         for block in blocks:
             self.called.update(block.called)
+        self._blocks = blocks
+
+    def shown(self) -> list[str]:
+        inner = [f"  {line}" for block in self._blocks for n in block.nests for line in n.shown()]
+        return [f"{self.name}: {type(self).__name__.lower()}", *inner]
 
     def over(self) -> list[tuple[Value, Value]]:
         return []

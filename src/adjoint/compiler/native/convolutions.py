@@ -13,7 +13,7 @@ from typing import Any
 
 from adjoint.compiler.graph import Value
 from adjoint.compiler.native.gemm import clear, product
-from adjoint.compiler.native.images import Convolution
+from adjoint.compiler.native.kernels import Convolution
 from adjoint.compiler.native.loops import Nest
 from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.text import Builder, memory_type

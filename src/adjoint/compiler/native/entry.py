@@ -7,9 +7,10 @@ from typing import Any
 
 from adjoint.compiler.graph import Value
 from adjoint.compiler.native.blocks import Block
+from adjoint.compiler.native.kernels import Host
 from adjoint.compiler.native.loops import FAILED
 from adjoint.compiler.native.machine import AXES, DATA, DTYPE, FLAGS, SHAPE, TYPE, WANTED
-from adjoint.compiler.native.plan import Host, Plan
+from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.text import Builder
 
 _ON_STACK = 1 << 15  # bytes of temporary arrays up to which they are there
@@ -24,6 +25,7 @@ class Region:
     checks: bool
     external: bool
     inputs: list[Value]
+    kernels: list[str]
     memory: int
     outputs: list[Any]
     text: str
@@ -38,6 +40,7 @@ class Region:
         self.checks = self.block.checks
         self.external = self.memory > _ON_STACK
         self.called = self.block.called
+        self.kernels = [line for nest in self.block.nests for line in nest.shown()]
         self.text = "\n".join([*self.block.texts, self._entry(sum(s.work for s in steps if not isinstance(s, Host)))])
 
     def _entry(self, work: int) -> str:
@@ -62,6 +65,8 @@ class Region:
         if failed:
             b.do(f"store i8 0, ptr {failed}, align 1")
             pointers[id(FAILED)] = failed
+        if "adjoint_parallel" in self.called:
+            self._begin_workers(b)
         thread = b("call ptr @PyEval_SaveThread()") if work >= _ALONE else ""
         self.block.calls(b, pointers, memory)
         if thread:
@@ -84,6 +89,21 @@ class Region:
         b.do(f"ret ptr {b('call ptr @PyBool_FromLong(i64 0)')}")
         lines = "\n".join(b.lines)
         return f"define ptr @{self.name}(ptr %self, ptr %arguments, i64 %count) #0 {{\nentry:\n{lines}\n}}"
+
+    def _begin_workers(self, b: Builder) -> None:
+        """Have Python begin them where there are none yet, or no more."""
+        starts, goes, found = b.name(), b.name(), b.name()
+        ready = b("load atomic i64, ptr @adjoint_pool monotonic, align 8")
+        b.do(f"br i1 {b(f'icmp eq i64 {ready}, 0')}, label %{starts}, label %{goes}")
+        b.label(starts)
+        none = b("call ptr @PyObject_CallNoArgs(ptr @adjoint_begin)")
+        b.do(f"br i1 {b(f'icmp eq ptr {none}, null')}, label %{found}_error, label %{found}")
+        b.label(f"{found}_error")
+        b.do("ret ptr null")
+        b.label(found)
+        b.do(f"call void @Py_DecRef(ptr {none})")
+        b.do(f"br label %{goes}")
+        b.label(goes)
 
     def _argument(self, b: Builder, i: int) -> str:
         return b(f"load ptr, ptr {b(f'getelementptr ptr, ptr %arguments, i64 {i}')}, align 8")
@@ -139,10 +159,17 @@ attributes #0 = { nounwind "prefer-vector-width"="512" }
 attributes #1 = { nounwind alwaysinline "prefer-vector-width"="512" }
 """
 
+WORKERS = """@adjoint_pool = external global i8
+@adjoint_begin = external global i8
+declare ptr @PyObject_CallNoArgs(ptr)
+declare void @Py_DecRef(ptr)"""
+
 
 def module(parts: Sequence[Region]) -> str:
     """The text of regions that are compiled together."""
     dtypes = {x.dtype.name for r in parts for x in (*r.inputs, *r.outputs)}
     outside = ["@adjoint_array = external global i8", *[f"@adjoint_{n} = external global i8" for n in sorted(dtypes)]]
     declared = {key: text for r in parts for key, text in r.called.items()}
+    if "adjoint_parallel" in declared:
+        outside += [WORKERS]
     return "\n".join([HEADER, *outside, *[declared[key] for key in sorted(declared)], *[r.text for r in parts], ""])

@@ -10,8 +10,9 @@ from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native import elementary
 from adjoint.compiler.native.elements import EMITTERS, supported
 from adjoint.compiler.native.entry import module, regions
+from adjoint.compiler.native.kernels import Kernel
 from adjoint.compiler.native.machine import machine, possible
-from adjoint.compiler.native.plan import Kernel, Plan
+from adjoint.compiler.native.plan import Plan
 from adjoint.primitives import DType
 
 Loop = Callable[[list[Any]], bool]

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.compiler.graph import Equation, Value
+from adjoint.compiler.native.kernels import Convolution
 from adjoint.compiler.native.machine import vector_bytes
-from adjoint.compiler.native.patches import Lines, direct, lines
+from adjoint.compiler.native.patches import direct, lines
 from adjoint.compiler.native.views import Layout, contiguous
 from adjoint.primitives import Shape, conv_size
 
@@ -20,32 +21,6 @@ if TYPE_CHECKING:
 
 _PLACES, _SIZES = 1 << 14, ("stride", "padding", "dilation")  # of a kernel
 _WINDOW = 16  # places of a window
-
-
-class Convolution:
-    """A convolution of padded images with channels first and examples last, or the gradient of its weights."""
-
-    lines: Lines
-    operands: Sequence[Value]
-    rows: int
-    weighs: bool
-
-    def __init__(
-        self,
-        out: Value,
-        operands: Sequence[Value],
-        layouts: Sequence[Layout],
-        lines: Lines,
-        rows: int,
-        apart: int,
-        weighs: bool,
-    ) -> None:
-        self.read: dict[Value, Layout] = dict(zip(operands, layouts, strict=True))
-        self.operands, self.lines, self.rows, self.apart, self.weighs = operands, lines, rows, apart, weighs
-        self.offsets: list[int] = [layout.offset for layout in layouts]
-        self.out: Any = out
-        self.stored: dict[Any, None] = {self.out: None}
-        self.work: int = rows * len(lines.places) * lines.run * math.prod([axis.size for axis in lines.axes])
 
 
 def take_conv(plan: Plan, e: Equation) -> bool:

@@ -12,8 +12,9 @@ import numpy as np
 from adjoint.compiler.graph import Equation, Value
 from adjoint.compiler.native.elementary import FUNCTIONS
 from adjoint.compiler.native.elements import EMITTERS, constant, extreme, operand_dtypes
+from adjoint.compiler.native.kernels import REDUCTIONS, Kernel, split_of
 from adjoint.compiler.native.machine import vector_bytes
-from adjoint.compiler.native.plan import REDUCTIONS, Kernel, Plan, split_of
+from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.text import Builder, Vector, element_type, memory_type, number
 from adjoint.compiler.native.views import contiguous
 from adjoint.primitives import DType
@@ -60,6 +61,8 @@ class Nest:
         self.buffers: list[Any] = []  # roots, or scratch memory as (elements, dtype)
         self.addresses: dict[Any, str] = {}  # of the current row
         self.rows: dict[Value, str] = {}  # values of the current row
+        self.span: tuple[str, int | str] = "0", self.columns // self.lanes * self.lanes  # of columns in whole vectors
+        self.rest: int = self.columns % self.lanes
         self._levels()
         self._needs()
         self._write()
@@ -266,10 +269,9 @@ class Nest:
 
     def _write(self) -> None:
         b = self.b
-        totals = [e for e in self.kernel.equations if self._how(e) == "total"]
-        for e in self.kernel.equations:
-            if self._how(e) == "rows":
-                self._cleared(e)
+        totals = self._reductions("total")
+        for e in self._reductions("rows"):
+            self._cleared(e)
         loops, self._indices = [], []
         state = {id(e): self._start(e) for e in totals}
         types = self._types(totals)
@@ -281,12 +283,23 @@ class Nest:
         state = self._row_passes(state)
         for loop in reversed(loops):
             b.end(loop, self._flat(totals, state))
+        self._save_totals(totals, state)
+        self._close()
+
+    def shown(self) -> list[str]:
+        """What it computes, for people to read."""
+        names = [e.parameters.get("join", e.name) for e in self.kernel.equations]
+        return [f"{self.name}: {' x '.join(map(str, self.kernel.domain)) or '1'}: {', '.join(names)}"]
+
+    def _reductions(self, how: str) -> list[Equation]:
+        return [e for e in self.kernel.equations if self._how(e) == how]
+
+    def _save_totals(self, totals: Sequence[Equation], state: dict[int, list[str]]) -> None:
         for e in totals:
             out: Any = e.results[0]
             if out in self.kernel.stored:
                 found = self._finished(e, state[id(e)])
                 self._save(self.row, found, self._pointer(out), out.dtype, "0", 1)
-        self._close()
 
     def _close(self) -> None:
         b = self.b
@@ -330,7 +343,7 @@ class Nest:
 
     def _columns(self, level: int, equations: list[Equation], taken: list[Value], state: dict[int, list[str]]) -> None:
         """One pass over the columns of a row."""
-        b, whole, rest = self.b, self.columns // self.lanes, self.columns % self.lanes
+        b, (first, stop) = self.b, self.span
         carried = [e for e in equations if self._how(e) in ("row", "total")]
         for e in equations:  # before the loop, once
             for x in e.operands:
@@ -349,17 +362,17 @@ class Nest:
         for e in equations:
             if self._how(e) == "rows":
                 self._address(e.results[0])  # type: ignore[arg-type]
-        if whole == 1:
+        if stop == self.lanes:
             self._body(self.wide, level, equations, taken, state, "0", self.lanes)
-        elif whole:
-            loop = b.begin(
-                whole * self.lanes, self.lanes, list(zip(self._types(carried), self._flat(carried, state), strict=True))
-            )
+        elif stop:
+            types = self._types(carried)
+            loop = b.begin(stop, self.lanes, list(zip(types, self._flat(carried, state), strict=True)), first)
             state.update(self._unflat(carried, [name for _, _, name in loop.carried]))
             self._body(self.wide, level, equations, taken, state, loop.counter, self.lanes)
             b.end(loop, self._flat(carried, state))
-        if rest:
-            self._body(self.wide, level, equations, taken, state, str(whole * self.lanes), rest)
+        if self.rest:
+            at = str(self.columns - self.rest)
+            self._body(self.wide, level, equations, taken, state, at, self.rest)
 
     def _spread(self, x: str, element: str) -> str:
         if self.lanes == 1:

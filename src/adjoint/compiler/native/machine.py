@@ -196,8 +196,10 @@ class Machine:
     """The machine code of a text, which lives as long as one of its functions."""
 
     def __init__(self, text: str) -> None:
-        from adjoint.compiler.native import stored
+        from adjoint.compiler.native import pool, stored
 
+        if pool.DECLARED in text:
+            pool.link()
         binding, target = llvm(), _new_target()
         key = _key(text)
         code = stored.load(key)
@@ -209,9 +211,12 @@ class Machine:
         self._engine.finalize_object()
         self._methods: list[Any] = []
 
+    def address(self, symbol: str) -> int:
+        return self._engine.get_function_address(symbol)  # type: ignore[no-any-return]
+
     def function(self, symbol: str) -> Callable[..., bool]:
         """What Python calls: it takes arrays and gives whether they were as expected."""
-        method = _Method(symbol.encode(), self._engine.get_function_address(symbol), _FASTCALL, None)
+        method = _Method(symbol.encode(), self.address(symbol), _FASTCALL, None)
         self._methods.append(method)
         make: Any = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]

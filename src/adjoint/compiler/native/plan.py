@@ -20,15 +20,27 @@ from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native import images
 from adjoint.compiler.native.elements import computable, constant, supported
 from adjoint.compiler.native.gemm import is_vector, pays
-from adjoint.compiler.native.images import Convolution
+from adjoint.compiler.native.kernels import (
+    REDUCTIONS,
+    Check,
+    Choice,
+    Host,
+    Kernel,
+    Loop,
+    Product,
+    Step,
+    While,
+    is_one,
+    is_row,
+    squashed,
+)
 from adjoint.compiler.native.lowering import lowered
 from adjoint.compiler.native.machine import integer_bits
-from adjoint.compiler.native.views import Layout, contiguous, is_view, merged, picked, transposed, view
+from adjoint.compiler.native.views import Layout, contiguous, is_view, picked, transposed, view
 from adjoint.primitives import index_shape, slices
 
-REDUCTIONS = frozenset({"sum", "prod", "max", "min", "any", "all"})
 _AS_ONE_ROW = 1 << 13  # elements: an array that is reduced wholly is one row up to here
-_EQUATIONS = 400  # of one kernel
+_EQUATIONS = 4000  # of one kernel: what it keeps goes to the stack, a vector each
 _LOOK_BACK = 24  # kernels that are tried
 _PARTS = 16  # arrays that are joined
 _COPIED = 1 << 12  # elements of an array of which a part is assigned to
@@ -36,129 +48,6 @@ _PRODUCT = 1 << 12  # multiplications: larger products are BLAS's
 _BLAS = 1 << 31  # sizes and distances that BLAS's integers may be too small for
 _REGISTERS = 1 << 9  # ... and in the step of a loop, whose small arrays are in registers
 _PRODUCT_OF_STEP = 1 << 15  # ... and in the step of a loop, which without BLAS would be run by Python
-
-
-def squashed(shape: Sequence[int]) -> tuple[int, ...]:
-    return tuple([n for n in shape if n != 1])
-
-
-class Kernel:
-    """Equations that one nest of loops computes."""
-
-    def __init__(self, domain: tuple[int, ...]) -> None:
-        self.domain = domain
-        self.split: int | None = None  # how many axes are rows, where that is decided
-        self.least = 0  # ... and how many are at least
-        self.equations: list[Equation] = []
-        self.kind: dict[Value, str] = {}  # full, row or late, of what it computes
-        self.axes: dict[Value, tuple[int | None, ...]] = {}  # of each axis of a value the one of the domain
-        self.read: dict[Value, tuple[Layout, tuple[int, ...], bool]] = {}  # from outside: layout, strides, full
-        self.reduced: dict[Value, tuple[int, ...]] = {}  # over which axes
-        self.stored: dict[Value, None] = {}
-        self.target: dict[Value, tuple[Value, Layout]] = {}  # of what is stored as a part of another array
-
-    def strides(self, layout: Layout, placed: Sequence[int | None]) -> tuple[int, ...]:
-        """How an array lies along the domain, of whose axes it has these."""
-        found = [0] * len(self.domain)
-        for n, s, a in zip(layout.shape[::-1], layout.strides[::-1], placed[::-1], strict=False):
-            if n != 1 and a is not None:
-                found[a] = s
-        return tuple(found)
-
-    def wide(self) -> list[tuple[int, ...]]:
-        """The strides of all that is read or written column by column, but for what is stored as a whole."""
-        parts = [self.strides(layout, self.axes[x]) for x, (_, layout) in self.target.items()]
-        return [*[strides for _, strides, full in self.read.values() if full], *parts]
-
-    @property
-    def work(self) -> int:
-        return math.prod(self.domain) * len(self.equations)
-
-
-class Product:
-    """A product of two matrices, or of stacks of them: as `loops`, by `tiles`, or a call of `blas` for each."""
-
-    operands: Sequence[Value]
-    way: str
-    work: int
-    x: Layout
-    y: Layout
-
-    def __init__(self, out: Value, operands: Sequence[Value], x: Layout, y: Layout, way: str) -> None:
-        self.read: dict[Value, Layout] = dict(zip(operands, (x, y), strict=True))
-        self.operands, self.x, self.y, self.way = operands, x, y, way
-        self.out: Any = out
-        self.stored: dict[Any, None] = {self.out: None}
-        self.work = math.prod(self.out.shape) * x.shape[-1]
-
-
-class Loop:
-    """A scan whose step has machine code."""
-
-    equation: Equation
-    operands: list[Value]
-    step: Plan
-
-    def __init__(self, e: Equation, operands: Sequence[Value], step: Plan) -> None:
-        self.equation, self.step, self.operands = e, step, list(operands)
-        self.read: dict[Value, None] = dict.fromkeys(operands)
-        self.stored: dict[Any, None] = dict.fromkeys(e.results)
-        self.work: int = e.parameters["length"] * _work(step)
-
-
-class Choice:
-    """A choice of functions that have machine code."""
-
-    cases: Sequence[Plan]
-    equation: Equation
-    operands: list[Value]
-
-    def __init__(self, e: Equation, operands: Sequence[Value], cases: Sequence[Plan]) -> None:
-        self.equation, self.cases, self.operands = e, cases, list(operands)
-        self.read: dict[Value, None] = dict.fromkeys(operands)
-        self.stored: dict[Any, None] = dict.fromkeys(e.results)
-        self.work: int = max([_work(case) for case in cases])
-
-
-class While:
-    """A loop whose condition and step have machine code."""
-
-    equation: Equation
-    goes: Plan
-    operands: list[Value]
-    step: Plan
-    turn: int
-
-    def __init__(self, e: Equation, operands: Sequence[Value], goes: Plan, step: Plan) -> None:
-        self.equation, self.goes, self.step, self.operands = e, goes, step, list(operands)
-        self.read: dict[Value, None] = dict.fromkeys(operands)
-        self.stored: dict[Any, None] = dict.fromkeys(e.results)
-        self.turn = max(1, _work(goes) + _work(step))
-        self.work: int = 1 << 20  # it may be long
-
-
-class Check:
-    """What has to be true, else the function is run again by Python, which raises the error."""
-
-    def __init__(self, holds: Value) -> None:
-        self.holds = holds
-        self.read: dict[Value, None] = {holds: None}
-        self.stored: dict[Any, None] = {}
-        self.work = 0
-
-
-class Host:
-    """An equation that Python runs."""
-
-    def __init__(self, equation: Equation) -> None:
-        self.equation = equation
-
-
-Step = Kernel | Product | Convolution | Loop | Choice | While | Check | Host
-
-
-def _work(plan: Plan) -> int:
-    return sum([s.work for s in plan.steps if not isinstance(s, Host)])
 
 
 class Plan:
@@ -345,7 +234,7 @@ class Plan:
         if placed is None:
             return False
         is_full = sum(a is not None for a in placed) == len(kernel.domain)
-        if not is_full and (e.name in REDUCTIONS or not _is_row(kernel, placed) or not inside):
+        if not is_full and (e.name in REDUCTIONS or not is_row(kernel, placed) or not inside):
             return False
         read = {}
         for x in operands:
@@ -360,7 +249,7 @@ class Plan:
         wide = [*kernel.wide(), *[strides for _, strides, full in read.values() if full]]
         if part is not None:
             wide.append(kernel.strides(part[1], placed))
-        uneven = kernel.split is not None and not all(_is_one(kernel, strides, kernel.split) for strides in wide)
+        uneven = kernel.split is not None and not all(is_one(kernel, strides, kernel.split) for strides in wide)
         if uneven or any(x in kernel.read and kernel.read[x][1:] != how[1:] for x, how in read.items()):
             kernel.split, kernel.least = trial
             kernel.reduced.pop(out, None)
@@ -706,24 +595,3 @@ def _sums(e: Equation) -> bool:
     if (x.dtype.kind == "b") != (e.name in ("any", "all")):
         return False
     return bool(squashed([x.shape[i] for i in e.parameters["axis"]]))
-
-
-def _is_row(kernel: Kernel, placed: Sequence[int | None]) -> bool:
-    return kernel.split is not None and all(a is None or a < kernel.split for a in placed)
-
-
-def _is_one(kernel: Kernel, strides: Sequence[int], split: int) -> bool:
-    """Whether the columns lie as one axis."""
-    return len(merged(list(kernel.domain[split:]), list(strides[split:]))) <= 1
-
-
-def split_of(kernel: Kernel) -> int:
-    """How many axes are rows: as few as columns that lie as one axis in all that is read allow."""
-    if kernel.split is not None:
-        return kernel.split
-    reads = kernel.wide()
-    last = max(len(kernel.domain) - 1, 0)
-    return next(
-        (k for k in range(kernel.least, last) if all(_is_one(kernel, s, k) for s in reads)),
-        max(last, kernel.least if kernel.domain else 0),
-    )

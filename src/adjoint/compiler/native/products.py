@@ -8,9 +8,10 @@ from typing import Any
 
 from adjoint.compiler.graph import Value
 from adjoint.compiler.native.gemm import product
+from adjoint.compiler.native.kernels import Product
 from adjoint.compiler.native.loops import Nest
 from adjoint.compiler.native.machine import integer_bits, vector_bytes
-from adjoint.compiler.native.plan import Plan, Product
+from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.text import Builder, Vector, memory_type, number
 from adjoint.compiler.native.views import Layout, contiguous, merged, transposed
 from adjoint.primitives import Shape
@@ -26,11 +27,14 @@ class Called(Nest):
     plan: Plan
     type: str
     written_to: Any
+    x: Layout
+    y: Layout
 
     def __init__(self, plan: Plan, step: Product, name: str) -> None:
         self.plan, self.name = plan, name
         self.b, self.buffers = Builder(), []
         self.dtype, self.type, self.written_to = step.out.dtype, memory_type(step.out.dtype), step.out
+        self.x, self.y = step.x, step.y
         x, y, out = _stack(step.x, step.out.shape), _stack(step.y, step.out.shape), contiguous(step.out.shape)
         if not any(y.strides[:-2]) and (one := self._as_one(x)) is not None:
             x, y, out = one, Layout(y.shape[-2:], y.offset, y.strides[-2:]), contiguous((one.shape[0], y.shape[-1]))
@@ -50,6 +54,9 @@ class Called(Nest):
 
     def over(self) -> list[tuple[Value, Value]]:
         return []
+
+    def shown(self) -> list[str]:
+        return [f"{self.name}: BLAS: {_product(self.x, self.y)}"]
 
     @property
     def written(self) -> list[Value]:
@@ -98,6 +105,10 @@ class Called(Nest):
             return self.b(call)
         self.b.do(call)
         return ""
+
+
+def _product(x: Layout, y: Layout) -> str:
+    return " @ ".join([str(tuple(z.shape)) for z in (x, y)])
 
 
 _ROW_MAJOR = "i32 101"  # of cblas.h
@@ -188,6 +199,9 @@ class Multiplied(Nest):
 
     def over(self) -> list[tuple[Value, Value]]:
         return []
+
+    def shown(self) -> list[str]:
+        return [f"{self.name}: {_product(self.x, self.y)}"]
 
     @property
     def written(self) -> list[Value]:

@@ -9,8 +9,9 @@ import numpy as np
 
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.entry import Region, regions
+from adjoint.compiler.native.kernels import Host
 from adjoint.compiler.native.lowering import lowered
-from adjoint.compiler.native.plan import Host, Plan
+from adjoint.compiler.native.plan import Plan
 
 
 def with_regions(

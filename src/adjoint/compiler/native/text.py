@@ -33,12 +33,13 @@ def number(value: Any, dtype: DType) -> str:
 
 
 class Loop(NamedTuple):
-    """A counted loop that is being written: the place of its head, its label, block before it, step and end."""
+    """A counted loop that is being written: the place of its head, its label, block before it, step, begin, end."""
 
     place: int
     label: str
     before: str
     step: int
+    first: str
     stop: int | str
     counter: str
     carried: Sequence[tuple[str, str, str]]  # type, first value and name of what is carried along
@@ -70,20 +71,20 @@ class Builder:
         self.lines.append(f"{name}:")
         self.block = name
 
-    def begin(self, stop: int | str, step: int = 1, carried: Sequence[tuple[str, str]] = ()) -> Loop:
-        """A loop from 0 that runs at least once, with values (type, first) that are carried along."""
+    def begin(self, stop: int | str, step: int = 1, carried: Sequence[tuple[str, str]] = (), first: str = "0") -> Loop:
+        """A loop that runs at least once, with values (type, first) that are carried along."""
         label, before = self.name(), self.block
         self.do(f"br label %{label}")
         self.label(label)
         made = [(type_, first, "%" + self.name()) for type_, first in carried]
-        loop = Loop(len(self.lines), label, before, step, stop, "%" + self.name(), made)
+        loop = Loop(len(self.lines), label, before, step, first, stop, "%" + self.name(), made)
         self.lines.append("")
         return loop
 
     def end(self, loop: Loop, carried: Sequence[str] = ()) -> None:
         """The loop goes on with these values, which are known after it as well."""
         following = self(f"add nuw nsw i64 {loop.counter}, {loop.step}")
-        phis = [f"  {loop.counter} = phi i64 [ 0, %{loop.before} ], [ {following}, %{self.block} ]"]
+        phis = [f"  {loop.counter} = phi i64 [ {loop.first}, %{loop.before} ], [ {following}, %{self.block} ]"]
         for (type_, first, name), value in zip(loop.carried, carried, strict=True):
             phis.append(f"  {name} = phi {type_} [ {first}, %{loop.before} ], [ {value}, %{self.block} ]")
         self.lines[loop.place] = "\n".join(phis)

@@ -17,9 +17,9 @@ from adjoint.functions.arguments import (
     inexact,
     real,
 )
-from adjoint.functions.creation import arange
 from adjoint.functions.elementwise import cos, exp, sin, where
 from adjoint.functions.parts import split
+from adjoint.functions.ranges import arange
 from adjoint.functions.shape import concat, moveaxis, reshape, stack
 from adjoint.module.base import Module
 from adjoint.nn.attention import scaled_dot_product_attention
@@ -226,6 +226,8 @@ class PositionalEncoding(Module):
     base: float = 10000.0
 
     def __call__(self, x: Tensor[Any], *, start: int = 0, key: Key = None) -> Tensor[Any]:
-        start = as_integer(start, "PositionalEncoding", "start", 0)
+        x, start = as_tensor(x, "PositionalEncoding"), as_integer(start, "PositionalEncoding", "start", 0)
+        if x.ndim < 2:
+            raise errors.ShapeError(f"PositionalEncoding: x is (..., steps, width), received {x.shape}")
         found = sinusoids(start + x.shape[-2], x.shape[-1], self.base, dtype=x.dtype, device=x.device)
         return x + (found[start:] if start else found)

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from adjoint import errors
 from adjoint.functions.elementwise import tanh
 from adjoint.module.base import Buffer, Module
 from adjoint.nn import activations as act
@@ -24,6 +25,11 @@ def module_of(name: str, f: Callable[..., Any], tensors: int = 1) -> Maker:
     trains = "training" in inspect.signature(f).parameters
 
     def __call__(self: Any, *operands: Any, key: int | None = None) -> Any:
+        if len(operands) > tensors:
+            raise errors.ArgumentTypeError(
+                f"{name}: takes {tensors} tensor{'s' * (tensors > 1)}, received {len(operands)}; what else there is to "
+                f"say is a field, as in ad.nn.{name}({', '.join(f'{p.name}=' for p in settings)})"
+            )
         given = {p.name: getattr(self, p.name) for p in settings}
         return f(*operands, **given, **({"training": self.training} if trains else {}))
 

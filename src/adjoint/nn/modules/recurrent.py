@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 from adjoint import errors
 from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_probability, as_tensor, as_tensors
 from adjoint.functions.contraction import matmul
-from adjoint.functions.creation import arange, zeros
+from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import tanh, where
 from adjoint.functions.logic import less
 from adjoint.functions.parts import split
+from adjoint.functions.ranges import arange
 from adjoint.functions.shape import concat, expand_dims, flip, moveaxis, reshape, stack, unstack
 from adjoint.module.base import Module
 from adjoint.nn.activations import relu, sigmoid
@@ -175,6 +176,7 @@ class _Recurrent(Module):
     ) -> None:  # fmt: skip
         name = type(self).__name__
         layers = as_integer(num_layers, name, "num_layers", 1)
+        hidden_size = as_integer(hidden_size, name, "hidden_size", 1)
         self.batch_first, self.bidirectional = (
             as_flag(flag, name, what) for flag, what in ((batch_first, "batch_first"), (bidirectional, "bidirectional"))
         )

@@ -31,7 +31,7 @@ from adjoint.torch.state import (
     set_grad_enabled as set_grad_enabled,
 )
 
-_ROOMS = {"forward_ad", "functional"}  # imported when they are first asked for
+_ROOMS = {"forward_ad", "functional", "grad_mode"}  # imported when they are first asked for
 
 
 def __getattr__(name: str) -> Any:

@@ -97,6 +97,10 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if unpack_dual(tensor).tangent is not None:
         raise RuntimeError("JVP should not be recomputed: the tensor has a tangent already")
     primal = unpack_dual(tensor).primal
+    if unpack_dual(tangent).tangent is not None:
+        raise RuntimeError(
+            "the tangent has a forward gradient at the same level, and tangents of tangents are not there"
+        )
     if is_lifted(primal) or is_lifted(tangent):
         raise NotImplementedError(
             "adjoint.torch: make_dual is not there inside of vmap, grad and their like; write torch.func.jvp"

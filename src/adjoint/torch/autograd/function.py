@@ -7,6 +7,7 @@ holds the ctx, and the ctx what makes the node again, so there is no cycle.
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import warnings
 import weakref
@@ -16,7 +17,7 @@ import numpy as np
 
 from adjoint.graph.nodes import Result, var_of
 from adjoint.torch import anomaly, dtypes, graph, state
-from adjoint.torch.graph import FREED, OVERWRITTEN, Called, GradFn, Marks, grad_fn, maker, marks_of
+from adjoint.torch.graph import FREED, OVERWRITTEN, Called, GradFn, Marks, grad_fn
 from adjoint.torch.kinds import ALIAS
 from adjoint.torch.memory import InFunction, base_of, detached, is_view, store, view_of
 from adjoint.torch.saving import pack, unpack
@@ -148,6 +149,12 @@ class BackwardCFunction(FunctionCtx, GradFn):
     def name(self) -> str:
         return type(self).__name__
 
+    def apply(self, *grads: Any) -> Any:
+        """What the user's rule gives for gradients of the results."""
+        return _rule_of(self._forward_cls)(self, *grads)
+
+    __call__ = apply
+
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes of the tensors among the arguments, each with which of its results is meant."""
@@ -252,11 +259,20 @@ class Function(FunctionCtx, metaclass=_Meta):
     @classmethod
     def apply(cls, *args: Any, **options: Any) -> Any:
         """Call the function."""
+        if _ForLevels.has_setup(cls):  # which is given the defaults, too
+            bound = _signature(cls.forward).bind(*args, **options)
+            bound.apply_defaults()
+            args, options = bound.args, bound.kwargs
         if any([isinstance(a, Tensor) and is_lifted(a) for a in args]):
             from adjoint.torch.autograd.levels import applied
 
             return applied(_ForLevels, cls, args, options)
         return _called(cls, args, options)[0]
+
+
+@functools.cache
+def _signature(forward: Any) -> inspect.Signature:
+    return inspect.signature(forward)
 
 
 class _ForLevels:
@@ -306,6 +322,12 @@ def _called(cls: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[A
             "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
             "modified inplace must all be outputs of the Function."
         )
+    for o in outputs:
+        if id(o) in dirty and not any([o is t for t in tensors]):
+            if is_view(o):
+                raise RuntimeError("ctx.mark_dirty() received a tensor that was not an input. Mark inputs alone.")
+            warnings.warn("Only input Tensors should be given to ctx.mark_dirty().", UserWarning, stacklevel=3)
+            dirty.discard(id(o))
     plain = {id(t) for t in ctx.non_differentiable or ()}
     ctx._outputs = [(tuple(o.shape), o._dtype) if isinstance(o, Tensor) else None for o in outputs]
     ctx._inputs = [
@@ -313,20 +335,24 @@ def _called(cls: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[A
     ]
     node = _recorded(ctx, inputs) if tracking else None
     results: list[Any] = []
+    name = cls.__name__
     for i, o in enumerate(outputs):
         if isinstance(o, Tensor):
             differentiable = node is not None and id(o) not in plain and o._dtype.kind in "fc"
             made = (node if len(outputs) == 1 else _result_of(node, i)) if differentiable else None
             results.append(made)
-            outputs[i] = _finished(o, made, any([o is t for t in tensors]), id(o) in dirty, len(outputs), start)
+            outputs[i] = _finished(
+                o, made, any([o is t for t in tensors]), id(o) in dirty, len(outputs), start, name, i
+            )
         else:
             results.append(None)
     ctx._results = [_nothing if r is None else weakref.ref(r) for r in results]
     if node is not None:
         if state.anomaly[0]:
             anomaly.locate(node)
-        ctx._saved = [_kept(ctx, t, node) for t in ctx.to_save or ()]
-        ctx.to_save = ()
+        to_save, ctx.to_save = ctx.to_save or (), ()  # a hook that raises leaves no cycle
+        places = {id(o): i for i, o in enumerate(outputs) if results[i] is not None}
+        ctx._saved = [_kept(t, node, places.get(id(t))) for t in to_save]
     ctx.dirty_tensors = ctx.non_differentiable = None
     return (outputs[0] if single else tuple(outputs)), ctx
 
@@ -353,11 +379,13 @@ def _result_of(node: Any, i: int) -> Any:
     return made
 
 
-def _finished(o: Any, node: Any, is_input: bool, is_dirty: bool, count: int, start: int) -> Any:
+def _finished(o: Any, node: Any, is_input: bool, is_dirty: bool, count: int, start: int, name: str, place: int) -> Any:
     """A result with its node."""
     if node is None:
         if is_input and not is_dirty:
             return detached(o) if o.requires_grad else view_of(o, ALIAS, "Alias")
+        if modes.enabled and is_view(o):
+            o._rare.creation = InFunction(name, place, count > 1)
         if o.requires_grad and not is_view(o):
             o.detach_()
         return o
@@ -375,22 +403,22 @@ def _finished(o: Any, node: Any, is_input: bool, is_dirty: bool, count: int, sta
         return o
     if is_input or is_view(o):
         out = detached(o)
-        give_array(out, var_of(values(out), node))
-        rare_of(out).creation = InFunction(
-            (marks_of(maker(node)).label or "").removesuffix("Backward"), node.result or 0
-        )
+        if out._rare.memory.buffer is None:
+            give_array(out, var_of(values(out), node))
+        else:
+            out._rare.node = node
+        rare_of(out).creation = InFunction(name, place, count > 1)
         return out
     return give_array(o, var_of(values(o), node))
 
 
-def _kept(ctx: Any, t: Any, node: Any) -> Any:
+def _kept(t: Any, node: Any, output: int | None) -> Any:
     """What `saved_tensors` gives back: a tensor and its version, or of a result its value alone."""
     if t is None:
         return None
     if not isinstance(t, Tensor):
         raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(t).__name__}")
     its = t._array.node
-    output = None
     if its is not None and (its is node or (its.result is not None and its.first is node)):
         output = its.result or 0
     if modes.saved_hooks:

@@ -18,8 +18,10 @@ _DICTIONARIES = (
 
 
 # hooks of all modules, which run before a module's own; see `nn.modules.module`
-EVERYWHERE: dict[str, dict[int, Any]] = {name: {} for name in ("forward", "forward_pre", "backward", "backward_pre")}
-_FORWARD, _FORWARD_PRE, _BACKWARD, _BACKWARD_PRE = EVERYWHERE.values()
+EVERYWHERE: dict[str, dict[int, Any]] = {
+    name: {} for name in ("forward", "forward_pre", "backward", "backward_pre", "parameter", "buffer", "module")
+}
+_FORWARD, _FORWARD_PRE, _BACKWARD, _BACKWARD_PRE, *_ = EVERYWHERE.values()
 
 
 def kind_of(value: Any) -> str:
@@ -141,6 +143,7 @@ class Module(States):
                     f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
                     "forward() method."
                 )
+            param = self._hooked_in("parameter", name, param)
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
@@ -150,7 +153,7 @@ class Module(States):
             raise TypeError(
                 f"cannot assign '{kind_of(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
-        self._buffers[name] = tensor
+        self._buffers[name] = self._hooked_in("buffer", name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module: Any) -> None:
@@ -158,9 +161,16 @@ class Module(States):
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{kind_of(module)} is not a Module subclass")
         self._check_name("module", name, self._modules, module)
-        self._modules[name] = module
+        self._modules[name] = self._hooked_in("module", name, module)
 
     register_module = add_module
+
+    def _hooked_in(self, kind: str, name: str, value: Any) -> Any:
+        """What is registered, once the hooks of all modules have seen it."""
+        for hook in list(EVERYWHERE[kind].values()):
+            answer = hook(self, name, value)
+            value = value if answer is None else answer
+        return value
 
     def _check_name(self, what: str, name: Any, among: Any, value: Any) -> None:
         if "_parameters" not in self.__dict__:
@@ -186,7 +196,7 @@ class Module(States):
             if "_modules" not in own:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, "_modules")
-            own["_modules"][name] = value
+            own["_modules"][name] = self._hooked_in("module", name, value)
             return
         for kind, wanted in (("parameter", "Parameter"), ("module", "Module")):
             known = own.get(f"_{kind}s")
@@ -209,7 +219,7 @@ class Module(States):
                     f"cannot assign '{kind_of(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None "
                     "expected)"
                 )
-            buffers[name] = value
+            buffers[name] = self._hooked_in("buffer", name, value)
         else:
             object.__setattr__(self, name, value)
 

@@ -31,9 +31,16 @@ class Watch:
         if node is not None:
             self.has_inputs = True
             marks = watched_marks(node)
-            marks.post[id(self)] = lambda pulled, _: self._run_hooks(self._widened(pulled, args))
+            marks.post[id(self)] = lambda pulled, _: self._left(pulled, args)
             self._places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
         return out
+
+    def _left(self, pulled: Any, args: tuple[Any, ...]) -> Any:
+        if self.grad_outputs is None:  # it did not come through the result, as in a second derivative
+            return None
+        answer = self._run_hooks(self._widened(pulled, args))
+        self.grad_outputs = None
+        return answer
 
     def _widened(self, pulled: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Gradients of tracked tensors among all arguments, None for the others."""
@@ -78,6 +85,7 @@ class Watch:
         self.grad_outputs = found
         if not self.has_inputs and self.hooks:
             self._run_hooks((None,) * self.given)
+            self.grad_outputs = None
         return None if found is grads else found
 
 

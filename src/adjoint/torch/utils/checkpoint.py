@@ -75,12 +75,14 @@ class _Frame:
 
     def __init__(self, function: Any, args: Any, options: Any, context: Any, check: bool, keep_rng: bool) -> None:
         self.function, self.options, self.context, self.check = function, options, context, check
-        self.stops = _early_stop[0] is not False
+        self.stops: bool = True  # at the last tensor that is asked for
         self.random = default_generator.get_state() if keep_rng else None
         self.args = [_Argument(a) if isinstance(a, Tensor) else a for a in args]
         self.slots: list[Any] = []  # weakly: of what nobody can ask for nothing is kept
         self.known: list[dict[str, Any]] = []
         self.made: dict[Any, dict[int, Tensor]] = {}  # by backward pass
+        self.completed: bool = False  # the function has run once
+        self.again_inside: bool = False  # it differentiated inside, and ran again before it had run once
 
     def pack(self, x: Tensor) -> _Slot:
         slot = _Slot(len(self.slots))
@@ -105,17 +107,20 @@ class _Frame:
         """Run the function again, for what it saves."""
         made: dict[int, Tensor] = {}
         count = 0
+        self.again_inside = self.again_inside or not self.completed
 
         def pack(x: Tensor) -> _Slot:
             nonlocal count
             i, count = count, count + 1
             if i >= len(self.slots):
-                if self.stops:
-                    return _Slot(i)
-                raise CheckpointError(
-                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
-                    "forward pass."
-                )
+                if self.completed and not self.stops and not self.again_inside:
+                    raise CheckpointError(
+                        "torch.utils.checkpoint: trying to save more tensors during recomputation than during the "
+                        "original forward pass."
+                    )
+                slot = _Slot(i)
+                held[id(slot)] = x.detach()
+                return slot
             if self.check and (found := _described(x)) != self.known[i]:
                 raise CheckpointError(
                     "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
@@ -143,7 +148,7 @@ class _Frame:
         finally:
             if self.random is not None:
                 default_generator.set_state(before)
-        if count != len(self.slots):
+        if count != len(self.slots) and not self.again_inside:
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
                 f"recomputation.\nNumber of tensors saved during forward: {len(self.slots)}\nNumber of tensors saved "
@@ -247,9 +252,11 @@ def checkpoint(
     if not modes.enabled:
         return function(*args, **kwargs)
     frame = _Frame(function, args, kwargs, second, determinism_check == "default", keep_rng)
-    frame.stops = frame.stops and early_stop
+    frame.stops = early_stop if _early_stop[0] is None else _early_stop[0]
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
-        return function(*args, **kwargs)
+        out = function(*args, **kwargs)
+    frame.completed = True
+    return out
 
 
 def checkpoint_sequential(

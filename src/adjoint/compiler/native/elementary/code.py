@@ -233,6 +233,11 @@ class Code:
             total = self.fma(total, x, coefficient)
         return total
 
+    def halved(self, name: str, x: Value) -> Value:
+        """A polynomial as even and odd powers, which a processor computes side by side; it rounds a little more."""
+        table, square = self.table(name), x * x
+        return self.fma(self.horner(table[1::2], square), x, self.horner(table[::2], square))
+
     def rounded(self, x: Value, factor: float) -> tuple[Value, Value]:
         """The integer n nearest to x * factor, as a number and as an integer of which only low bits count.
 

@@ -10,16 +10,21 @@ _MIDDLE = 1.125  # where two polynomials of erf meet
 _UNDERFLOW = {"double": 28.0, "float": 11.0}  # of erfc
 
 
+def _sum(c: Code, name: str, x: Value) -> Value:
+    """A polynomial; many coefficients are two sums, which a processor computes side by side."""
+    return c.halved(name, x) if c.kind == "double" else c.polynomial(name, x)
+
+
 def _near(c: Code, x: Value) -> Value:
     """erf(x) - x for |x| <= 1.125."""
-    return x * c.polynomial("erf", x * x)
+    return x * _sum(c, "erf", x * x)
 
 
 def erf(c: Code, x: Value) -> Value:
     """From 1.125 on, 1 less a polynomial."""
     size = c.clipped(abs(x), None, _END[c.kind])
     middle, half = (_END[c.kind] + _MIDDLE) / 2.0, (_END[c.kind] - _MIDDLE) / 2.0
-    tail = c.polynomial("erf_tail", c.fma(size, 1.0 / half, -middle / half))
+    tail = _sum(c, "erf_tail", c.fma(size, 1.0 / half, -middle / half))
     return c.select(size < _MIDDLE, x + _near(c, x), c.copysign(1.0 - tail, x))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.torch.functions import guarded as _guarded
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.nn.functional import activations as _activations
 from adjoint.torch.nn.functional import images as _images
@@ -33,7 +34,8 @@ for _module, _names in {
     """,
 }.items():
     for _name in _names.split():
-        ALL[_name] = getattr(_module, _name)
+        _f = getattr(_module, _name)
+        ALL[_name] = _f if _name == "linear" else _guarded(_f)  # which looks itself, as it is called most
 ALL |= _layers.WITH_INDICES
 for _name in ALL:
     if _name.startswith(("conv", "avg_pool", "max_pool", "bilinear")):

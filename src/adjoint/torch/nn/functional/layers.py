@@ -7,6 +7,7 @@ from typing import Any
 
 import adjoint as ad
 from adjoint.torch.calls import call, off, write
+from adjoint.torch.functions import refuse_others
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.nn.functional.shared import drawing, probability, tensor
 from adjoint.torch.operators import FUNCTIONS
@@ -22,7 +23,11 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
     >>> torch.nn.functional.linear(torch.ones(1, 2), torch.ones(3, 2))
     tensor([[2., 2., 2.]])
     """
-    lifted = is_lifted(input) or is_lifted(weight) or (bias is not None and is_lifted(bias))
+    try:
+        lifted = is_lifted(input) or is_lifted(weight) or (bias is not None and is_lifted(bias))
+    except AttributeError:
+        refuse_others(linear, (input, weight, bias), {})
+        raise
     shape, other = values(input).shape, values(weight).shape
     if len(other) == 1 and input.ndim and bias is None:
         return FUNCTIONS["matmul"](input, weight)

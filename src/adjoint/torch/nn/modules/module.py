@@ -36,3 +36,26 @@ def register_module_full_backward_pre_hook(hook: Any) -> Handle:
 def register_module_full_backward_hook(hook: Any) -> Handle:
     """Call `hook(module, grad_input, grad_output)` when gradients by any module's inputs are there."""
     return Handle(EVERYWHERE["backward"], hook)
+
+
+def register_module_parameter_registration_hook(hook: Any) -> Handle:
+    """Call `hook(module, name, parameter)` when any module gets a parameter; what it returns takes its place.
+
+    >>> import adjoint.torch as torch
+    >>> from adjoint.torch.nn.modules.module import register_module_parameter_registration_hook
+    >>> with register_module_parameter_registration_hook(lambda module, name, parameter: print(name)):
+    ...     _ = torch.nn.Linear(2, 3)
+    weight
+    bias
+    """
+    return Handle(EVERYWHERE["parameter"], hook)
+
+
+def register_module_buffer_registration_hook(hook: Any) -> Handle:
+    """Call `hook(module, name, buffer)` when any module gets a buffer; what it returns takes its place."""
+    return Handle(EVERYWHERE["buffer"], hook)
+
+
+def register_module_module_registration_hook(hook: Any) -> Handle:
+    """Call `hook(module, name, part)` when any module gets a part; what it returns takes its place."""
+    return Handle(EVERYWHERE["module"], hook)

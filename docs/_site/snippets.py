@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
+import tempfile
+from typing import Any
 
 import adjoint as ad
 
@@ -221,14 +224,107 @@ CALLS = {
 }
 
 
+# ... and the lines of those that need more than one, or another library, which stands first
+PROGRAMS = {
+    "Backend": ("", "isinstance(ad.NumPy(), {})"),
+    "CuPy": ("cupy", "ad.ones(2, device={}()).device"),
+    "data.ImageFolder": (
+        "PIL",
+        "import os, tempfile, PIL.Image",
+        "folder = tempfile.TemporaryDirectory()",
+        "os.mkdir(folder.name + '/cats')",
+        "PIL.Image.new('RGB', (4, 4)).save(folder.name + '/cats/tom.png')",
+        "{}(folder.name, size=2)[0][0].shape",
+    ),
+    "data.Parquet": (
+        "pyarrow",
+        "import tempfile, pyarrow, pyarrow.parquet",
+        "folder = tempfile.TemporaryDirectory()",
+        "file = folder.name + '/a.parquet'",
+        "pyarrow.parquet.write_table(pyarrow.table({{'x': [1.0, 2.0]}}), file)",
+        "len({}(file))",
+    ),
+    "data.read_parquet": (
+        "pyarrow",
+        "import tempfile, pyarrow, pyarrow.parquet",
+        "folder = tempfile.TemporaryDirectory()",
+        "file = folder.name + '/a.parquet'",
+        "pyarrow.parquet.write_table(pyarrow.table({{'x': [1.0, 2.0]}}), file)",
+        "{}(file)['x'].tolist()",
+    ),
+    "nn.CTCLoss": (
+        "",
+        "logits = ad.nn.log_softmax(ad.zeros((3, 1, 2)), axis=-1)",
+        "{}()(logits, ad.tensor([[1]]), ad.tensor([3]), ad.tensor([1]))",
+    ),
+    "nn.PositionalEncoding": ("", "{}()(ad.zeros((1, 2, 4)))"),
+    "optim.Average": ("", "isinstance(ad.optim.EMA(), {})"),
+    "optim.AverageState": ("", "isinstance(ad.optim.EMA().init([ad.tensor(1.0)]), {})"),
+    "optim.AveragingOptimizer": ("", "isinstance(ad.optim.ScheduleFreeSGD(lr=0.1), {})"),
+    "optim.EMA": (
+        "",
+        "average = {}(decay=0.5)",
+        "state = average.update(average.init([ad.tensor(1.0)]), [ad.tensor(1.0)])",
+        "average.model(average.update(state, [ad.tensor(3.0)]), [ad.tensor(0.0)])",
+    ),
+    "optim.SWA": (
+        "",
+        "average = {}()",
+        "state = average.update(average.init([ad.tensor(1.0)]), [ad.tensor(1.0)])",
+        "average.model(average.update(state, [ad.tensor(3.0)]), [ad.tensor(0.0)])",
+    ),
+    "optim.PlateauState": ("", "isinstance(ad.optim.Plateau().init(0.1), {})"),
+    "optim.ScaleState": ("", "isinstance(ad.optim.GradScaler().init(), {})"),
+    "optim.State": ("", "isinstance(ad.optim.SGD(lr=0.1).init([ad.tensor(1.0)]), {})"),
+    "testing.GradsReport": (
+        "",
+        "report = ad.testing.grads_report(ad.sin, (0.5,))",
+        "isinstance(report, {}), report.ok",
+    ),
+    "train.Run": (
+        "",
+        "class Twice(ad.train.Callback):\n    def step(self, run):\n        if run.step == 2: run.stop('twice')",
+        "pairs = [(ad.ones((4, 2)), ad.ones((4, 1)))] * 3",
+        "learner = ad.train.Learner(ad.nn.Linear(2, 1), ad.nn.mse_loss, ad.optim.SGD(lr=0.1), callbacks=[Twice()])",
+        "model, history = learner.fit(pairs, epochs=9)",
+        "len(history.steps['loss'])",
+    ),
+    "train.load": (
+        "safetensors",
+        "import tempfile",
+        "folder = tempfile.TemporaryDirectory()",
+        "file = folder.name + '/model'",
+        "ad.train.save(file, [ad.tensor(1.0)], {{'epoch': 3}})",
+        "{}(file, [ad.tensor(0.0)])",
+    ),
+    "tree.unflatten": ("", "{}(ad.tree.structure([0, (0,)]), [1.0, 2.0])"),
+}
+
+
 @functools.cache
 def table() -> dict[str, str]:
     return {name: call for call, names in CALLS.items() for name in names.split()}
 
 
 def example(full: str) -> str:
-    """The lines of an example of a public name, as a session of Python shows them; "" where there is none here."""
-    if (call := table().get(full)) is None:
+    """The lines of an example of a public name, as a session of Python shows them; "" where there is none here.
+
+    Where the library that it needs is missing, what it gives is left out.
+    """
+    if (call := table().get(full)) is not None:
+        library, lines = "", [call]
+    elif full in PROGRAMS:
+        library, *lines = PROGRAMS[full]
+    else:
         return ""
-    code = call.format(f"ad.{full}")
-    return f"\n\n>>> import adjoint as ad\n>>> {code}\n{eval(code, {'ad': ad})!r}\n"
+    lines = [line.format(f"ad.{full}") for line in lines]
+    shown = "\n".join([">>> " + line.replace("\n", "\n... ") for line in ["import adjoint as ad", *lines]])
+    if library and importlib.util.find_spec(library) is None:
+        return f"\n\n{shown}\n"
+    scope: dict[str, Any] = {"ad": ad}
+    exec("\n".join(lines[:-1]), scope)
+    said = repr(eval(lines[-1], scope))
+    for value in scope.values():
+        if isinstance(value, tempfile.TemporaryDirectory):
+            value.cleanup()
+    return f"\n\n{shown}\n{said}\n"

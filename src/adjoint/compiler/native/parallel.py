@@ -1,0 +1,230 @@
+"""A kernel whose loop is cut into parts, which several threads take.
+
+A part has some rows, or some columns where there are no rows. How many parts there are follows from shapes alone. Each
+has a sum of its own, and these are added in order: so results are the same whoever computed which part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from adjoint.compiler.graph import Equation
+from adjoint.compiler.native.elementary import FUNCTIONS
+from adjoint.compiler.native.kernels import Kernel, split_of
+from adjoint.compiler.native.loops import FAILED, Nest
+from adjoint.compiler.native.pool import DECLARED
+from adjoint.compiler.native.text import Builder, Vector, element_type
+
+_WORTH = 1 << 17  # nanoseconds times eight: a loop that takes less is not shared
+_PART = 1 << 15  # ... of a part
+_PARTS = 32
+_PARTS_OF_SUMS = 8  # of which each has an array for sums over rows
+_ROWS = 8  # of a part that has such sums, at least
+_COLUMNS = 256  # at least, where these are cut: two vectors of any type
+_CALLED = 8  # an elementary function, in operations
+_ON_STACK = 1 << 16  # bytes that a part may have there
+
+
+def shared(kernel: Kernel) -> bool:
+    """Whether it is worth to have several threads run a kernel, and these can: places that are named are no parts."""
+    if any(e.name == "scatter" for e in kernel.equations) or _cost(kernel) < _WORTH:
+        return False
+    split = split_of(kernel)
+    rows = math.prod(kernel.domain[:split])
+    if any(kernel.kind[x] == "late" and len(over) < len(kernel.domain) for x, over in kernel.reduced.items()):
+        return rows >= 2 * _ROWS
+    return rows > 1 or ("row" not in kernel.kind.values() and math.prod(kernel.domain) >= _COLUMNS)
+
+
+def _cost(kernel: Kernel) -> int:
+    """About eight times the nanoseconds that it takes: those of memory, and those of operations."""
+    size = math.prod(kernel.domain)
+    wide = [x.dtype.itemsize for x, how in kernel.read.items() if how[2]]
+    wide += [x.dtype.itemsize for x in kernel.stored if kernel.kind[x] == "full"]
+    widest = max([x.dtype.itemsize for x in kernel.kind])
+    operations = sum([_CALLED if e.name in FUNCTIONS else 1 for e in kernel.equations])
+    return size * (sum(wide) + operations * widest) // 8
+
+
+class Shared(Nest):
+    """The text of a function that computes a part, and of one that has all parts computed and joins their sums."""
+
+    def _write(self) -> None:
+        self._here: dict[int, str] = {}  # memory that one part sees, by what it is in the place of
+        runs = self._row_axes()
+        totals, sums = self._reductions("total"), self._reductions("rows")
+        vectors = self.columns // self.lanes
+        count = math.prod([size for size, _ in runs]) if runs else vectors
+        parts = min(_cost(self.kernel) // _PART, _PARTS, count)
+        if sums:
+            parts = min(parts, _PARTS_OF_SUMS, count // _ROWS)
+        length = -(-count // parts)
+        self.parts: int = -(-count // length)
+        buffers = self._before(sums)
+        first, end = self._bounds(length * (1 if runs else self.lanes), count * (1 if runs else self.lanes))
+        state = {id(e): self._start(e) for e in totals}
+        rest = self.rest
+        if runs:
+            state = self._rows(runs, totals, state, first, end)
+        else:
+            self.span, self.rest, self._indices = (first, end), 0, []
+            state = self._row_passes(state)
+        kept = self._keep(totals, state)
+        self._after()
+        text, called = self._part_text(), self.b.called
+        self.b = Builder()
+        self.b.called.update(called)
+        self.row, self.wide, self._here = Vector(self.b, 1), Vector(self.b, self.lanes), {}
+        self._run()
+        state = self._joined_totals(totals, kept)
+        if not runs and rest:
+            self.span, self.rest, self._indices = ("0", 0), rest, []
+            state = self._row_passes(state)
+        self._save_totals(totals, state)
+        for e, buffer in zip(sums, buffers, strict=True):
+            self._join_rows(e, buffer)
+        self._close()
+        self.texts.insert(0, text)
+
+    def shown(self) -> list[str]:
+        name, size, names = super().shown()[0].split(": ")
+        return [f"{name}: {size} in {self.parts} parts: {names}"]
+
+    def _pointer(self, buffer: Any) -> str:
+        return self._here.get(id(buffer)) or super()._pointer(buffer)
+
+    # --- a part ---
+
+    def _before(self, sums: Sequence[Equation]) -> list[Any]:
+        """Memory of this part, and the arrays in which other parts than the first one have their sums over rows."""
+        b, buffers = self.b, []
+        room = sum([math.prod([n, t.itemsize]) for n, t in self._scratch()])
+        for scratch in self._scratch():
+            size, dtype = scratch
+            if room <= _ON_STACK:
+                self._here[id(scratch)] = b(f"alloca [{size * dtype.itemsize} x i8], align 64")
+            else:
+                whole = self._pointer(self._kept_memory((self.parts * size, dtype)))
+                self._here[id(scratch)] = self._moved_by(whole, "%part", size * dtype.itemsize)
+        for e in sums:
+            out: Any = e.results[0]
+            size = math.prod(out.shape)
+            buffers.append(self._kept_memory(((self.parts - 1) * size, out.dtype)))
+            first, other = self._pointer(out), self._pointer(buffers[-1])
+            mine = self._moved_by(other, b("sub i64 %part, 1"), size * out.dtype.itemsize)
+            self._here[id(out)] = b(f"select i1 {b('icmp eq i64 %part, 0')}, ptr {first}, ptr {mine}")
+            self._cleared(e)
+        if any(e.name == "gather" for e in self.kernel.equations):
+            self._failed = self._pointer(FAILED)
+            self._here[id(FAILED)] = b("alloca i8, align 1")
+            b.do(f"store i8 0, ptr {self._here[id(FAILED)]}, align 1")
+        return buffers
+
+    def _scratch(self) -> list[Any]:
+        return [where for where in self.kept.values() if where.__class__ is tuple]
+
+    def _kept_memory(self, buffer: Any) -> Any:
+        """The same; it is known by its identity."""
+        super()._pointer(buffer)
+        return buffer
+
+    def _moved_by(self, pointer: str, count: str, size: int) -> str:
+        return self.b(f"getelementptr i8, ptr {pointer}, i64 {self.b(f'mul nsw i64 {count}, {size}')}")
+
+    def _bounds(self, length: int, whole: int) -> tuple[str, str]:
+        b = self.b
+        first = b(f"mul nuw nsw i64 %part, {length}")
+        end = b(f"add nuw nsw i64 {first}, {length}")
+        return first, b(f"select i1 {b(f'icmp ult i64 {end}, {whole}')}, i64 {end}, i64 {whole}")
+
+    def _rows(
+        self, runs: list[tuple[int, int]], totals: list[Equation], state: dict[int, list[str]], first: str, end: str
+    ) -> dict[int, list[str]]:
+        """All rows are counted as one, so that as few as there are can be shared."""
+        b = self.b
+        loop = b.begin(end, 1, list(zip(self._types(totals), self._flat(totals, state), strict=True)), first)
+        state = self._unflat(totals, [name for _, _, name in loop.carried])
+        self._indices = []
+        inner = math.prod([size for size, _ in runs])
+        for k, (size, count) in enumerate(runs):
+            inner //= size
+            index = b(f"udiv i64 {loop.counter}, {inner}") if inner > 1 else loop.counter
+            self._indices.append((b(f"urem i64 {index}, {size}") if k else index, count))
+        state = self._row_passes(state)
+        b.end(loop, self._flat(totals, state))
+        return state
+
+    def _keep(self, totals: list[Equation], state: dict[int, list[str]]) -> list[list[Any]]:
+        """Leave a part's sums for those who add them up."""
+        found = []
+        for e in totals:
+            dtype = e.operands[0].dtype
+            found.append([self._kept_memory((self.parts * self.lanes, dtype)) for _ in state[id(e)]])
+            for x, buffer in zip(state[id(e)], found[-1], strict=True):
+                at = self.b(f"mul nuw nsw i64 %part, {self.lanes}")
+                self._save(self.wide, x, self._pointer(buffer), dtype, at, self.lanes)
+        return found
+
+    def _after(self) -> None:
+        if id(FAILED) in self._here:
+            fails = self.b(f"load i8, ptr {self._here[id(FAILED)]}, align 1")
+            self.b.do(f"atomicrmw or ptr {self._failed}, i8 {fails} monotonic")
+
+    def _part_text(self) -> str:
+        loads = []
+        for i in range(len(self.buffers)):
+            loads.append(f"  %a{i} = getelementptr ptr, ptr %data, i64 {i}")
+            loads.append(f"  %b{i} = load ptr, ptr %a{i}, align 8")
+        lines = "\n".join([*loads, *self.b.lines])
+        return f"define internal void @{self.name}_part(ptr %data, i64 %part) #0 {{\nentry:\n{lines}\n  ret void\n}}"
+
+    # --- all of them ---
+
+    def _run(self) -> None:
+        b = self.b
+        data = b(f"alloca [{len(self.buffers)} x ptr], align 8")
+        for i in range(len(self.buffers)):
+            b.do(f"store ptr %b{i}, ptr {b(f'getelementptr ptr, ptr {data}, i64 {i}')}, align 8")
+        b.called["adjoint_parallel"] = DECLARED
+        b.do(f"call void @adjoint_parallel(ptr @{self.name}_part, ptr {data}, i64 {self.parts})")
+
+    def _joined_totals(self, totals: list[Equation], kept: list[list[Any]]) -> dict[int, list[str]]:
+        state = {id(e): self._start(e) for e in totals}
+        if not totals:
+            return state
+        b, v = self.b, self.wide
+        loop = b.begin(self.parts, 1, list(zip(self._types(totals), self._flat(totals, state), strict=True)))
+        state = self._unflat(totals, [name for _, _, name in loop.carried])
+        at = b(f"mul nuw nsw i64 {loop.counter}, {self.lanes}")
+        for e, buffers in zip(totals, kept, strict=True):
+            dtype = e.operands[0].dtype
+            before = state[id(e)]
+            parts = [self._load(v, self._pointer(x), dtype, at, 1, self.lanes) for x in buffers]
+            after = self._reduced(v, e, before, parts[0], self.lanes)
+            if len(parts) == 2:
+                after[1] = v.two("fadd", element_type(dtype), after[1], parts[1])
+            state[id(e)] = after
+        b.end(loop, self._flat(totals, state))
+        return state
+
+    def _join_rows(self, e: Equation, buffer: Any) -> None:
+        """Add what the other parts have to what the first one has, in order."""
+        out: Any = e.results[0]
+        b, v, size = self.b, self.wide, math.prod(out.shape)
+        whole, rest = size // self.lanes * self.lanes, size % self.lanes
+        others = b.begin(self.parts - 1)
+        part = self._moved_by(self._pointer(buffer), others.counter, size * out.dtype.itemsize)
+
+        def add(index: str, live: int) -> None:
+            x, y = (self._load(v, place, out.dtype, index, 1, live) for place in (self._pointer(out), part))
+            self._save(v, self._combined(v, e, x, y), self._pointer(out), out.dtype, index, live)
+
+        if whole:
+            loop = b.begin(whole, self.lanes)
+            add(loop.counter, self.lanes)
+            b.end(loop)
+        if rest:
+            add(str(whole), rest)
+        b.end(others)

@@ -1,0 +1,178 @@
+"""Evenly spaced numbers, and grids of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Never, overload
+
+import numpy as np
+
+from adjoint import dtypes, errors
+from adjoint.functions.arguments import (
+    ELEMENTS,
+    as_choice,
+    as_constant,
+    as_device,
+    as_flag,
+    as_number,
+    as_size,
+    as_tensor,
+    computed,
+    explained,
+    keyword_error,
+)
+from adjoint.functions.creation import D, Default, asarray, dtype_for, made
+from adjoint.operands import run
+from adjoint.primitives.sizes import as_recorded
+from adjoint.tensor import Tensor
+
+
+@overload
+def arange(
+    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: None = None
+) -> Default: ...
+@overload
+def arange(
+    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: D
+) -> Tensor[D]: ...
+@overload
+def arange(
+    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: str
+) -> Tensor[Any]: ...
+@explained
+def arange(
+    start: float,
+    /,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    **unknown: Never,
+) -> Tensor[Any]:
+    """Evenly spaced values from `start` (0 if only one bound is given) to before `stop`.
+
+    Ints give int64, floats the default dtype. Raises ArgumentError for a step of zero.
+
+    >>> import adjoint as ad
+    >>> ad.arange(5).tolist()
+    [0, 1, 2, 3, 4]
+    """
+    if unknown:
+        raise keyword_error(arange, unknown)
+    if stop is None:
+        start, stop = 0, start
+    bounds: list[Any] = [as_number(value, "arange", "a bound or step") for value in (start, stop, step)]
+    start, stop, step = bounds
+    for value in bounds:
+        if not math.isfinite(as_recorded(value)):
+            raise errors.ArgumentError(f"arange: a bound or step is finite, received {value}")
+    if step == 0:
+        raise errors.ArgumentError("arange: the step must not be zero")
+    first, last, by = [float(as_recorded(value)) for value in bounds]
+    if (last - first) / by > ELEMENTS:
+        raise errors.ShapeError(f"arange: from {start} to {stop} there are too many steps of {step}; take longer ones")
+    ints = all(isinstance(v, (int, np.integer)) for v in (start, stop, step))
+    place = as_device(device)
+    wanted = dtypes.default_int if dtype is None and ints else dtype_for(dtype, place)
+    return made(place, "arange", start=start, stop=stop, step=step, dtype=wanted)
+
+
+@overload
+def linspace(
+    start: float, stop: float, /, num: int, endpoint: bool = True, *, dtype: Any = None, device: None = None
+) -> Default: ...
+@overload
+def linspace(
+    start: float, stop: float, /, num: int, endpoint: bool = True, *, dtype: Any = None, device: D
+) -> Tensor[D]: ...
+@overload
+def linspace(
+    start: float, stop: float, /, num: int, endpoint: bool = True, *, dtype: Any = None, device: str
+) -> Tensor[Any]: ...
+@explained
+def linspace(
+    start: float,
+    stop: float,
+    /,
+    num: int,
+    endpoint: bool = True,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    **unknown: Never,
+) -> Tensor[Any]:
+    """`num` evenly spaced values from `start` to `stop`, which is among them if `endpoint`.
+
+    They are of the default dtype unless one is given.
+
+    >>> import adjoint as ad
+    >>> ad.linspace(0, 1, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    if unknown:
+        raise keyword_error(linspace, unknown)
+    n, endpoint = as_size(num, "linspace", "num"), as_flag(endpoint, "linspace", "endpoint")
+    place = as_device(device)
+    wanted = dtype_for(dtype, place)
+    first, last = as_constant(start, wanted, "linspace"), as_constant(stop, wanted, "linspace")
+    return made(place, "linspace", start=first, stop=last, num=n, endpoint=endpoint, dtype=wanted)
+
+
+@explained
+def logspace(
+    start: float, stop: float, /, num: int = 50, endpoint: bool = True, base: float = 10.0, dtype: Any = None, *,
+    device: Any = None, **unknown: Never,
+) -> Tensor[Any]:  # fmt: skip
+    """Powers of a base with evenly spaced exponents from `start` to `stop`, of the default dtype unless one is given.
+
+    >>> import adjoint as ad
+    >>> ad.logspace(0, 2, 3).tolist()
+    [1.0, 10.0, 100.0]
+    """
+    if unknown:
+        raise keyword_error(logspace, unknown)
+    first, last, factor = (float(as_number(v, "logspace", "a bound")) for v in (start, stop, base))
+    count, closed = as_size(num, "logspace", "num"), as_flag(endpoint, "logspace", "endpoint")
+    place = as_device(device)
+    values = computed("logspace", np.logspace, first, last, count, endpoint=closed, base=factor)
+    return asarray(values.astype(dtype_for(dtype, place)), device=place)
+
+
+def geomspace(
+    start: float, stop: float, /, num: int = 50, endpoint: bool = True, dtype: Any = None, *, device: Any = None
+) -> Tensor[Any]:
+    """Values from `start` to `stop`, each the same multiple of the one before.
+
+    They are of the default dtype unless one is given. Raises ArgumentError for bounds of which one is zero, or that
+    differ in sign.
+
+    >>> import adjoint as ad
+    >>> ad.geomspace(1, 8, 4).tolist()
+    [1.0, 2.0, 4.0, 8.0]
+    """
+    first, last = (float(as_number(v, "geomspace", "a bound")) for v in (start, stop))
+    count, closed = as_size(num, "geomspace", "num"), as_flag(endpoint, "geomspace", "endpoint")
+    if not first * last > 0:
+        raise errors.ArgumentError(f"geomspace: bounds have one sign and are not zero; received {start} and {stop}")
+    place = as_device(device)
+    values = computed("geomspace", np.geomspace, first, last, count, endpoint=closed)
+    return asarray(values.astype(dtype_for(dtype, place)), device=place)
+
+
+def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> tuple[Tensor[D], ...]:
+    """Coordinate tensors of a grid from one-dimensional ones; `indexing` is "xy" or "ij"."""
+    as_choice(indexing, "meshgrid", "indexing", ("xy", "ij"))
+    arrays = tuple([as_tensor(x, "meshgrid", *arrays) for x in arrays])
+    sizes = [x.size for x in arrays]
+    places = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) > 1:
+        places[0], places[1] = 1, 0
+    shape = [0] * len(arrays)
+    for place, n in zip(places, sizes, strict=True):
+        shape[place] = n
+    out = []
+    for x, place in zip(arrays, places, strict=True):
+        line = run("reshape", (x,), shape=tuple(x.size if i == place else 1 for i in range(len(arrays))))
+        out.append(run("broadcast_to", (line,), shape=tuple(shape)))
+    return tuple(out)
