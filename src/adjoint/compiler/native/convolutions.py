@@ -15,6 +15,7 @@ from adjoint.compiler.graph import Value
 from adjoint.compiler.native.gemm import clear, product
 from adjoint.compiler.native.kernels import Convolution
 from adjoint.compiler.native.loops import Nest
+from adjoint.compiler.native.parallel import call_parts, divided, parts_of
 from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.text import Builder, memory_type
 from adjoint.compiler.native.views import Layout
@@ -35,15 +36,32 @@ class Convolved(Nest):
         self.b, self.buffers = Builder(), []
         self.dtype, self.type, self.written_to = step.out.dtype, memory_type(step.out.dtype), step.out
         b, lines = self.b, step.lines
+        self.lines, self.out_channels, self.weighs = lines, step.rows, step.weighs
         images, other, out = (self._pointer(self._root(a)) for a in (*step.operands, step.out))
         first = [*map(str, step.offsets), "0"]
+        sizes = [axis.size for axis in lines.axes]
+        parts = 1 if step.weighs else parts_of(math.prod(sizes), step.work)
         if step.weighs:
             clear(b, out, math.prod(step.out.shape) * self.dtype.itemsize)
-        loops = []
-        for axis in lines.axes:
-            loops.append(b.begin(axis.size))
-            parts = [b(f"mul nsw i64 {loops[-1].counter}, {far}") for far in axis[1:]]
-            first = [b(f"add nsw i64 {old}, {part}") for old, part in zip(first, parts, strict=True)]
+        loops: list[Any] = []
+        counters: list[str] = []
+        if parts > 1:  # a line of the result is one thread's
+            length = -(-math.prod(sizes) // parts)
+            parts = -(-math.prod(sizes) // length)
+            start = b(f"mul nuw nsw i64 %part, {length}")
+            stop = b.call("llvm.umin.i64", "i64", [b(f"add nuw nsw i64 {start}, {length}"), str(math.prod(sizes))])
+            loops.append(b.begin(stop, first=start))
+            left = loops[0].counter
+            for size in reversed(sizes):
+                counters.insert(0, b(f"urem i64 {left}, {size}"))
+                left = b(f"udiv i64 {left}, {size}")
+        else:
+            for size in sizes:
+                loops.append(b.begin(size))
+                counters.append(loops[-1].counter)
+        for axis, counter in zip(lines.axes, counters, strict=True):
+            moves = [b(f"mul nsw i64 {counter}, {far}") for far in axis[1:]]
+            first = [b(f"add nsw i64 {old}, {move}") for old, move in zip(first, moves, strict=True)]
         images, other, out = (
             b(f"getelementptr {self.type}, ptr {p}, i64 {offset}")
             for p, offset in zip((images, other, out), first, strict=True)
@@ -58,7 +76,20 @@ class Convolved(Nest):
         b.do(f"call void @{function}(ptr {other}, ptr {images}, ptr {out})")
         for loop in reversed(loops):
             b.end(loop)
-        self._close()
+        self.parts: int = parts
+        if parts > 1:
+            text = divided(self)
+            call_parts(self, parts)
+            self._close()
+            self.texts.insert(0, text)
+        else:
+            self._close()
+
+    def shown(self) -> list[str]:
+        lines, parts = self.lines, f" in {self.parts} parts" if self.parts > 1 else ""
+        what = "gradient of weights" if self.weighs else "convolution"
+        loops = " x ".join([str(axis.size) for axis in lines.axes])
+        return [f"{self.name}: {what}{parts}: {loops} products of {self.out_channels} x {len(lines.places)} x {lines.run}"]
 
     def over(self) -> list[tuple[Value, Value]]:
         return []

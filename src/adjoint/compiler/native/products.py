@@ -141,6 +141,9 @@ def _stack(x: Layout, shape: Shape) -> Layout:
 class Tiled(Called):
     """The text of a product's function that computes it tile by tile."""
 
+    def shown(self) -> list[str]:
+        return [f"{self.name}: {_product(self.x, self.y)}"]
+
     def _reads(self, x: Layout) -> bool:
         return True
 
