@@ -430,6 +430,29 @@ def test_convolutions_are_products_of_lines(axes: int) -> None:
 
 
 @pytest.mark.slow
+def test_threads_share_convolutions_and_stacks_of_products() -> None:
+    rng = np.random.default_rng(3)
+    x, w, q = (rng.normal(size=s).astype("float32") for s in ((32, 4, 12, 12), (8, 2, 3, 3), (9, 40, 24)))
+
+    def loss(x: Any, w: Any, q: Any) -> Any:
+        return ad.square(ad.nn.conv2d(x, w, padding=1, groups=2)).sum() + ad.tanh(q @ q.mT @ q).sum()
+
+    step, threads, found = ad.compile(ad.value_and_grad(loss, (0, 1, 2))), ad.get_num_threads(), []
+    try:
+        for n in (1, 2, 3, 7):
+            ad.set_num_threads(n)
+            found.append([np.asarray(z) for z in ad.tree.leaves(step(x, w, q))])
+    finally:
+        ad.set_num_threads(threads)
+    kernels = step.lower(x, w, q).kernels
+    assert any("convolution in" in line for line in kernels)
+    assert any("parts: (9, 40, 24) @" in line for line in kernels)
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_windows_of_images_are_loops(dtype: str) -> None:
     """After a convolution, to the last bit: with nans, infinities, zeros of both signs, and several largest ones."""

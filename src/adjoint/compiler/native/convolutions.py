@@ -15,7 +15,7 @@ from adjoint.compiler.graph import Value
 from adjoint.compiler.native.gemm import clear, product
 from adjoint.compiler.native.kernels import Convolution
 from adjoint.compiler.native.loops import Nest
-from adjoint.compiler.native.parallel import call_parts, divided, parts_of
+from adjoint.compiler.native.parallel import begun, call_parts, divided, parts_of
 from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.text import Builder, memory_type
 from adjoint.compiler.native.views import Layout
@@ -43,22 +43,7 @@ class Convolved(Nest):
         parts = 1 if step.weighs else parts_of(math.prod(sizes), step.work)
         if step.weighs:
             clear(b, out, math.prod(step.out.shape) * self.dtype.itemsize)
-        loops: list[Any] = []
-        counters: list[str] = []
-        if parts > 1:  # a line of the result is one thread's
-            length = -(-math.prod(sizes) // parts)
-            parts = -(-math.prod(sizes) // length)
-            start = b(f"mul nuw nsw i64 %part, {length}")
-            stop = b.call("llvm.umin.i64", "i64", [b(f"add nuw nsw i64 {start}, {length}"), str(math.prod(sizes))])
-            loops.append(b.begin(stop, first=start))
-            left = loops[0].counter
-            for size in reversed(sizes):
-                counters.insert(0, b(f"urem i64 {left}, {size}"))
-                left = b(f"udiv i64 {left}, {size}")
-        else:
-            for size in sizes:
-                loops.append(b.begin(size))
-                counters.append(loops[-1].counter)
+        loops, counters, parts = begun(b, sizes, parts)  # a line of the result is one thread's
         for axis, counter in zip(lines.axes, counters, strict=True):
             moves = [b(f"mul nsw i64 {counter}, {far}") for far in axis[1:]]
             first = [b(f"add nsw i64 {old}, {move}") for old, move in zip(first, moves, strict=True)]
@@ -89,7 +74,9 @@ class Convolved(Nest):
         lines, parts = self.lines, f" in {self.parts} parts" if self.parts > 1 else ""
         what = "gradient of weights" if self.weighs else "convolution"
         loops = " x ".join([str(axis.size) for axis in lines.axes])
-        return [f"{self.name}: {what}{parts}: {loops} products of {self.out_channels} x {len(lines.places)} x {lines.run}"]
+        return [
+            f"{self.name}: {what}{parts}: {loops} products of {self.out_channels} x {len(lines.places)} x {lines.run}"
+        ]
 
     def over(self) -> list[tuple[Value, Value]]:
         return []

@@ -14,6 +14,7 @@ BLAS.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -70,7 +71,8 @@ def pays(x: Layout, y: Layout) -> bool:
     """Whether these loops are faster than BLAS, as far as was measured with OpenBLAS."""
     rows, columns = x.shape[-2], y.shape[-1]
     work = rows * x.shape[-1] * columns
-    if is_vector(x, y) or work > (_MOST if blas_threads() == 1 else _ALONE):
+    alone = blas_threads() == 1 or math.prod(y.shape[:-2]) > 1  # threads share the matrices of a stack
+    if is_vector(x, y) or work > (_MOST if alone else _ALONE):
         return False
     return work <= _FEW or y.strides[-1] == 1 or rows >= _TURNED
 

@@ -15,7 +15,7 @@ from adjoint.compiler.native.elementary import FUNCTIONS
 from adjoint.compiler.native.kernels import Kernel, split_of
 from adjoint.compiler.native.loops import FAILED, Nest
 from adjoint.compiler.native.pool import DECLARED
-from adjoint.compiler.native.text import Builder, Vector, element_type
+from adjoint.compiler.native.text import Builder, Loop, Vector, element_type
 
 _WORTH = 1 << 17  # nanoseconds times eight: a loop that takes less is not shared
 _PART = 1 << 15  # ... of a part
@@ -51,6 +51,25 @@ def _cost(kernel: Kernel) -> int:
 def parts_of(count: int, work: int) -> int:
     """Into how many parts a loop of so many steps and multiplications is cut."""
     return min(count, _PARTS, work // _PART) if work >= _WORTH else 1
+
+
+def begun(b: Builder, sizes: Sequence[int], parts: int) -> tuple[list[Loop], list[str], int]:
+    """Loops over axes, their counters, and how many parts there are: of several one loop counts all steps of a part."""
+    loops, counters, whole = [], [], math.prod(sizes)
+    if parts <= 1:
+        for size in sizes:
+            loops.append(b.begin(size))
+            counters.append(loops[-1].counter)
+        return loops, counters, 1
+    length = -(-whole // parts)
+    start = b(f"mul nuw nsw i64 %part, {length}")
+    stop = b.call("llvm.umin.i64", "i64", [b(f"add nuw nsw i64 {start}, {length}"), str(whole)])
+    loops.append(b.begin(stop, first=start))
+    left = loops[0].counter
+    for size in reversed(sizes):
+        counters.insert(0, b(f"urem i64 {left}, {size}"))
+        left = b(f"udiv i64 {left}, {size}")
+    return loops, counters, -(-whole // length)
 
 
 def divided(nest: Nest) -> str:

@@ -11,6 +11,7 @@ from adjoint.compiler.native.gemm import product
 from adjoint.compiler.native.kernels import Product
 from adjoint.compiler.native.loops import Nest
 from adjoint.compiler.native.machine import integer_bits, vector_bytes
+from adjoint.compiler.native.parallel import begun, call_parts, divided, parts_of
 from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.text import Builder, Vector, memory_type, number
 from adjoint.compiler.native.views import Layout, contiguous, merged, transposed
@@ -29,6 +30,7 @@ class Called(Nest):
     written_to: Any
     x: Layout
     y: Layout
+    shares: bool = False  # whether threads share the matrices of a stack
 
     def __init__(self, plan: Plan, step: Product, name: str) -> None:
         self.plan, self.name = plan, name
@@ -40,17 +42,22 @@ class Called(Nest):
             x, y, out = one, Layout(y.shape[-2:], y.offset, y.strides[-2:]), contiguous((one.shape[0], y.shape[-1]))
         arrays = x, y, out
         pointers = [self._pointer(self._root(a)) for a in (*step.operands, step.out)]
-        offsets, loops = [str(z.offset) for z in arrays], []
-        for axis, size in enumerate(out.shape[:-2]):
-            if size > 1:
-                loops.append(self.b.begin(size))
-                parts = [self.b(f"mul nsw i64 {loops[-1].counter}, {z.strides[axis]}") for z in arrays]
-                offsets = [self.b(f"add nsw i64 {old}, {part}") for old, part in zip(offsets, parts, strict=True)]
+        offsets, sizes = [str(z.offset) for z in arrays], out.shape[:-2]
+        parts = parts_of(math.prod(sizes), step.work) if self.shares else 1
+        loops, counters, self.parts = begun(self.b, sizes, parts)
+        for axis, counter in enumerate(counters):
+            moves = [self.b(f"mul nsw i64 {counter}, {z.strides[axis]}") for z in arrays]
+            offsets = [self.b(f"add nsw i64 {old}, {move}") for old, move in zip(offsets, moves, strict=True)]
         places = zip(pointers, offsets, strict=True)
         self._call(x, y, *[self.b(f"getelementptr {self.type}, ptr {p}, i64 {offset}") for p, offset in places])
         for loop in reversed(loops):
             self.b.end(loop)
+        text = divided(self) if self.parts > 1 else ""
+        if text:
+            call_parts(self, self.parts)
         self._close()
+        if text:
+            self.texts.insert(0, text)
 
     def over(self) -> list[tuple[Value, Value]]:
         return []
@@ -141,8 +148,11 @@ def _stack(x: Layout, shape: Shape) -> Layout:
 class Tiled(Called):
     """The text of a product's function that computes it tile by tile."""
 
+    shares = True
+
     def shown(self) -> list[str]:
-        return [f"{self.name}: {_product(self.x, self.y)}"]
+        parts = f"in {self.parts} parts: " if self.parts > 1 else ""
+        return [f"{self.name}: {parts}{_product(self.x, self.y)}"]
 
     def _reads(self, x: Layout) -> bool:
         return True
