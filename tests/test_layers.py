@@ -193,7 +193,13 @@ def test_the_test_accepts_right_directions() -> None:
 # Tensors are made where a call would count, by who knows the dtype already.
 SLOTS = {"_array", "_device", "_dtype", "_rare"}
 MAKE_TENSORS = {"operands", "functions.indexing", "functions.pytrees"}
-MAKE_TENSORS |= {"torch.calls", "torch.indexing", "torch.lifted", "torch.memory"}  # of the face's own
+MAKE_TENSORS |= {
+    "torch.calls",
+    "torch.indexing",
+    "torch.lifted",
+    "torch.memory",
+    "torch.reshaping",
+}  # of the face's own
 SOURCES = {
     str(path.relative_to(PROJECT)): path
     for folder in ("src", "tests", "benchmarks", "examples", "scripts")

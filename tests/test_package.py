@@ -35,6 +35,7 @@ OPTIONAL = [
 LIGHT = "counterparts errors locks methods renamed tensor tree".split()  # what `import adjoint` brings
 SHARED = {
     "along",
+    "dtype_for",
     "elementwise_primitive",
     "formatted",
     "leaves_behind",

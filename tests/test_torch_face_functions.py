@@ -301,7 +301,6 @@ def test_what_is_no_tensor_is_named_as_by_pytorch() -> None:
         lambda t: t.isclose(1, 2),
         lambda t: t.nn.functional.linear(1, 2),
         lambda t: t.nn.Linear(2, 2)([1.0, 2.0]),
-        lambda t: t.nn.functional.softmax("x", 0),
     ]
     with Each() as each:
         for i, call in enumerate(calls):

@@ -272,6 +272,19 @@ def checkpoints_in_checkpoints(torch: Any, show: Any) -> None:
         with utils.set_checkpoint_early_stop(early):
             for g in (slope(kept(slope(f))), kept(slope(slope(kept(f)))), slope(kept(slope(slope(kept(f)))))):
                 show(shown(g(x)))
+    got: list[Any] = []
+
+    def keep(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.save_for_backward(y)
+        return x
+
+    def tell(ctx: Any, g: Any) -> Any:
+        got.extend(ctx.saved_tensors)
+        return g, None
+
+    constant = torch.tensor(1.0)
+    kept(_function(torch, keep, tell).apply)(torch.tensor(1.0, requires_grad=True), constant).backward()
+    show([x is constant for x in got])
     calls: list[int] = []
 
     def last(x: Any) -> Any:

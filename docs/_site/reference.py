@@ -36,7 +36,7 @@ TOPICS = {
     "control": ("Choices and loops", "transforms.control"),
     "solvers": ("Differential equations", "solvers.ode solvers.events"),
     "tensor": ("Tensors and their gradients", "tensor functions.gradients"),
-    "creation": ("Making tensors", "functions.creation functions.conversion"),
+    "creation": ("Making tensors", "functions.creation functions.ranges functions.conversion"),
     "elementwise": ("Elementwise functions", "functions.elementwise functions.logic functions.numbers"),
     "reduction": ("Sums and statistics", "functions.reduction functions.statistics functions.binning"),
     "shape": ("Shapes", "functions.shape functions.padding functions.parts functions.combinations"),

@@ -140,6 +140,7 @@ PARAMETERS = {
     **{f"dim{n}": (f"axis{n}",) for n in (1, 2)},
     **dict.fromkeys("keepdim keep_dims".split(), ("keepdims",)),
     "ddof": ("correction",),
+    "interpolation": ("method",),
 }
 _CUT = "x.detach() for a constant in the graph, ad.stop_gradient(x) in a transform's function"
 _LEAF = "ad.tensor(values).require_grad(), a leaf that backward gives a gradient for"
@@ -368,6 +369,8 @@ COUNTERPARTS = {
     "parameters": {
         **dict.fromkeys("a input other self tensors x y".split(), "its place"),
         **dict.fromkeys("initial where".split(), "NumPy's function, which takes tensors"),
+        "dtype": "x.astype(dtype) for it, or NumPy's function, which takes tensors",
+        "kind": "stable, of True or False",
         "requires_grad": "x = x.require_grad(), a leaf that backward gives a gradient for",
         "out": "y = ..., or y[...] = ...: tensors are values",
         "unbiased": "correction=1, or correction=0 for unbiased=False",

@@ -102,6 +102,15 @@ def described(x: Tensor[Any]) -> str:
     return f"the {of.format('tensor')}" + (", which is tracked," if x._device.tracked(raw_array(x)) else "")
 
 
+def outer_error(x: Tensor[Any], value: Tensor[Any], what: str) -> errors.DeviceError:
+    """The error for writing a value of one level into a tensor that is further in."""
+    where = "make the tensor in that function" if value._device.is_fresh else "start from a tensor there"
+    return errors.DeviceError(
+        f"{what}: {described(x)} on {x._device} cannot take {described(value)} on {value._device}, whose derivative "
+        f"would be lost; {where}, lift it by x = ad.asarray(x, device=v.device), or write v.detach()"
+    )
+
+
 def lower(array: Array, source: Backend, device: Backend) -> tuple[Array, Backend] | None:
     """An array and its backend, or the same constant of one further in that is in the chain of `device`."""
     while not _in_chain(source, device):
@@ -159,9 +168,10 @@ def held(value: Any, like: Tensor[Any], name: str) -> Tensor[Any]:
     """What is written into `like`, in its dtype; differentiable. Raises DtypeError for what the dtype does not hold."""
     dtype = like._dtype
     if is_weak(value):
-        value = fitting(value, dtype, name)
         refuse_fractions(value, dtype, name)
-        value = constant_like(np.asarray(value), like, name)  # in full precision: the dtype may be wider
+        value = constant_like(
+            np.asarray(fitting(value, dtype, name)), like, name
+        )  # in full precision: the dtype may be wider
     else:
         if isinstance(value, (list, tuple)) and dtype.kind in dtypes.INEXACT:
             value = constant_like(dtypes.values_of(value, dtypes.promote(dtype, dtypes.float64), name), like, name)
@@ -181,14 +191,14 @@ def refuse_fractions(value: Any, dtype: DType, name: str) -> None:
     if is_weak(value):
         if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
             return
-        what = str(value)
-    elif getattr(value, "dtype", dtype).kind in dtypes.INEXACT:
-        what = f"{value.dtype}"
+        what, wide = str(value), type(value).__name__
+    elif isinstance(value, (Tensor, np.ndarray, np.generic)) and value.dtype.kind in dtypes.INEXACT:
+        what, wide = str(value.dtype), "complex" if value.dtype.kind == "c" else "float"
     else:
         return
     raise errors.DtypeError(
         f"{name}: {dtype} does not hold {what}, whose fraction and derivative would be lost; convert the tensor by "
-        "x.astype(float), or the value by v.astype(int) if its whole part is meant"
+        f"x.astype({wide}), or the value by v.astype(int) if its whole part is meant"
     )
 
 
@@ -467,10 +477,7 @@ def refuse_leaf(x: Tensor[Any], what: str) -> None:
 def change(x: Tensor[Any], value: Tensor[Any], what: str) -> None:
     """Give the object `x` a new value of the same shape, dtype and backend."""
     if value._device is not x._device:
-        raise errors.DeviceError(
-            f"{what}: a tensor on {x._device} cannot take a value on {value._device}; detach() the value, or start "
-            "from a tensor there"
-        )
+        raise outer_error(x, value, what)
     if value.shape != x.shape:
         raise errors.ShapeError(f"{what}: the tensor has shape {x.shape} and the result {value.shape}; shapes stay")
     if value._dtype is not x._dtype:

@@ -45,7 +45,7 @@ class Recording:
         """The innermost graph is complete: what comes later can only use its results by the equation it belongs to."""
         done = self.graphs.pop()
         for x in (*done.inputs, *[y for equation in done.equations for y in equation.results]):
-            if x.__class__ is Value:
+            if isinstance(x, Value):
                 x.ended = True
 
     def add(self, name: str, operands: Sequence[Any], results: Sequence[Name], graphs: Any = (), **how: Any) -> None:

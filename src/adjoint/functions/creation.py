@@ -30,7 +30,7 @@ from adjoint.functions.arguments import (
 )
 from adjoint.operands import cast, fail, followed_by, is_concrete, refuse_fractions, run
 from adjoint.primitives import Shape
-from adjoint.tensor import Tensor, refuse_ended, same, wrap
+from adjoint.tensor import Operand, Tensor, refuse_ended, same, wrap
 
 D = TypeVar("D", bound=Backend)
 Default = Tensor[Autodiff[NumPy]]
@@ -304,7 +304,7 @@ def _constant_on(x: Tensor[Any], place: Backend) -> Tensor[Any]:
     return wrap(place.from_numpy(here.to_numpy(x._array), copy=True), place)
 
 
-def astype(x: Tensor[Any], dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor[Any]:
+def astype(x: Operand[Any], dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor[Any]:
     """The tensor in another dtype, on another device if one is given; gradients come back in the old one.
 
     Complex to real keeps the real part. Raises DtypeError for an unknown dtype, and the errors of `to_device`.
@@ -425,7 +425,7 @@ def full(shape: ShapeLike, fill_value: Any, dtype: Any = None, *, device: Any = 
 
 @explained
 def full_like(
-    x: Tensor[D], /, fill_value: Any, dtype: Any = None, *, device: Any = None, **unknown: Never
+    x: Operand[D], /, fill_value: Any, dtype: Any = None, *, device: Any = None, **unknown: Never
 ) -> Tensor[D]:
     """One value everywhere, in the shape of `x`, and in its dtype and on its device unless given.
 
@@ -442,7 +442,7 @@ def full_like(
 
 
 @explained
-def zeros_like(x: Tensor[D], /, dtype: Any = None, *, device: Any = None, **unknown: Never) -> Tensor[D]:
+def zeros_like(x: Operand[D], /, dtype: Any = None, *, device: Any = None, **unknown: Never) -> Tensor[D]:
     """Zeros of the shape of `x`, a tensor or anything with values, and its dtype and device unless given."""
     if unknown:
         raise keyword_error(zeros_like, unknown)
@@ -450,7 +450,7 @@ def zeros_like(x: Tensor[D], /, dtype: Any = None, *, device: Any = None, **unkn
 
 
 @explained
-def ones_like(x: Tensor[D], /, dtype: Any = None, *, device: Any = None, **unknown: Never) -> Tensor[D]:
+def ones_like(x: Operand[D], /, dtype: Any = None, *, device: Any = None, **unknown: Never) -> Tensor[D]:
     """Ones of the shape of `x`, and its dtype and device unless given."""
     if unknown:
         raise keyword_error(ones_like, unknown)
@@ -458,7 +458,7 @@ def ones_like(x: Tensor[D], /, dtype: Any = None, *, device: Any = None, **unkno
 
 
 @explained
-def empty_like(x: Tensor[D], /, dtype: Any = None, *, device: Any = None, **unknown: Never) -> Tensor[D]:
+def empty_like(x: Operand[D], /, dtype: Any = None, *, device: Any = None, **unknown: Never) -> Tensor[D]:
     """As `zeros_like`: a tensor to be assigned to."""
     if unknown:
         raise keyword_error(empty_like, unknown)

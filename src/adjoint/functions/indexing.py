@@ -41,6 +41,7 @@ from adjoint.operands import (
     held,
     lift_to,
     operand,
+    outer_error,
     refuse_leaf,
     run,
 )
@@ -270,10 +271,7 @@ def __setitem__(x: Tensor[Any], key: Any, value: Any, /) -> None:
     device = x._device
     if isinstance(value, Tensor) and common_backend(x, value) is not device:
         refuse_ended(value, "assignment")
-        raise errors.DeviceError(
-            f"assignment: a tensor on {device} cannot take a value on {value.device}, which would leave that "
-            "level; detach() the value, or lift the tensor first with ad.asarray(x, device=...)"
-        )
+        raise outer_error(x, value, "assignment")
     value = held(value, x, "assignment")
     target = index_shape(x.shape, *[a.shape for a in arrays], key=normal)
     operands: list[Array] = [lift_to(value, device), *[lift_to(a, device) for a in arrays]]

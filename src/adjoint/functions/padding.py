@@ -15,7 +15,7 @@ from adjoint.functions.elementwise import where
 from adjoint.functions.reduction import max, mean, min
 from adjoint.functions.shape import flip
 from adjoint.functions.statistics import median
-from adjoint.operands import cast, constant_like, run
+from adjoint.operands import cast, constant_like, refuse_fractions, run
 from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -66,6 +66,8 @@ def pad(
     ------
     ArgumentError, ShapeError
         Any other form or mode, also a function, or negative widths; a border of elements where there are none.
+    DtypeError
+        A value that the dtype of x does not hold, such as a float beside integers.
 
     Examples
     --------
@@ -83,7 +85,9 @@ def pad(
     border = [(int(a), int(b)) for a, b in pairs(pad_width, x.ndim, "pad_width", _is_width)]
     check_shape(tuple([n + a + b for n, (a, b) in zip(x.shape, border, strict=True)]), "pad")
     if mode in ("constant", "empty"):
-        fill = as_constant(value if mode == "constant" else 0, x.dtype, "pad")
+        value = value if mode == "constant" else 0
+        refuse_fractions(value, x.dtype, "pad")
+        fill = as_constant(value, x.dtype, "pad")
         return run("pad", (x,), widths=tuple(border), value=fill)  # type: ignore[no-any-return]
     ends = pairs(end_values, x.ndim, "end_values", _is_number) if mode == "linear_ramp" else border
     lengths = pairs(stat_length, x.ndim, "stat_length", _is_length) if mode in _STATISTICS else border

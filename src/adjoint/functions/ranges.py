@@ -24,7 +24,7 @@ from adjoint.functions.arguments import (
 from adjoint.functions.creation import D, Default, asarray, dtype_for, made
 from adjoint.operands import run
 from adjoint.primitives.sizes import as_recorded
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 
 @overload
@@ -160,19 +160,19 @@ def geomspace(
     return asarray(values.astype(dtype_for(dtype, place)), device=place)
 
 
-def meshgrid(*arrays: Tensor[D], indexing: str = "xy") -> tuple[Tensor[D], ...]:
+def meshgrid(*arrays: Operand[D], indexing: str = "xy") -> tuple[Tensor[D], ...]:
     """Coordinate tensors of a grid from one-dimensional ones; `indexing` is "xy" or "ij"."""
     as_choice(indexing, "meshgrid", "indexing", ("xy", "ij"))
-    arrays = tuple([as_tensor(x, "meshgrid", *arrays) for x in arrays])
-    sizes = [x.size for x in arrays]
-    places = list(range(len(arrays)))
-    if indexing == "xy" and len(arrays) > 1:
+    tensors = [as_tensor(x, "meshgrid", *arrays) for x in arrays]
+    sizes = [x.size for x in tensors]
+    places = list(range(len(tensors)))
+    if indexing == "xy" and len(tensors) > 1:
         places[0], places[1] = 1, 0
-    shape = [0] * len(arrays)
+    shape = [0] * len(tensors)
     for place, n in zip(places, sizes, strict=True):
         shape[place] = n
     out = []
-    for x, place in zip(arrays, places, strict=True):
-        line = run("reshape", (x,), shape=tuple(x.size if i == place else 1 for i in range(len(arrays))))
+    for x, place in zip(tensors, places, strict=True):
+        line = run("reshape", (x,), shape=tuple(x.size if i == place else 1 for i in range(len(tensors))))
         out.append(run("broadcast_to", (line,), shape=tuple(shape)))
     return tuple(out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Never, TypeVar
+from typing import Any, Never, TypeVar, overload
 
 import numpy as np
 
@@ -147,8 +147,12 @@ def broadcast_arrays(*arrays: Operand[B]) -> tuple[Tensor[B], ...]:
     return tuple([broadcast_to(x, shape) for x in tensors])
 
 
+@overload
+def concat(arrays: Sequence[Tensor[B]], /, axis: int | None = 0) -> Tensor[B]: ...
+@overload
+def concat(arrays: Sequence[Operand[Any]], /, axis: int | None = 0) -> Tensor[Any]: ...
 @explained
-def concat(arrays: Sequence[Operand[B]], /, axis: int | None = 0, **unknown: Never) -> Tensor[B]:
+def concat(arrays: Sequence[Operand[Any]], /, axis: int | None = 0, **unknown: Never) -> Tensor[Any]:
     """Tensors joined along an axis, or flattened and joined for None.
 
     Raises ShapeError where other axes differ, ArgumentError for no tensors.
@@ -161,8 +165,12 @@ def concat(arrays: Sequence[Operand[B]], /, axis: int | None = 0, **unknown: Nev
     return run("concat", tensors, axis=as_axis(axis, tensors[0].ndim, "concat"))  # type: ignore[no-any-return]
 
 
+@overload
+def stack(arrays: Sequence[Tensor[B]], /, axis: int = 0) -> Tensor[B]: ...
+@overload
+def stack(arrays: Sequence[Operand[Any]], /, axis: int = 0) -> Tensor[Any]: ...
 @explained
-def stack(arrays: Sequence[Operand[B]], /, axis: int = 0, **unknown: Never) -> Tensor[B]:
+def stack(arrays: Sequence[Operand[Any]], /, axis: int = 0, **unknown: Never) -> Tensor[Any]:
     """Tensors of one shape joined along a new axis. Errors as `concat`."""
     if unknown:
         raise keyword_error(stack, unknown)
@@ -413,7 +421,11 @@ def _several(arrays: Any, name: str) -> list[Tensor[Any]]:
     return as_tensors(_rows(arrays, name), name)
 
 
-def hstack(arrays: Sequence[Operand[B]], /) -> Tensor[B]:
+@overload
+def hstack(arrays: Sequence[Tensor[B]], /) -> Tensor[B]: ...
+@overload
+def hstack(arrays: Sequence[Operand[Any]], /) -> Tensor[Any]: ...
+def hstack(arrays: Sequence[Operand[Any]], /) -> Tensor[Any]:
     """Tensors joined along their second axis, or along the first if they have one.
 
     Raises ShapeError where other axes differ, ArgumentError for no tensors; so do the other stacks.
@@ -426,17 +438,29 @@ def hstack(arrays: Sequence[Operand[B]], /) -> Tensor[B]:
     return concat(tensors, axis=0 if tensors[0].ndim == 1 else 1)
 
 
-def vstack(arrays: Sequence[Operand[B]], /) -> Tensor[B]:
+@overload
+def vstack(arrays: Sequence[Tensor[B]], /) -> Tensor[B]: ...
+@overload
+def vstack(arrays: Sequence[Operand[Any]], /) -> Tensor[Any]: ...
+def vstack(arrays: Sequence[Operand[Any]], /) -> Tensor[Any]:
     """Tensors joined along their first axis; vectors are rows."""
     return concat([atleast_2d(x) for x in _several(arrays, "vstack")], axis=0)
 
 
-def dstack(arrays: Sequence[Operand[B]], /) -> Tensor[B]:
+@overload
+def dstack(arrays: Sequence[Tensor[B]], /) -> Tensor[B]: ...
+@overload
+def dstack(arrays: Sequence[Operand[Any]], /) -> Tensor[Any]: ...
+def dstack(arrays: Sequence[Operand[Any]], /) -> Tensor[Any]:
     """Tensors joined along their third axis, after `atleast_3d`."""
     return concat([atleast_3d(x) for x in _several(arrays, "dstack")], axis=2)
 
 
-def column_stack(arrays: Sequence[Operand[B]], /) -> Tensor[B]:
+@overload
+def column_stack(arrays: Sequence[Tensor[B]], /) -> Tensor[B]: ...
+@overload
+def column_stack(arrays: Sequence[Operand[Any]], /) -> Tensor[Any]: ...
+def column_stack(arrays: Sequence[Operand[Any]], /) -> Tensor[Any]:
     """Vectors as the columns of a matrix, and matrices beside them."""
     tensors = _several(arrays, "column_stack")
     return concat([reshape(x, (-1, 1)) if x.ndim < 2 else x for x in tensors], axis=1)

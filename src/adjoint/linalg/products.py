@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Never, TypeVar
+from typing import Any, NamedTuple, Never, TypeVar, overload
 
 from adjoint import errors
 from adjoint.backend import Backend
@@ -74,7 +74,11 @@ def slogdet(x: Operand[B], /) -> SlogdetResult:
     return SlogdetResult(*run("slogdet", (square(x, "slogdet"),)))
 
 
-def multi_dot(arrays: Sequence[Operand[B]], /) -> Tensor[B]:
+@overload
+def multi_dot(arrays: Sequence[Tensor[B]], /) -> Tensor[B]: ...
+@overload
+def multi_dot(arrays: Sequence[Operand[Any]], /) -> Tensor[Any]: ...
+def multi_dot(arrays: Sequence[Operand[Any]], /) -> Tensor[Any]:
     """The product of two or more matrices, in the order of fewest multiplications; the first and last may be vectors.
 
     Stacks broadcast. Raises ArgumentError for fewer than two, ShapeError where sizes do not fit.

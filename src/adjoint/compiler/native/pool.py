@@ -40,6 +40,7 @@ _OWN = 576  # from here on for each worker whether it sleeps, and its lock
 _lock = locks.reentrant_lock()
 _threads: list[threading.Thread] = []
 _ended = False  # the interpreter is ending
+_stopping = False  # so a handler of a signal, which may run meanwhile, computes alone
 
 
 def _at(place: int) -> str:
@@ -346,7 +347,7 @@ def _native(name: str) -> Any:
 def begin() -> None:
     """Begin workers; machine code calls this before a loop if there are none."""
     with _lock:
-        if _word(_READY).value:
+        if _word(_READY).value or _stopping:
             return
         stop()
         work = _native("adjoint_work")
@@ -367,15 +368,20 @@ def begin() -> None:
 
 def stop() -> None:
     """End all workers, after the part of a loop that each is at; the next loop begins new ones."""
+    global _stopping
     with _lock:
         _word(_READY).value = _word(_COUNT).value = 0
-        if not _threads:
+        if not _threads or _stopping:
             return
-        _native("adjoint_stop")(len(_threads))
-        while _threads:
-            _threads[-1].join()
-            _threads.pop()
-        _word(_STOP).value = 0
+        _stopping = True
+        try:
+            _native("adjoint_stop")(len(_threads))
+            while _threads:
+                _threads[-1].join()
+                _threads.pop()
+            _word(_STOP).value = 0
+        finally:
+            _stopping = False
 
 
 def helped() -> int:
@@ -392,6 +398,8 @@ def _end() -> None:
 
 def _reset() -> None:
     """In a forked process there are no workers, nor a thread of before whose loop was offered."""
+    global _stopping
+    _stopping = False
     _threads.clear()
     ctypes.memset(_state, 0, _OWN + 64 * _WORKERS)
     _word(_DONE).value = _new_lock()

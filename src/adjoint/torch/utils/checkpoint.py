@@ -128,7 +128,7 @@ class _Frame:
                     f"metadata: {found}"
                 )
             if self.slots[i]() is not None:
-                made[i] = x.detach()
+                made[i] = x.detach() if x.requires_grad else x
             if self.stops and count == len(self.slots):
                 raise _EnoughError
             slot = _Slot(i)

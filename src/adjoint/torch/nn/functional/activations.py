@@ -8,6 +8,7 @@ from typing import Any
 
 import adjoint as ad
 from adjoint.torch.calls import call, into, write
+from adjoint.torch.functions import guarded
 from adjoint.torch.nn.functional.shared import drawing, tensor
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.tensor import Tensor, axis_of
@@ -177,12 +178,9 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
     return into(out, call("nn.normalize", "Div", input, p, axis, eps))
 
 
-ALL.update(
-    {
-        f.__name__: f
-        for f in (
-            relu, relu_, sigmoid, tanh, glu, softplus, threshold, threshold_, prelu, rrelu, rrelu_, softmax,
-            log_softmax, softmin, gumbel_softmax, normalize,
-        )
-    }
-)  # fmt: skip
+ALL.update({f.__name__: f for f in (relu, relu_, sigmoid, tanh)})
+for _f in (
+    glu, softplus, threshold, threshold_, prelu, rrelu, rrelu_, softmax, log_softmax, softmin, gumbel_softmax,
+    normalize,
+):  # fmt: skip
+    ALL[_f.__name__] = guarded(_f)
