@@ -20,8 +20,8 @@ import scipy.special
 from adjoint.compiler.native.elementary import FUNCTIONS, Library
 
 
-@functools.cache
 def _machine() -> Any:
+    """The processor, which an engine owns."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     features = llvm.get_host_cpu_features().flatten()

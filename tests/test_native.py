@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import math
 import mmap
 import os
@@ -13,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import native_code
 import numpy as np
 import pytest
 from functions import FUNCTIONS, Draw
@@ -23,8 +25,9 @@ from test_recording import TRANSFORMS, X, derivatives
 
 import adjoint as ad
 from adjoint.compiler import passes
-from adjoint.compiler.native import lowering, machine, plan, stored
+from adjoint.compiler.native import gemm, lowering, machine, plan, stored, text
 from adjoint.compiler.native import steps as native_steps
+from adjoint.compiler.native.views import Layout
 
 pytest.importorskip("llvmlite")
 
@@ -374,7 +377,7 @@ def test_attention_is_products_and_rows(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
 def test_functions_of_images_read_arrays_as_they_lie(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Convolutions lay the batch out last; nothing is copied, which `again` would do, but borders that are cut off."""
+    """Convolutions lay the batch out last; nothing is copied, which `again` would do."""
     copied: list[Any] = []
     again = native_steps.again
     monkeypatch.setattr(native_steps, "again", lambda *how: copied.append(how) or again(*how))
@@ -392,8 +395,93 @@ def test_functions_of_images_read_arrays_as_they_lie(dtype: str, monkeypatch: py
             f = lambda w, b, v, x, stride=stride, padding=padding: net(w, b, v, x, stride, padding)
             rtol = 1e-10 if dtype == "float64" else 1e-3
             close(ad.value_and_grad(f, argnums=(0, 1, 2, 3)), w, b, weights, x, rtol=rtol)
-            assert bool(copied) == bool(padding)
-            copied.clear()
+            assert not copied
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_convolutions_are_products_of_lines(axes: int) -> None:
+    """With both gradients, as exact as NumPy's, for all that says where kernels are."""
+    rng = np.random.default_rng(axes)
+    conv = getattr(ad.nn, f"conv{axes}d")
+    for case in range(6):
+        dtype = ("float32", "float64")[case % 2]
+        groups = (1, 2, 4)[case % 3]
+        n, c, out = (int(rng.integers(2, 20)), groups * int(rng.integers(1, 4)), groups * int(rng.integers(1, 6)))
+        kernel, sizes = rng.integers(1, 4, axes), rng.integers(6, 10, axes)
+        stride, dilation = (1 + case // 4, 1, 2)[case % 3], 1 + case % 2
+        how = {"stride": stride, "padding": tuple(rng.integers(0, 3, axes).tolist()), "dilation": dilation}
+        x = rng.normal(size=(n, c, *sizes)).astype(dtype)
+        w = rng.normal(size=(out, c // groups, *kernel)).astype(dtype)
+        f = lambda x, w, how=how, groups=groups: conv(x * 2, w, groups=groups, **how)
+        g = rng.normal(size=f(ad.asarray(x), ad.asarray(w)).shape).astype(dtype)
+        step = lambda x, w, g, f=f: (f(x, w), ad.grad(lambda x, w: (f(x, w) * g).sum(), argnums=(0, 1))(x, w))
+        values = lambda made: [np.asarray(z) for z in (made[0], *made[1])]
+        exact = values(step(*[ad.asarray(z.astype(np.float64)) for z in (x, w, g)]))
+        eager, ours = values(step(*map(ad.asarray, (x, w, g)))), values(ad.compile(step)(x, w, g))
+        for a, b, z in zip(ours, eager, exact, strict=True):
+            assert a.shape == b.shape
+            assert a.dtype == b.dtype == np.dtype(dtype)
+            least = np.finfo(np.float32).eps if dtype == "float32" else 1e-12
+            assert abs(a - z).max() <= 2 * max(abs(b - z).max(), least * abs(z).max()), (how, x.shape, w.shape)
+        if stride == 1 and all(p <= dilation * (k - 1) for p, k in zip(how["padding"], kernel, strict=True)):
+            sums = lambda x, w, g, step=step: [(z * z).sum() for z in ad.tree.leaves(step(x, w, g))]
+            assert not steps(sums, x, w, g)
+
+
+@pytest.mark.slow
+def test_threads_share_convolutions_and_stacks_of_products() -> None:
+    rng = np.random.default_rng(3)
+    x, w, q = (rng.normal(size=s).astype("float32") for s in ((32, 4, 12, 12), (8, 2, 3, 3), (9, 40, 24)))
+
+    def loss(x: Any, w: Any, q: Any) -> Any:
+        return ad.square(ad.nn.conv2d(x, w, padding=1, groups=2)).sum() + ad.tanh(q @ q.mT @ q).sum()
+
+    step, threads, found = ad.compile(ad.value_and_grad(loss, (0, 1, 2))), ad.get_num_threads(), []
+    try:
+        for n in (1, 2, 3, 7):
+            ad.set_num_threads(n)
+            found.append([np.asarray(z) for z in ad.tree.leaves(step(x, w, q))])
+    finally:
+        ad.set_num_threads(threads)
+    kernels = step.lower(x, w, q).kernels
+    assert any("convolution in" in line for line in kernels)
+    assert any("parts: (9, 40, 24) @" in line for line in kernels)
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_windows_of_images_are_loops(dtype: str) -> None:
+    """After a convolution, to the last bit: with nans, infinities, zeros of both signs, and several largest ones."""
+    rng = np.random.default_rng(5)
+    x = rng.choice([0.0, 1.0, 2.0, np.nan, np.inf], (16, 3, 7, 6), p=[0.4, 0.25, 0.25, 0.05, 0.05]).astype(dtype)
+    ones, signs = np.ones((3, 1, 1, 1), dtype), rng.choice([-1.0, 1.0], (7, 6)).astype(dtype)
+    for pool, kernel, how in (
+        ("max", 2, {}),
+        ("max", (3, 2), {"stride": (3, 3)}),
+        ("max", 1, {"stride": 2}),
+        ("max", 2, {"stride": 3, "dilation": 2}),
+        ("avg", 2, {}),
+        ("avg", (2, 3), {"stride": (2, 4)}),
+        ("max", 3, {"stride": 1}),
+        ("avg", (2, 3), {"stride": (1, 2)}),
+    ):
+        run = functools.partial(getattr(ad.nn, f"{pool}_pool2d"), kernel_size=kernel, **how)
+
+        def step(x: Any, ones: Any, signs: Any, run: Any = run) -> Any:
+            f = lambda images: ad.square(run(images)).sum()
+            images = ad.nn.conv2d(x, ones, groups=3) * signs
+            return run(images) * 1.5, ad.grad(f)(images) * 1.5
+
+        given = [ad.asarray(z) for z in (x, ones, signs)]
+        with np.errstate(all="ignore"):
+            same(ad.compile(step)(*given), step(*given))
+        if how.get("stride") not in (1, (1, 2)):
+            sums = lambda *xs, step=step: [z.sum(axis=0) for z in step(*xs)]
+            assert not [line for line in steps(sums, *given) if "transpose" not in line], (pool, kernel, how)
 
 
 def lorenz(u: Any, p: Any) -> Any:
@@ -459,6 +547,7 @@ def test_products_in_any_layout(dtype: str, has_blas: bool, monkeypatch: pytest.
     """Larger ones than are loops: of matrices, vectors and stacks, in one function."""
     if not has_blas:
         monkeypatch.setattr(plan, "integer_bits", lambda: 0)
+        monkeypatch.setattr(plan, "pays", lambda x, y: False)
     rng = np.random.default_rng(8)
     sizes = [(40, 30, 20), (1, 90, 70), (90, 70, 1), (70, 1, 80), (1, 6000, 1), (33, 17, 19)]
     counts: list[Any] = [((), ()), ((3,), ()), ((), (3,)), ((3,), (3,)), ((2, 1), (3,)), ((2, 3), (2, 3)), ((1,), ())]
@@ -479,6 +568,52 @@ def test_products_in_any_layout(dtype: str, has_blas: bool, monkeypatch: pytest.
         assert x.shape == y.shape
         assert abs(x - z).max() <= 2 * max(abs(y - z).max(), np.finfo(dtype).eps * abs(z).max()), x.shape
     assert bool(steps(ours, *xs)) != (has_blas and machine.integer_bits() > 0)
+
+
+WAYS: list[Callable[[Any], Any]] = [  # how the rows and columns of a matrix may lie in memory
+    lambda x: np.pad(x, ((0, 2), (0, 3)))[:-2, :-3],
+    lambda x: np.pad(x, ((0, 2), (0, 3))).T.copy().T[:-2, :-3],
+    lambda x: np.repeat(np.repeat(x, 2, 0), 3, 1)[::2, ::3],
+    lambda x: x[::-1, ::-1].copy()[::-1, ::-1],
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [16, 32, 64])
+def test_products_by_tiles(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For processors of each kind, whatever this one is: all sizes, read as they lie, and nothing else is written."""
+    if width > machine.vector_bytes():
+        pytest.skip("this processor has no such vectors")
+    monkeypatch.setattr(gemm, "vector_bytes", lambda: width)
+    monkeypatch.setattr(gemm, "_APART", 64)
+    monkeypatch.setattr(gemm, "registers", lambda: 32 if width == 64 else 16)
+    monkeypatch.setattr(gemm, "adds_products", lambda: width > 16)
+    rng, calls, given, b = np.random.default_rng(width), [], [], text.Builder()
+    for m, k, n in ((1, 1, 2), (2, 3, 40), (5, 70, 17), (24, 300, 33), (37, 2, 5), (1, 130, 100), (120, 130, 70)):
+        for dtype, of_x, of_y in itertools.product(("float32", "float64"), WAYS, WAYS):
+            if rng.random() < (0.8 if m * n > 500 else 0.4):
+                continue
+            x, y = (way(rng.normal(size=shape).astype(dtype)) for way, shape in ((of_x, (m, k)), (of_y, (k, n))))
+            name = gemm.product(
+                b, x.dtype, *[Layout(z.shape, 0, tuple((np.array(z.strides) // z.itemsize).tolist())) for z in (x, y)]
+            )
+            calls.append(f"define void @run{len(given)}(ptr %x, ptr %y, ptr %o) {{")
+            calls.append(f"call void @{name}(ptr %x, ptr %y, ptr %o)\nret void\n}}")
+            given.append((x, y))
+    made = native_code.built("\n".join([*b.called.values(), *calls, "attributes #0 = { nounwind }"]))
+    for i, (x, y) in enumerate(given):
+        run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(made.get_function_address(f"run{i}"))
+        out = np.full(x.shape[0] * y.shape[1] + 2, 7.0, x.dtype)
+        run(x.ctypes.data, y.ctypes.data, out[1:].ctypes.data)
+        exact = x.astype(np.longdouble) @ y.astype(np.longdouble)
+        error, eps = abs(out[1:-1].reshape(exact.shape) - exact).max(), np.finfo(x.dtype).eps
+        assert error <= 2 * max(abs(x @ y - exact).max(), eps * abs(exact).max()), (
+            x.shape,
+            y.shape,
+            x.strides,
+            y.strides,
+        )
+        assert out[0] == out[-1] == 7.0
 
 
 def test_products_of_special_values() -> None:

@@ -15,8 +15,8 @@ def set_num_threads(n: int) -> None:
     """Have loops of machine code share at most n threads from now on, the calling one among them.
 
     The loops are those of `ad.compile` and of fused optimizers, where they are long enough. Results are the same, to
-    the last bit, for every number. It counts for the process, and may be called at any time. Products of matrices are
-    BLAS's, which has threads of its own. Raises ArgumentTypeError if n is no integer, ArgumentError if it is not
+    the last bit, for every number. It counts for the process, and may be called at any time. Large products of matrices
+    are BLAS's, which has threads of its own. Raises ArgumentTypeError if n is no integer, ArgumentError if it is not
     positive.
 
     >>> import adjoint as ad

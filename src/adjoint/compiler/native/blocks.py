@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from adjoint.compiler.graph import Value
-from adjoint.compiler.native.kernels import Check, Choice, Kernel, Loop, Product, Step, While
+from adjoint.compiler.native.convolutions import Convolved
+from adjoint.compiler.native.kernels import Check, Choice, Convolution, Kernel, Loop, Product, Step, While
 from adjoint.compiler.native.loops import FAILED, Nest
 from adjoint.compiler.native.parallel import Shared, shared
 from adjoint.compiler.native.plan import Plan
-from adjoint.compiler.native.products import Called, Multiplied
+from adjoint.compiler.native.products import PRODUCTS
 from adjoint.compiler.native.text import Builder, memory_type
 
 _BYTE = np.dtype(np.uint8)
@@ -38,7 +39,9 @@ class Block:
             if isinstance(step, Kernel):
                 self.nests.append((Shared if shared(step) else Nest)(plan, step, inner))
             elif isinstance(step, Product):
-                self.nests.append((Multiplied if step.small else Called)(plan, step, inner))
+                self.nests.append(PRODUCTS[step.way](plan, step, inner))
+            elif isinstance(step, Convolution):
+                self.nests.append(Convolved(plan, step, inner))
             elif isinstance(step, Loop):
                 self.nests.append(Repeated(plan, step, inner))
             elif isinstance(step, Choice):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from adjoint.compiler.graph import Equation, Value
+from adjoint.compiler.native.patches import Lines
 from adjoint.compiler.native.views import Layout, merged
 
 if TYPE_CHECKING:
@@ -53,20 +54,46 @@ class Kernel:
 
 
 class Product:
-    """A product of two matrices, or of stacks of them: as loops, or a call of BLAS for each."""
+    """A product of two matrices, or of stacks of them: as `loops`, by `tiles`, or a call of `blas` for each."""
 
     operands: Sequence[Value]
-    small: bool
+    way: str
     work: int
     x: Layout
     y: Layout
 
-    def __init__(self, out: Value, operands: Sequence[Value], x: Layout, y: Layout, small: bool) -> None:
+    def __init__(self, out: Value, operands: Sequence[Value], x: Layout, y: Layout, way: str) -> None:
         self.read: dict[Value, Layout] = dict(zip(operands, (x, y), strict=True))
-        self.operands, self.x, self.y, self.small = operands, x, y, small
+        self.operands, self.x, self.y, self.way = operands, x, y, way
         self.out: Any = out
         self.stored: dict[Any, None] = {self.out: None}
         self.work = math.prod(self.out.shape) * x.shape[-1]
+
+
+class Convolution:
+    """A convolution of padded images with channels first and examples last, or the gradient of its weights."""
+
+    lines: Lines
+    operands: Sequence[Value]
+    rows: int
+    weighs: bool
+
+    def __init__(
+        self,
+        out: Value,
+        operands: Sequence[Value],
+        layouts: Sequence[Layout],
+        lines: Lines,
+        rows: int,
+        apart: int,
+        weighs: bool,
+    ) -> None:
+        self.read: dict[Value, Layout] = dict(zip(operands, layouts, strict=True))
+        self.operands, self.lines, self.rows, self.apart, self.weighs = operands, lines, rows, apart, weighs
+        self.offsets: list[int] = [layout.offset for layout in layouts]
+        self.out: Any = out
+        self.stored: dict[Any, None] = {self.out: None}
+        self.work: int = rows * len(lines.places) * lines.run * math.prod([axis.size for axis in lines.axes])
 
 
 class Loop:
@@ -131,7 +158,7 @@ class Host:
         self.equation = equation
 
 
-Step = Kernel | Product | Loop | Choice | While | Check | Host
+Step = Kernel | Product | Convolution | Loop | Choice | While | Check | Host
 
 
 def work_of(plan: Plan) -> int:

@@ -19,8 +19,7 @@ from adjoint.rules import RECORDS
 from adjoint.rules.records import Composed
 
 _STEPS, _ROW = 1024, 16  # a loop over more steps takes rows of so many elements
-_SCORES = 1 << 20  # of attention: more are made in blocks
-_KEPT = 1 << 18  # of attention: so many weights stay for the backward pass
+_SCORES = 1 << 20  # of attention: more are made in blocks, and again for the backward pass
 _SMALL = 16  # times smaller is small
 
 
@@ -433,7 +432,7 @@ def _whole(name: str) -> Callable[..., Any]:
         scores = math.prod(q.shape[:-1]) * k.shape[-2]
         if scores > _SCORES:
             return None
-        if name == "attention_pullback" and scores <= _KEPT:  # the weights of the result are there
+        if name == "attention_pullback":  # the weights of the result are there
             B.backward = B.recorded.get(operands[4], B.backward)
         return definition(B, *operands, **parameters)
 

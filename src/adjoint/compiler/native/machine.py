@@ -80,13 +80,22 @@ def _address(function: Any) -> int:
 
 
 @functools.cache
-def blas() -> tuple[int, dict[str, Any]]:
-    """The bits of an integer of the BLAS that NumPy itself calls, and functions of it; none where it is not found."""
+def _numpys_library() -> Any:
+    """The library that NumPy itself is, whose symbols include those of the libraries that it needs; None without."""
     try:
         file: Any = importlib.import_module("numpy._core._multiarray_umath").__file__
-        library = ctypes.CDLL(file)  # whose symbols include those of the libraries that it needs
+        return ctypes.CDLL(file)
+    except (ImportError, OSError, TypeError):  # NumPy is built in another way
+        return None
+
+
+@functools.cache
+def blas() -> tuple[int, dict[str, Any]]:
+    """The bits of an integer of the BLAS that NumPy itself calls, and functions of it; none where it is not found."""
+    library = _numpys_library()
+    try:
         config: Any = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-    except (ImportError, OSError, KeyError, TypeError):  # NumPy is built in another way
+    except (KeyError, TypeError):
         return 0, {}
     built = f"{config.get('name')} {config.get('openblas configuration')}".upper()
     plain = 64 if "USE64BITINT" in built or "ILP64" in built else 32
@@ -107,6 +116,14 @@ def blas() -> tuple[int, dict[str, Any]]:
 def integer_bits() -> int:
     """The bits of an integer of BLAS; 0 where there is none."""
     return blas()[0]
+
+
+def blas_threads() -> int:
+    """How many threads BLAS may use; 0 if that is not known."""
+    names = [f"{prefix}openblas_get_num_threads{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "")]
+    library = _numpys_library()
+    found = [f for name in names if (f := getattr(library, name, None)) is not None]
+    return int(found[0]()) if found else 0
 
 
 def _as_expected() -> bool:
@@ -160,9 +177,19 @@ def vector_bytes() -> int:
 
 
 @functools.cache
+def registers() -> int:
+    """How many vectors the processor holds at once."""
+    return 32 if vector_bytes() == 64 or _is_arm() else 16
+
+
+def _is_arm() -> bool:
+    return platform.machine().lower() in ("arm64", "aarch64")
+
+
+@functools.cache
 def adds_products() -> bool:
     """Whether the processor multiplies and adds with one rounding, as elementary functions do."""
-    return bool(llvm().get_host_cpu_features().get("fma")) or platform.machine().lower() in ("arm64", "aarch64")
+    return bool(llvm().get_host_cpu_features().get("fma")) or _is_arm()
 
 
 class Machine:

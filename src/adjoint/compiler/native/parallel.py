@@ -15,7 +15,7 @@ from adjoint.compiler.native.elementary import FUNCTIONS
 from adjoint.compiler.native.kernels import Kernel, split_of
 from adjoint.compiler.native.loops import FAILED, Nest
 from adjoint.compiler.native.pool import DECLARED
-from adjoint.compiler.native.text import Builder, Vector, element_type
+from adjoint.compiler.native.text import Builder, Loop, Vector, element_type
 
 _WORTH = 1 << 17  # nanoseconds times eight: a loop that takes less is not shared
 _PART = 1 << 15  # ... of a part
@@ -48,6 +48,52 @@ def _cost(kernel: Kernel) -> int:
     return size * (sum(wide) + operations * widest) // 8
 
 
+def parts_of(count: int, work: int) -> int:
+    """Into how many parts a loop of so many steps and multiplications is cut."""
+    return min(count, _PARTS, work // _PART) if work >= _WORTH else 1
+
+
+def begun(b: Builder, sizes: Sequence[int], parts: int) -> tuple[list[Loop], list[str], int]:
+    """Loops over axes, their counters, and how many parts there are: of several one loop counts all steps of a part."""
+    loops, counters, whole = [], [], math.prod(sizes)
+    if parts <= 1:
+        for size in sizes:
+            loops.append(b.begin(size))
+            counters.append(loops[-1].counter)
+        return loops, counters, 1
+    length = -(-whole // parts)
+    start = b(f"mul nuw nsw i64 %part, {length}")
+    stop = b.call("llvm.umin.i64", "i64", [b(f"add nuw nsw i64 {start}, {length}"), str(whole)])
+    loops.append(b.begin(stop, first=start))
+    left = loops[0].counter
+    for size in reversed(sizes):
+        counters.insert(0, b(f"urem i64 {left}, {size}"))
+        left = b(f"udiv i64 {left}, {size}")
+    return loops, counters, -(-whole // length)
+
+
+def divided(nest: Nest) -> str:
+    """The text of the function that computes a part, of which `%part` is the number; what follows is another one."""
+    loads = []
+    for i in range(len(nest.buffers)):
+        loads.append(f"  %a{i} = getelementptr ptr, ptr %data, i64 {i}")
+        loads.append(f"  %b{i} = load ptr, ptr %a{i}, align 8")
+    lines, called = "\n".join([*loads, *nest.b.lines]), nest.b.called
+    nest.b = Builder()
+    nest.b.called.update(called)
+    return f"define internal void @{nest.name}_part(ptr %data, i64 %part) #0 {{\nentry:\n{lines}\n  ret void\n}}"
+
+
+def call_parts(nest: Nest, parts: int) -> None:
+    """Have all parts computed."""
+    b = nest.b
+    data = b(f"alloca [{len(nest.buffers)} x ptr], align 8")
+    for i in range(len(nest.buffers)):
+        b.do(f"store ptr %b{i}, ptr {b(f'getelementptr ptr, ptr {data}, i64 {i}')}, align 8")
+    b.called["adjoint_parallel"] = DECLARED
+    b.do(f"call void @adjoint_parallel(ptr @{nest.name}_part, ptr {data}, i64 {parts})")
+
+
 class Shared(Nest):
     """The text of a function that computes a part, and of one that has all parts computed and joins their sums."""
 
@@ -73,11 +119,9 @@ class Shared(Nest):
             state = self._row_passes(state)
         kept = self._keep(totals, state)
         self._after()
-        text, called = self._part_text(), self.b.called
-        self.b = Builder()
-        self.b.called.update(called)
+        text = divided(self)
         self.row, self.wide, self._here = Vector(self.b, 1), Vector(self.b, self.lanes), {}
-        self._run()
+        call_parts(self, self.parts)
         state = self._joined_totals(totals, kept)
         if not runs and rest:
             self.span, self.rest, self._indices = ("0", 0), rest, []
@@ -172,23 +216,7 @@ class Shared(Nest):
             fails = self.b(f"load i8, ptr {self._here[id(FAILED)]}, align 1")
             self.b.do(f"atomicrmw or ptr {self._failed}, i8 {fails} monotonic")
 
-    def _part_text(self) -> str:
-        loads = []
-        for i in range(len(self.buffers)):
-            loads.append(f"  %a{i} = getelementptr ptr, ptr %data, i64 {i}")
-            loads.append(f"  %b{i} = load ptr, ptr %a{i}, align 8")
-        lines = "\n".join([*loads, *self.b.lines])
-        return f"define internal void @{self.name}_part(ptr %data, i64 %part) #0 {{\nentry:\n{lines}\n  ret void\n}}"
-
     # --- all of them ---
-
-    def _run(self) -> None:
-        b = self.b
-        data = b(f"alloca [{len(self.buffers)} x ptr], align 8")
-        for i in range(len(self.buffers)):
-            b.do(f"store ptr %b{i}, ptr {b(f'getelementptr ptr, ptr {data}, i64 {i}')}, align 8")
-        b.called["adjoint_parallel"] = DECLARED
-        b.do(f"call void @adjoint_parallel(ptr @{self.name}_part, ptr {data}, i64 {self.parts})")
 
     def _joined_totals(self, totals: list[Equation], kept: list[list[Any]]) -> dict[int, list[str]]:
         state = {id(e): self._start(e) for e in totals}

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.compiler.graph import Equation, Graph, Value
+from adjoint.compiler.native import images
 from adjoint.compiler.native.elements import computable, constant, supported
+from adjoint.compiler.native.gemm import is_vector, pays
 from adjoint.compiler.native.kernels import (
     REDUCTIONS,
     Check,
@@ -44,6 +46,7 @@ _PARTS = 16  # arrays that are joined
 _COPIED = 1 << 12  # elements of an array of which a part is assigned to
 _PRODUCT = 1 << 12  # multiplications: larger products are BLAS's
 _BLAS = 1 << 31  # sizes and distances that BLAS's integers may be too small for
+_REGISTERS = 1 << 9  # ... and in the step of a loop, whose small arrays are in registers
 _PRODUCT_OF_STEP = 1 << 15  # ... and in the step of a loop, which without BLAS would be run by Python
 
 
@@ -63,6 +66,7 @@ class Plan:
         self.root: dict[Any, Any] = {}  # the array that a view is of
         self.layout: dict[Any, Layout] = {}
         self.order: dict[Value, tuple[int, ...]] = {}  # of views: the axes as they lie in memory
+        self.padded: dict[Any, Value] = {}  # images with zeros around, by what they are of and how many
         for e in graph.equations:
             self._take(e)
         self._store()
@@ -441,16 +445,23 @@ class Plan:
         if not (x.__class__ is y.__class__ is Value) or x.dtype != y.dtype or x.dtype.kind != "f":
             return False
         out: Any = e.results[0]
+        width, layouts = integer_bits(), (self._layout(x), self._layout(y))
+        if min(len(x.shape), len(y.shape)) < 2:
+            return False
         plain = len(x.shape) == len(y.shape) == 2
-        width = integer_bits()
-        least = _PRODUCT if width or not self.inner else _PRODUCT_OF_STEP
+        least = _PRODUCT_OF_STEP if self.inner and not width else _PRODUCT
         small = plain and math.prod(out.shape) * x.shape[1] <= least
-        if not small:
-            if not width or min(len(x.shape), len(y.shape)) < 2 or max(*x.shape, *y.shape) >= _BLAS:
-                return False
+        if small and (is_vector(*layouts) or (self.inner and math.prod(out.shape) * x.shape[1] <= _REGISTERS)):
+            way = "loops"
+        elif pays(*layouts):
+            way = "tiles"
+        elif width and max(*x.shape, *y.shape) < _BLAS:
+            way = "blas"
             x, y = (z if _is_blas(self._layout(z)) else self._copied(z) for z in (x, y))
+        else:
+            return False
         self.place[out] = len(self.steps)
-        self.steps.append(Product(out, (x, y), self._layout(x), self._layout(y), small))
+        self.steps.append(Product(out, (x, y), self._layout(x), self._layout(y), way))
         return True
 
     def _copied(self, x: Value) -> Value:
@@ -552,6 +563,9 @@ def _with_own_outputs(graph: Graph) -> Graph:
 _TAKEN = {
     "branch": Plan._take_branch,
     "concat": Plan._take_concat,
+    "conv": images.take_conv,
+    "conv_input": images.take_conv_input,
+    "conv_weight": images.take_conv_weight,
     "index": Plan._take_index,
     "index_add": Plan._take_assignment,
     "index_max": Plan._take_scatter,
@@ -559,9 +573,13 @@ _TAKEN = {
     "index_multiply": Plan._take_scatter,
     "index_set": Plan._take_assignment,
     "matmul": Plan._take_product,
+    "max_pool": images.take_max_pool,
+    "max_pool_pullback": images.take_max_pool_pullback,
     "scan": Plan._take_scan,
     "take_along_axis": Plan._take_along_axis,
     "while": Plan._take_while,
+    "window_spread": images.take_window_spread,
+    "window_sum": images.take_window_sum,
 }
 
 

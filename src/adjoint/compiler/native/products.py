@@ -1,4 +1,4 @@
-"""Products of small matrices as loops, and calls of BLAS for others."""
+"""Products of matrices and of stacks of them: as loops, by tiles, and as calls of BLAS."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint.compiler.graph import Value
+from adjoint.compiler.native.gemm import product
 from adjoint.compiler.native.kernels import Product
 from adjoint.compiler.native.loops import Nest
 from adjoint.compiler.native.machine import integer_bits, vector_bytes
+from adjoint.compiler.native.parallel import begun, call_parts, divided, parts_of
 from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.text import Builder, Vector, memory_type, number
 from adjoint.compiler.native.views import Layout, contiguous, merged, transposed
@@ -28,6 +30,7 @@ class Called(Nest):
     written_to: Any
     x: Layout
     y: Layout
+    shares: bool = False  # whether threads share the matrices of a stack
 
     def __init__(self, plan: Plan, step: Product, name: str) -> None:
         self.plan, self.name = plan, name
@@ -35,21 +38,26 @@ class Called(Nest):
         self.dtype, self.type, self.written_to = step.out.dtype, memory_type(step.out.dtype), step.out
         self.x, self.y = step.x, step.y
         x, y, out = _stack(step.x, step.out.shape), _stack(step.y, step.out.shape), contiguous(step.out.shape)
-        if not any(y.strides[:-2]) and not transposed(x) and (one := _as_one(x)) is not None:
+        if not any(y.strides[:-2]) and (one := self._as_one(x)) is not None:
             x, y, out = one, Layout(y.shape[-2:], y.offset, y.strides[-2:]), contiguous((one.shape[0], y.shape[-1]))
         arrays = x, y, out
         pointers = [self._pointer(self._root(a)) for a in (*step.operands, step.out)]
-        offsets, loops = [str(z.offset) for z in arrays], []
-        for axis, size in enumerate(out.shape[:-2]):
-            if size > 1:
-                loops.append(self.b.begin(size))
-                parts = [self.b(f"mul nsw i64 {loops[-1].counter}, {z.strides[axis]}") for z in arrays]
-                offsets = [self.b(f"add nsw i64 {old}, {part}") for old, part in zip(offsets, parts, strict=True)]
+        offsets, sizes = [str(z.offset) for z in arrays], out.shape[:-2]
+        parts = parts_of(math.prod(sizes), step.work) if self.shares else 1
+        loops, counters, self.parts = begun(self.b, sizes, parts)
+        for axis, counter in enumerate(counters):
+            moves = [self.b(f"mul nsw i64 {counter}, {z.strides[axis]}") for z in arrays]
+            offsets = [self.b(f"add nsw i64 {old}, {move}") for old, move in zip(offsets, moves, strict=True)]
         places = zip(pointers, offsets, strict=True)
         self._call(x, y, *[self.b(f"getelementptr {self.type}, ptr {p}, i64 {offset}") for p, offset in places])
         for loop in reversed(loops):
             self.b.end(loop)
+        text = divided(self) if self.parts > 1 else ""
+        if text:
+            call_parts(self, self.parts)
         self._close()
+        if text:
+            self.texts.insert(0, text)
 
     def over(self) -> list[tuple[Value, Value]]:
         return []
@@ -60,6 +68,19 @@ class Called(Nest):
     @property
     def written(self) -> list[Value]:
         return [self.written_to]
+
+    def _as_one(self, x: Layout) -> Layout | None:
+        """All matrices of a stack, one under the other, if they lie so."""
+        lines = [(n, s) for n, s in zip(x.shape[:-1], x.strides[:-1], strict=True) if n != 1]
+        runs = merged([n for n, _ in lines], [s for _, s in lines])
+        rows, columns = math.prod(x.shape[:-1]), x.shape[-1]
+        if len(runs) > 1:
+            return None
+        one = Layout((rows, columns), x.offset, (runs[0][1] if runs else columns, x.strides[-1]))
+        return one if self._reads(one) else None
+
+    def _reads(self, x: Layout) -> bool:
+        return transposed(x) is not None
 
     def _call(self, x: Layout, y: Layout, x_place: str, y_place: str, out: str) -> None:
         (rows, summed), columns = x.shape[-2:], y.shape[-1]
@@ -124,14 +145,22 @@ def _stack(x: Layout, shape: Shape) -> Layout:
     return Layout((*shape[:-2], *x.shape[-2:]), x.offset, (*[0] * missing, *own, *x.strides[-2:]))
 
 
-def _as_one(x: Layout) -> Layout | None:
-    """All matrices of a stack, one under the other, if they lie so."""
-    lines = [(n, s) for n, s in zip(x.shape[:-1], x.strides[:-1], strict=True) if n != 1]
-    runs = merged([n for n, _ in lines], [s for _, s in lines])
-    rows, columns = math.prod(x.shape[:-1]), x.shape[-1]
-    if len(runs) > 1 or (runs and runs[0][1] < columns):
-        return None
-    return Layout((rows, columns), x.offset, (runs[0][1] if runs else columns, x.strides[-1]))
+class Tiled(Called):
+    """The text of a product's function that computes it tile by tile."""
+
+    shares = True
+
+    def shown(self) -> list[str]:
+        parts = f"in {self.parts} parts: " if self.parts > 1 else ""
+        return [f"{self.name}: {parts}{_product(self.x, self.y)}"]
+
+    def _reads(self, x: Layout) -> bool:
+        return True
+
+    def _call(self, x: Layout, y: Layout, x_place: str, y_place: str, out: str) -> None:
+        of_x, of_y = (Layout(z.shape[-2:], 0, z.strides[-2:]) for z in (x, y))
+        name = product(self.b, self.dtype, of_x, of_y)
+        self.b.do(f"call void @{name}(ptr {x_place}, ptr {y_place}, ptr {out})")
 
 
 class Multiplied(Nest):
@@ -240,3 +269,6 @@ class Multiplied(Nest):
             )
             total = Vector(self.b, lanes).two("fadd", self.type, low, high)
         return total
+
+
+PRODUCTS: dict[str, type[Called] | type[Multiplied]] = {"blas": Called, "loops": Multiplied, "tiles": Tiled}

@@ -1,0 +1,86 @@
+"""Convolutions as products without a matrix of patches: the places of a kernel are where rows of it begin.
+
+In memory channels come first and examples last, as on the NumPy leaf. So what a place of the kernel meets in a row of
+an image lies together for all columns and examples, if the stride is 1. A row of the result is a product of the
+weights, (out, places), and of these lines, (places, columns x examples). The gradient of the weights is the product of
+a row of the cotangent with the same lines as columns, added up over all rows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.compiler.graph import Value
+from adjoint.compiler.native.gemm import clear, product
+from adjoint.compiler.native.kernels import Convolution
+from adjoint.compiler.native.loops import Nest
+from adjoint.compiler.native.parallel import begun, call_parts, divided, parts_of
+from adjoint.compiler.native.plan import Plan
+from adjoint.compiler.native.text import Builder, memory_type
+from adjoint.compiler.native.views import Layout
+
+
+class Convolved(Nest):
+    """The text of a convolution's function, or of the gradient of its weights."""
+
+    b: Builder
+    buffers: list[Any]
+    dtype: Any
+    name: str
+    plan: Plan
+    type: str
+
+    def __init__(self, plan: Plan, step: Convolution, name: str) -> None:
+        self.plan, self.name = plan, name
+        self.b, self.buffers = Builder(), []
+        self.dtype, self.type, self.written_to = step.out.dtype, memory_type(step.out.dtype), step.out
+        b, lines = self.b, step.lines
+        self.lines, self.out_channels, self.weighs = lines, step.rows, step.weighs
+        images, other, out = (self._pointer(self._root(a)) for a in (*step.operands, step.out))
+        first = [*map(str, step.offsets), "0"]
+        sizes = [axis.size for axis in lines.axes]
+        parts = 1 if step.weighs else parts_of(math.prod(sizes), step.work)
+        if step.weighs:
+            clear(b, out, math.prod(step.out.shape) * self.dtype.itemsize)
+        loops, counters, parts = begun(b, sizes, parts)  # a line of the result is one thread's
+        for axis, counter in zip(lines.axes, counters, strict=True):
+            moves = [b(f"mul nsw i64 {counter}, {far}") for far in axis[1:]]
+            first = [b(f"add nsw i64 {old}, {move}") for old, move in zip(first, moves, strict=True)]
+        images, other, out = (
+            b(f"getelementptr {self.type}, ptr {p}, i64 {offset}")
+            for p, offset in zip((images, other, out), first, strict=True)
+        )
+        count = len(lines.places)
+        if step.weighs:
+            x, y = Layout((step.rows, lines.run), 0, (step.apart, 1)), Layout((lines.run, count), 0, (1, 0))
+            function = product(b, self.dtype, x, y, lines.places, adds=True)
+        else:
+            x, y = Layout((step.rows, count), 0, (count, 1)), Layout((count, lines.run), 0, (0, 1))
+            function = product(b, self.dtype, x, y, lines.places, lead=step.apart)
+        b.do(f"call void @{function}(ptr {other}, ptr {images}, ptr {out})")
+        for loop in reversed(loops):
+            b.end(loop)
+        self.parts: int = parts
+        if parts > 1:
+            text = divided(self)
+            call_parts(self, parts)
+            self._close()
+            self.texts.insert(0, text)
+        else:
+            self._close()
+
+    def shown(self) -> list[str]:
+        lines, parts = self.lines, f" in {self.parts} parts" if self.parts > 1 else ""
+        what = "gradient of weights" if self.weighs else "convolution"
+        loops = " x ".join([str(axis.size) for axis in lines.axes])
+        return [
+            f"{self.name}: {what}{parts}: {loops} products of {self.out_channels} x {len(lines.places)} x {lines.run}"
+        ]
+
+    def over(self) -> list[tuple[Value, Value]]:
+        return []
+
+    @property
+    def written(self) -> list[Value]:
+        return [self.written_to]

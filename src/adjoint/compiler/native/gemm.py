@@ -1,0 +1,441 @@
+"""Products of matrices as loops around a tile of the result that stays in registers.
+
+The tile is some rows of the result by a few vectors of columns. For each summed index, the vectors of one row of `y`
+are read once, and each is multiplied with one number of each row of `x` and added to its place in the tile. So two
+reads serve many multiplications. The columns of `y` that a tile needs are a panel, which all tiles of these columns
+read. If its rows do not lie as vectors, or lie far apart and are read often, it is first copied to where they follow
+each other. Long sums are made in parts, so that a panel stays in the cache nearest to the processor; long sums of few
+numbers in shorter parts, so that they are about as exact as BLAS's.
+
+This is the scheme of Goto and van de Geijn (Anatomy of high-performance matrix multiplication, 2008) and of BLIS (Van
+Zee and van de Geijn, 2015), without the copies of `x` and the loops around that very large matrices need: those go to
+BLAS.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from adjoint.compiler.native.machine import adds_products, blas_threads, registers, vector_bytes
+from adjoint.compiler.native.text import Builder, Vector, memory_type
+from adjoint.compiler.native.views import Layout
+from adjoint.primitives import DType
+
+_SUMMED = 256  # rows of a panel: as many as the nearest cache has room for
+_EXACT, _CHEAP = 32, 1_000_000  # rows of a panel where there are so few multiplications
+_NEAR = 1 << 13  # bytes of a panel that is read as it lies
+_OFTEN = 3  # tiles that read a panel, from which on a copy of it pays
+_APART = 256  # numbers between lines of `x` that are read across, from which on a copy of some rows pays
+_DOTS = 3  # rows of the result, up to which sums are made along what is summed, of columns at places
+_TURNED = 16  # rows of the result, from which on turning `y` pays
+_FEW, _ALONE, _MOST = (
+    1 << 14,
+    1 << 18,
+    1 << 26,
+)  # multiplications: cheap in any case; that BLAS does on one core; of ours
+
+
+class Shape(NamedTuple):
+    """How a tile is cut out of a product: rows, and vectors of columns, of which the last one may be partly there."""
+
+    rows: int
+    columns: int
+
+
+def product(
+    b: Builder,
+    dtype: DType,
+    x: Layout,
+    y: Layout,
+    places: Sequence[int] = (),
+    lead: int = 0,
+    adds: bool = False,
+) -> str:
+    """The name of a function of pointers to the first elements of two matrices and of their product.
+
+    `places` are where the rows of `y` begin, or the columns, where their stride is 0. `lead` is how far the rows of the
+    product are apart, if they do not follow each other. `adds` has it added to what is there. Equal products of a
+    module are one function.
+    """
+    return _Matrices(b, dtype, x, y, tuple(places), lead or y.shape[1], adds).name
+
+
+def is_vector(x: Layout, y: Layout) -> bool:
+    """Whether a product is numbers, each the sum of what two lines in memory give."""
+    return y.shape[-1] == 1 or (x.shape[-2] == 1 and y.strides[-1] != 1)
+
+
+def pays(x: Layout, y: Layout) -> bool:
+    """Whether these loops are faster than BLAS, as far as was measured with OpenBLAS."""
+    rows, columns = x.shape[-2], y.shape[-1]
+    work = rows * x.shape[-1] * columns
+    alone = blas_threads() == 1 or math.prod(y.shape[:-2]) > 1  # threads share the matrices of a stack
+    if is_vector(x, y) or work > (_MOST if alone else _ALONE):
+        return False
+    return work <= _FEW or y.strides[-1] == 1 or rows >= _TURNED
+
+
+class _Text:
+    """What the functions here share: a dtype, vectors of it, and addresses."""
+
+    def __init__(self, dtype: DType) -> None:
+        self.b, self.dtype, self.type = Builder(), dtype, memory_type(dtype)
+        self.lanes = vector_bytes() // dtype.itemsize
+
+    def at(self, pointer: str, *parts: tuple[int | str, int], offset: int = 0) -> str:
+        """The address so many elements on: each index times its stride."""
+        total = str(offset)
+        for index, stride in parts:
+            if stride and index != 0:
+                part = index if stride == 1 else self.b(f"mul nsw i64 {index}, {stride}")
+                total = self.b(f"add nsw i64 {total}, {part}") if total != "0" else str(part)
+        return pointer if total == "0" else self.b(f"getelementptr {self.type}, ptr {pointer}, i64 {total}")
+
+    def vectors(self, columns: int) -> list[int]:
+        """How many lanes of each vector are there."""
+        return [min(self.lanes, columns - first) for first in range(0, columns, self.lanes)]
+
+    def load(self, v: Vector, place: str, live: int) -> str:
+        t = v.type(self.type)
+        if live == v.lanes:
+            return self.b(f"load {t}, ptr {place}, align {self.dtype.itemsize}")
+        name = f"llvm.masked.load.v{v.lanes}f{8 * self.dtype.itemsize}.p0"
+        self.b.called[name] = f"declare {t} @{name}(ptr, i32, {v.type('i1')}, {t})"
+        return self.b(
+            f"call {t} @{name}(ptr {place}, i32 {self.dtype.itemsize}, {_mask(v, live)}, {t} zeroinitializer)"
+        )
+
+    def store(self, v: Vector, x: str, place: str, live: int) -> None:
+        t = v.type(self.type)
+        if live == v.lanes:
+            self.b.do(f"store {t} {x}, ptr {place}, align {self.dtype.itemsize}")
+            return
+        name = f"llvm.masked.store.v{v.lanes}f{8 * self.dtype.itemsize}.p0"
+        self.b.called[name] = f"declare void @{name}({t}, ptr, i32, {v.type('i1')})"
+        self.b.do(f"call void @{name}({t} {x}, ptr {place}, i32 {self.dtype.itemsize}, {_mask(v, live)})")
+
+    def closed(self, name: str, arguments: str) -> str:
+        lines = "\n".join(self.b.lines)
+        return f"define internal void @{name}({arguments}) #0 {{\nentry:\n{lines}\n  ret void\n}}"
+
+
+def clear(b: Builder, pointer: str, size: int) -> None:
+    """Zeros in so many bytes."""
+    b.called["llvm.memset.p0.i64"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
+    b.do(f"call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {size}, i1 false)")
+
+
+def _added(v: Vector, element: str, x: str, y: str, total: str) -> str:
+    """The product added to a total, with one rounding where the processor can."""
+    if adds_products():
+        return v.call("fma", element, x, y, total)
+    return v.two("fadd", element, total, v.two("fmul", element, x, y))
+
+
+def _places(b: Builder, places: Sequence[int], lanes: int) -> str:
+    """The name of a list of places, with as many more as a square may look at."""
+    import hashlib  # as in machine.py
+
+    content = ", ".join(f"i64 {p}" for p in (*places, *[0] * lanes))
+    name = f"@places_{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+    b.called[name] = f"{name} = internal constant [{len(places) + lanes} x i64] [{content}]"
+    return name
+
+
+def _mask(v: Vector, live: int) -> str:
+    return f"{v.type('i1')} <{', '.join(f'i1 {int(lane < live)}' for lane in range(v.lanes))}>"
+
+
+class _Matrices(_Text):
+    """The function of a whole product: panels of columns, parts of the sum, and tiles."""
+
+    def __init__(
+        self, caller: Builder, dtype: DType, x: Layout, y: Layout, places: tuple[int, ...], lead: int, adds: bool
+    ) -> None:
+        super().__init__(dtype)
+        self.x, self.y, self.lead = x, y, lead
+        self.rows_placed, self.columns_placed = bool(places) and y.strides[0] == 0, bool(places) and y.strides[1] == 0
+        self.places = _places(caller, places, self.lanes) if places else ""
+        (self.rows, self.summed), self.columns = x.shape, y.shape[1]
+        kind = f"f{8 * dtype.itemsize}_{self.rows}_{self.summed}_{self.columns}"
+        strides = "_".join(map(str, (*x.strides, *y.strides, lead))).replace("-", "m")
+        self.name = f"product_{kind}_{strides}{self.places.replace('@', '_')}{'_adds' * adds}"
+        if self.name in caller.called:
+            return
+        if self.columns_placed and adds and self.rows <= _DOTS:
+            self._dots()
+        else:
+            self._panels(adds)
+        caller.called.update(self.b.called)
+        caller.called[self.name] = self.closed(self.name, "ptr noalias %x, ptr noalias %y, ptr noalias %out")
+
+    def _panels(self, adds: bool) -> None:
+        """By tiles: of one panel after the other, or of the same rows, of which a copy is made."""
+        self.part = min(self.summed, _SUMMED if self.rows * self.summed * self.columns > _CHEAP else _EXACT)
+        self.tile = tile_shape(self.rows, self.columns, self.lanes)
+        often = self.rows >= _OFTEN * self.tile.rows
+        several = self.columns > self.tile.columns
+        far = self.part * self.tile.columns * self.dtype.itemsize > _NEAR and several
+        turned = self.y.strides[1] != 1
+        blocks = self.x.strides[0] == 1 and self.x.strides[1] >= _APART and several and not turned
+        self.copies = turned or (often and far and not self.rows_placed and not blocks)
+        if self.copies:
+            size = -(-self.part // self.lanes) * self.lanes  # whole squares
+            size *= len(self.vectors(self.tile.columns)) * self.lanes
+            self.panel = self.b(f"alloca [{size} x {self.type}], align 64")
+        self.adds = adds or self.part < self.summed  # to zeros, at first
+        if self.adds and not adds:
+            rows = self.b.begin(1 if self.columns == self.lead else self.rows)
+            size = (self.rows if self.columns == self.lead else 1) * self.columns * self.dtype.itemsize
+            clear(self.b, self.at("%out", (rows.counter, self.lead)), size)
+            self.b.end(rows)
+        if blocks:
+            self.wide = len(self.vectors(self.tile.rows)) * self.lanes
+            self.block = self.b(f"alloca [{self.part * self.wide} x {self.type}], align 64")
+            self._in_steps(
+                self.summed,
+                self.part,
+                lambda start, count: self._in_steps(
+                    self.rows, self.tile.rows, lambda row, rows: self._rows(start, count, row, rows)
+                ),
+            )
+        else:
+            self._in_steps(
+                self.columns,
+                self.tile.columns,
+                lambda first, columns: self._in_steps(
+                    self.summed, self.part, lambda start, count: self._columns(start, count, first, columns)
+                ),
+            )
+
+    def _in_steps(self, total: int, step: int, body: Callable[[str, int], None]) -> None:
+        """A loop over so many with steps of this size, and what is left."""
+        whole, rest = divmod(total, step)
+        if whole:
+            loop = self.b.begin(whole * step, step)
+            body(loop.counter, step)
+            self.b.end(loop)
+        if rest:
+            body(str(whole * step), rest)
+
+    def _dots(self) -> None:
+        """Of few rows: along what is summed, with a vector of sums for each place of a row and some columns."""
+        self._in_steps(self.columns, min(self.columns, 12 // self.rows), self._sums_along)
+
+    def _sums_along(self, first: str, columns: int) -> None:
+        b, v, t = self.b, Vector(self.b, self.lanes), self.type
+        whole, rest = divmod(self.summed, self.lanes)
+        there = self.b(f"getelementptr i64, ptr {self.places}, i64 {first}")
+        lines = []
+        for k in range(columns):
+            far = b(f"load i64, ptr {b(f'getelementptr i64, ptr {there}, i64 {k}')}, align 8")
+            lines.append(self.at("%y", (far, 1)))
+        pairs = [(i, k) for i in range(self.rows) for k in range(columns)]
+        totals = ["zeroinitializer"] * len(pairs)
+
+        def added(index: str, live: int, before: list[str]) -> list[str]:
+            xs = [self.load(v, self.at("%x", (index, 1), offset=i * self.x.strides[0]), live) for i in range(self.rows)]
+            ys = [self.load(v, self.at(line, (index, 1)), live) for line in lines]
+            return [_added(v, t, xs[i], ys[k], total) for (i, k), total in zip(pairs, before, strict=True)]
+
+        if whole:
+            loop = b.begin(whole * self.lanes, self.lanes, [(v.type(t), total) for total in totals])
+            totals = added(loop.counter, self.lanes, [name for _, _, name in loop.carried])
+            b.end(loop, totals)
+        if rest:
+            totals = added(str(whole * self.lanes), rest, totals)
+        name = f"llvm.vector.reduce.fadd.v{self.lanes}f{8 * self.dtype.itemsize}"
+        b.called[name] = f"declare {t} @{name}({t}, {v.type(t)})"
+        for (i, k), total in zip(pairs, totals, strict=True):
+            place = self.at("%out", (first, 1), offset=i * self.lead + k)
+            old = b(f"load {t}, ptr {place}, align {self.dtype.itemsize}")
+            new = b(f"call reassoc {t} @{name}({t} 0.0, {v.type(t)} {total})")
+            b.do(f"store {t} {b(f'fadd {t} {old}, {new}')}, ptr {place}, align {self.dtype.itemsize}")
+
+    def _columns(self, start: str, count: int, first: str, columns: int) -> None:
+        """So many summed rows of a panel, for all rows of the result."""
+        y, apart = self.at("%y", (start, self.y.strides[0]), (first, self.y.strides[1])), self.y.strides[0]
+        if self.copies:
+            self._copy(y, columns, count, first)
+            y, apart = self.panel, len(self.vectors(columns)) * self.lanes
+        x = self.at("%x", (start, self.x.strides[1]))
+        out = self.at("%out", (first, 1))
+
+        def tile(row: str, rows: int) -> None:
+            there = self.at(x, (row, self.x.strides[0]))
+            self._tile(
+                there, self.x.strides, y, apart, self.at(out, (row, self.lead)), Shape(rows, columns), start, count
+            )
+
+        self._in_steps(self.rows, self.tile.rows, tile)
+
+    def _rows(self, start: str, count: int, row: str, rows: int) -> None:
+        """So many summed columns of some rows of `x`, copied one after the other, for all columns of the result."""
+        v, x = Vector(self.b, self.lanes), self.at("%x", (start, self.x.strides[1]), (row, 1))
+        loop = self.b.begin(count)
+        for k, live in enumerate(self.vectors(rows)):
+            found = self.load(v, self.at(x, (loop.counter, self.x.strides[1]), offset=k * self.lanes), live)
+            self.store(v, found, self.at(self.block, (loop.counter, self.wide), offset=k * self.lanes), v.lanes)
+        self.b.end(loop)
+        y, out = self.at("%y", (start, self.y.strides[0])), self.at("%out", (row, self.lead))
+
+        def tile(first: str, columns: int) -> None:
+            given = self.block, (1, self.wide), self.at(y, (first, 1)), self.y.strides[0], self.at(out, (first, 1))
+            self._tile(*given, Shape(rows, columns), start, count)
+
+        self._in_steps(self.columns, self.tile.columns, tile)
+
+    def _tile(
+        self, x: str, of_x: tuple[int, ...], y: str, of_y: int, out: str, shape: Shape, start: str, count: int
+    ) -> None:
+        places = "null"
+        if self.rows_placed:
+            places = self.b(f"getelementptr i64, ptr {self.places}, i64 {start}")
+        how = self.copies, self.adds, self.rows_placed
+        name = _Tile(self.b, self.dtype, shape, of_x, of_y, self.lead, *how).name
+        self.b.do(f"call void @{name}(ptr {x}, ptr {y}, ptr {out}, i64 {count}, ptr {places})")
+
+    def _copy(self, y: str, columns: int, count: int, first: str) -> None:
+        """The panel, its rows one after the other, in whole vectors: what is not there is zero."""
+        apart = len(self.vectors(columns)) * self.lanes
+        v = Vector(self.b, self.lanes)
+        down, right = self.y.strides
+        if right == 1:
+            loop = self.b.begin(count)
+            for k, live in enumerate(self.vectors(columns)):
+                found = self.load(v, self.at(y, (loop.counter, down), offset=k * self.lanes), live)
+                self.store(v, found, self.at(self.panel, (loop.counter, apart), offset=k * self.lanes), v.lanes)
+            self.b.end(loop)
+            return
+        if down == 1:
+            name = _Turned(self.b, self.dtype, self.columns_placed).name
+            loop = self.b.begin(count, self.lanes)
+            left = self.b(f"sub nsw i64 {count}, {loop.counter}")
+            for k, live in enumerate(self.vectors(columns)):
+                place = self.at(y, (loop.counter, 1), offset=k * self.lanes * right)
+                to = self.at(self.panel, (loop.counter, apart), offset=k * self.lanes)
+                apart_there = f"i64 {right}"
+                if self.columns_placed:
+                    at = self.b(f"add nsw i64 {first}, {k * self.lanes}")
+                    apart_there = f"ptr {self.b(f'getelementptr i64, ptr {self.places}, i64 {at}')}"
+                given = f"ptr {place}, {apart_there}, i64 {live}, i64 {left}, ptr {to}, i64 {apart}"
+                self.b.do(f"call void @{name}({given})")
+            self.b.end(loop)
+            return
+        loop = self.b.begin(count)
+        for k, live in enumerate(self.vectors(columns)):
+            found = "zeroinitializer"
+            for lane in range(live):
+                place = self.at(y, (loop.counter, down), offset=(k * self.lanes + lane) * right)
+                one = self.b(f"load {self.type}, ptr {place}, align {self.dtype.itemsize}")
+                found = self.b(f"insertelement {v.type(self.type)} {found}, {self.type} {one}, i64 {lane}")
+            self.store(v, found, self.at(self.panel, (loop.counter, apart), offset=k * self.lanes), v.lanes)
+        self.b.end(loop)
+
+
+class _Turned(_Text):
+    """The function that copies a square of numbers, its columns as rows, of which some are there: others are zero.
+
+    Lines of the square are read as vectors. Then halves change places between lines, halves of halves, and so on.
+    """
+
+    def __init__(self, caller: Builder, dtype: DType, placed: bool) -> None:
+        super().__init__(dtype)
+        self.name = f"turned_f{8 * dtype.itemsize}{'_placed' * placed}"
+        if self.name in caller.called:
+            return
+        b, v = self.b, Vector(self.b, self.lanes)
+        t, lanes, half = v.type(self.type), v.lanes, v.lanes // 2
+        numbers = f"<{', '.join(f'i64 {lane}' for lane in range(lanes))}>"
+        name = f"llvm.masked.load.v{lanes}f{8 * dtype.itemsize}.p0"
+        b.called[name] = f"declare {t} @{name}(ptr, i32, {v.type('i1')}, {t})"
+        lines = []
+        for line in range(lanes):
+            there = b(f"select i1 {b(f'icmp ult i64 {line}, %lines')}, i64 %count, i64 0")
+            mask = b(f"icmp ult {v.type('i64')} {numbers}, {v.spread(there, 'i64')}")
+            if placed:
+                far = b(f"load i64, ptr {b(f'getelementptr i64, ptr %apart, i64 {line}')}, align 8")
+            else:
+                far = b(f"mul nsw i64 %apart, {line}")
+            place = b(f"getelementptr {self.type}, ptr %from, i64 {far}")
+            given = f"ptr {place}, i32 {dtype.itemsize}, {v.type('i1')} {mask}, {t} zeroinitializer"
+            lines.append(b(f"call {t} @{name}({given})"))
+        while half:
+            made = list(lines)
+            for i in [i for i in range(lanes) if not i & half]:
+                first = [lane if not lane & half else lanes + lane - half for lane in range(lanes)]
+                second = [lane + half if not lane & half else lanes + lane for lane in range(lanes)]
+                for line, picks in ((i, first), (i + half, second)):
+                    places = ", ".join(f"i32 {p}" for p in picks)
+                    made[line] = b(f"shufflevector {t} {lines[i]}, {t} {lines[i + half]}, <{lanes} x i32> <{places}>")
+            lines, half = made, half // 2
+        for row, found in enumerate(lines):
+            place = b(f"getelementptr {self.type}, ptr %to, i64 {b(f'mul nsw i64 %wide, {row}')}")
+            self.store(v, found, place, lanes)
+        caller.called.update(b.called)
+        apart = "ptr noalias %apart" if placed else "i64 %apart"
+        arguments = f"ptr noalias %from, {apart}, i64 %lines, i64 %count, ptr noalias %to, i64 %wide"
+        caller.called[self.name] = self.closed(self.name, arguments)
+
+
+class _Tile(_Text):
+    """The function of a tile: a sum over so many products is written to the result, or added to it."""
+
+    def __init__(
+        self,
+        caller: Builder,
+        dtype: DType,
+        shape: Shape,
+        of_x: tuple[int, ...],
+        of_y: int,
+        lead: int,
+        filled: bool,
+        adds: bool,
+        placed: bool,
+    ) -> None:
+        super().__init__(dtype)
+        strides = "_".join(map(str, (*of_x, of_y, lead))).replace("-", "m")
+        kind = "_filled" * filled + "_adds" * adds + "_placed" * placed
+        self.name = f"tile_f{8 * dtype.itemsize}_{shape.rows}_{shape.columns}_{strides}{kind}"
+        if self.name in caller.called:
+            return
+        b, v, vectors = self.b, Vector(self.b, self.lanes), self.vectors(shape.columns)
+        places = [(i, k) for i in range(shape.rows) for k in range(len(vectors))]
+        loop = b.begin("%count", 1, [(v.type(self.type), "zeroinitializer")] * len(places))
+        if placed:
+            far = b(f"load i64, ptr {b(f'getelementptr i64, ptr %places, i64 {loop.counter}')}, align 8")
+            line = self.at("%y", (far, 1))
+        else:
+            line = self.at("%y", (loop.counter, of_y))
+        row = [
+            self.load(v, self.at(line, offset=k * self.lanes), v.lanes if filled else live)
+            for k, live in enumerate(vectors)
+        ]
+        numbers = self.at("%x", (loop.counter, of_x[1]))
+        totals, spread = [], ""
+        for (i, k), (_, _, total) in zip(places, loop.carried, strict=True):
+            if k == 0:
+                place = self.at(numbers, offset=i * of_x[0])
+                spread = v.spread(b(f"load {self.type}, ptr {place}, align {dtype.itemsize}"), self.type)
+            totals.append(_added(v, self.type, spread, row[k], total))
+        b.end(loop, totals)
+        for (i, k), total in zip(places, totals, strict=True):
+            place = self.at("%out", offset=i * lead + k * self.lanes)
+            if adds:
+                total = v.two("fadd", self.type, self.load(v, place, vectors[k]), total)
+            self.store(v, total, place, vectors[k])
+        caller.called.update(b.called)
+        arguments = "ptr noalias %x, ptr noalias %y, ptr noalias %out, i64 %count, ptr noalias %places"
+        caller.called[self.name] = self.closed(self.name, arguments)
+
+
+def tile_shape(rows: int, columns: int, lanes: int) -> Shape:
+    """The largest tile for whose numbers there are registers, beside a row of `y` and one number of `x`."""
+    room = registers() * 3 // 4
+    vectors = -(-columns // lanes)
+    wide = min(vectors, max(2, min(8, room // rows)))
+    tall = min(rows, room // wide)
+    even = [n for n in range(tall, tall * 2 // 3, -1) if rows % n == 0]
+    return Shape(even[0] if even else -(-rows // -(-rows // tall)), min(columns, wide * lanes))

@@ -1,0 +1,264 @@
+"""Convolutions and windows in a plan: channels first and examples last in memory, as on the NumPy leaf."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adjoint.compiler.graph import Equation, Value
+from adjoint.compiler.native.kernels import Convolution
+from adjoint.compiler.native.machine import vector_bytes
+from adjoint.compiler.native.patches import direct, lines
+from adjoint.compiler.native.views import Layout, contiguous
+from adjoint.primitives import Shape, conv_size
+
+if TYPE_CHECKING:
+    from adjoint.compiler.native.plan import Plan
+
+_PLACES, _SIZES = 1 << 14, ("stride", "padding", "dilation")  # of a kernel
+_WINDOW = 16  # places of a window
+
+
+def take_conv(plan: Plan, e: Equation) -> bool:
+    """As products without a matrix of patches; the result has channels first and examples last."""
+    x, weight = e.operands
+    how = {key: e.parameters[key] for key in ("stride", "padding", "dilation", "groups")}
+    return _take_patches(plan, e, x, weight, weight.shape[0], weight.shape[2:], how)
+
+
+def take_conv_input(plan: Plan, e: Equation) -> bool:
+    """The convolution of the cotangent with the turned kernels, if each place was met."""
+    (g, weight), groups, dilation = e.operands, e.parameters["groups"], e.parameters["dilation"]
+    (out, per_group, *kernel), axes = weight.shape, len(weight.shape) - 2
+    if weight.__class__ is not Value or weight.const is not None or any(s != 1 for s in e.parameters["stride"]):
+        return False
+    around = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
+    padding = tuple([(a - p, a - q) for a, (p, q) in zip(around, e.parameters["padding"], strict=True)])
+    if any(p < 0 for pair in padding for p in pair):
+        return False
+    parts = Value((groups, out // groups, per_group, *kernel), weight.dtype)
+    turned = Value((groups, per_group, out // groups, *kernel), weight.dtype)
+    flipped = Value(turned.shape, weight.dtype)
+    key = (*[range(n) for n in turned.shape[:3]], *[range(n - 1, -1, -1) for n in kernel])
+    for taken in (
+        Equation("reshape", [weight], {"shape": parts.shape}, [parts]),
+        Equation("permute_dims", [parts], {"axes": (0, 2, 1, *range(3, 3 + axes))}, [turned]),
+        Equation("index", [turned], {"key": key}, [flipped]),
+    ):
+        if not plan._take_view(taken):
+            return False
+    how = {"stride": (1,) * axes, "padding": padding, "dilation": dilation, "groups": groups}
+    return _take_patches(plan, e, g, flipped, groups * per_group, tuple(kernel), how)
+
+
+def take_conv_weight(plan: Plan, e: Equation) -> bool:
+    x, g = e.operands
+    how = {key: e.parameters[key] for key in ("stride", "padding", "dilation", "groups")}
+    return _take_patches(plan, e, x, g, g.shape[1], e.parameters["size"], how, weighs=True)
+
+
+def _take_patches(
+    plan: Plan,
+    e: Equation,
+    x: Any,
+    other: Any,
+    channels: int,
+    kernel: Shape,
+    how: dict[str, Any],
+    weighs: bool = False,
+) -> bool:
+    """A convolution of images with weights to so many channels, or, which weighs, with their cotangent."""
+    (out,), groups = e.results, how["groups"]
+    if any(z.__class__ is not Value or z.const is not None for z in (x, other)) or x.dtype != other.dtype:
+        return False
+    padding = how["padding"]
+    counts = other.shape[2:] if weighs else tuple(map(conv_size, x.shape[2:], kernel, *[how[key] for key in _SIZES]))
+    if any(p < 0 for pair in padding for p in pair) or x.shape[1] // groups * math.prod(kernel) > _PLACES:
+        return False
+    padded = (x.shape[1], *[n + sum(p) for n, p in zip(x.shape[2:], padding, strict=True)], x.shape[0])
+    found = lines(
+        contiguous(padded), kernel, counts, how["stride"], how["dilation"], groups, channels // groups, weighs
+    )
+    if not direct(found, channels // groups, weighs, x.dtype):
+        return False
+    images = _padded(plan, x, padded, padding) if any(map(sum, padding)) else _examples_last(plan, x)
+    other = _examples_last(plan, other) if weighs else other
+    images, other = plan._whole([images, other])
+    order = (*range(1, len(out.shape)), 0)  # type: ignore[union-attr]
+    base: Any = out if weighs else Value(tuple([out.shape[i] for i in order]), out.dtype)  # type: ignore[union-attr]
+    plan.place[base] = len(plan.steps)
+    layouts, apart = [plan._layout(z) for z in (images, other)], math.prod(counts) * x.shape[0]
+    plan.steps.append(Convolution(base, (images, other), layouts, found, channels // groups, apart, weighs))
+    if not weighs:
+        plan._order_as(base, out, order)  # type: ignore[arg-type]
+    return True
+
+
+def _examples_last(plan: Plan, x: Value) -> Value:
+    """The same with its first axis last, as it may lie in memory."""
+    order = (*range(1, len(x.shape)), 0)
+    if plan.order.get(x) == order:
+        return plan.source[x][1]
+    turned = Value(tuple([x.shape[i] for i in order]), x.dtype)
+    if not plan._take_view(Equation("permute_dims", [x], {"axes": order}, [turned])):
+        raise AssertionError(x.shape)  # transposes are always views
+    return turned
+
+
+def _padded(plan: Plan, x: Value, shape: Shape, padding: Sequence[tuple[int, int]]) -> Value:
+    """The same with its first axis last and zeros around, made once."""
+    found = plan.padded.get((x, padding))
+    if found is None:
+        found, whole = Value(shape, x.dtype), contiguous(shape)
+        zeros = Value(shape, x.dtype, np.broadcast_to(np.zeros((), x.dtype), shape))
+        start = sum([before * s for (before, _), s in zip(padding, whole.strides[1:-1], strict=True)])
+        images = _examples_last(plan, x)
+        step = plan._take_part(zeros, found, whole)
+        plan._take_part(images, found, Layout(tuple(images.shape), start, whole.strides), after=step)
+        plan.padded[x, padding] = found
+    return found
+
+
+# --- windows ---
+
+
+def take_max_pool(plan: Plan, e: Equation) -> bool:
+    found = _windows(plan, e, e.operands[0])
+    if found is None:
+        return False
+    x, places, counts = found
+    return _ordered(plan, e, _folded(plan, x, places, counts, "maximum", e))
+
+
+def take_window_sum(plan: Plan, e: Equation) -> bool:
+    found = _windows(plan, e, e.operands[0])
+    if found is None:
+        return False
+    x, places, counts = found
+    return _ordered(plan, e, _folded(plan, x, places, counts, "add", e))
+
+
+def take_max_pool_pullback(plan: Plan, e: Equation) -> bool:
+    """The cotangent goes to the first of the largest elements of a window, or the first nan; windows do not overlap."""
+    g, found = e.operands[0], _windows(plan, e, e.operands[1])
+    if found is None or g.__class__ is not Value or g.const is not None or not _apart(e):
+        return False
+    base, places, counts = found
+    top = _folded(plan, base, places, counts, "maximum", e)
+    g, left, parts = _examples_last(plan, g), None, []
+
+    def made(name: str, operands: Sequence[Any], dtype: Any, **parameters: Any) -> Value:
+        value = Value(top.shape, np.dtype(dtype))
+        plan._take_native(Equation(name, list(operands), parameters, [value], backward=e.backward, line=e.line))
+        return value
+
+    for place in itertools.product(*map(range, places)):
+        there = _met(plan, base, place, counts, e)
+        hit = made("logical_or", [made("equal", [there, top], bool), made("isnan", [there], bool)], bool)
+        first = hit if left is None else made("logical_and", [hit, left], bool)
+        missed = made("logical_not", [hit], bool)
+        left = missed if left is None else made("logical_and", [left, missed], bool)
+        parts.append((place, made("where", [first, g, 0.0], g.dtype)))
+    return _ordered(plan, e, _spread(plan, base.shape, parts, counts, e))
+
+
+def take_window_spread(plan: Plan, e: Equation) -> bool:
+    """What each element of a window gets; windows do not overlap."""
+    g, (out,) = e.operands[0], e.results
+    if g.__class__ is not Value or g.const is not None or not _apart(e) or not _wide(plan, g, e):
+        return False
+    base = _examples_last(plan, g)
+    shape = (*out.shape[1:], out.shape[0])  # type: ignore[union-attr]
+    value = Value(base.shape, g.dtype)
+    plan._take_native(Equation("add", [base, 0.0], {}, [value], backward=e.backward, line=e.line))
+    places = itertools.product(*map(range, e.parameters["kernel"]))
+    counts = g.shape[2:]
+    return _ordered(plan, e, _spread(plan, shape, [(place, value) for place in places], counts, e))
+
+
+def _wide(plan: Plan, x: Any, e: Equation) -> bool:
+    """Whether windows of images are taken for several examples at once."""
+    order = (*range(1, len(x.shape)), 0)
+    few = math.prod(e.parameters["kernel"]) <= _WINDOW
+    return plan.order.get(x) == order and x.shape[0] * x.dtype.itemsize >= vector_bytes() and few
+
+
+def _windows(plan: Plan, e: Equation, x: Any) -> tuple[Value, Shape, Shape] | None:
+    """Images with examples last, places of a window, and how many windows there are."""
+    kernel, how = e.parameters["kernel"], e.parameters
+    if x.__class__ is not Value or any(map(any, how["padding"])) or len(x.shape) != len(kernel) + 2:
+        return None
+    if x.dtype.kind != "f" or not _wide(plan, x, e):
+        return None
+    counts = tuple(map(conv_size, x.shape[2:], kernel, how["stride"], how["padding"], how["dilation"]))
+    return _examples_last(plan, x), tuple(kernel), counts
+
+
+def _apart(e: Equation) -> bool:
+    """Whether windows do not overlap, without a border."""
+    how = e.parameters
+    sizes = zip(how["kernel"], how["stride"], how["dilation"], strict=True)
+    return not any(map(any, how["padding"])) and all(s >= d * (k - 1) + 1 for k, s, d in sizes)
+
+
+def _key(place: Sequence[int], counts: Shape, e: Equation) -> tuple[range, ...]:
+    """Where all windows have their element of this place, along the axes of the images."""
+    steps = zip(place, counts, e.parameters["stride"], e.parameters["dilation"], strict=True)
+    return tuple([range(i * d, i * d + s * (n - 1) + 1, s) for i, n, s, d in steps])
+
+
+def _met(plan: Plan, base: Value, place: Sequence[int], counts: Shape, e: Equation) -> Value:
+    channels, examples = base.shape[0], base.shape[-1]
+    view = Value((channels, *counts, examples), base.dtype)
+    key = (range(channels), *_key(place, counts, e), range(examples))
+    if not plan._take_view(Equation("index", [base], {"key": key}, [view])):
+        raise AssertionError(key)  # ranges are always views
+    return view
+
+
+def _folded(plan: Plan, base: Value, places: Shape, counts: Shape, name: str, e: Equation) -> Value:
+    """Elements of windows combined, along one axis after the other, as the NumPy leaf does."""
+
+    def along(axis: int, later: tuple[int, ...]) -> Value:
+        if axis < 0:
+            return _met(plan, base, later, counts, e)
+        total = along(axis - 1, (0, *later))
+        for place in range(1, places[axis]):
+            value, following = along(axis - 1, (place, *later)), Value(total.shape, total.dtype)
+            plan._take_native(Equation(name, [total, value], {}, [following], backward=e.backward, line=e.line))
+            total = following
+        return total
+
+    found = along(len(places) - 1, ())
+    if math.prod(places) == 1:
+        return plan._copied(found)
+    return found
+
+
+def _spread(
+    plan: Plan, shape: Shape, parts: Sequence[tuple[Sequence[int], Value]], counts: Shape, e: Equation
+) -> Value:
+    """An array with these values at their places of all windows, and zeros elsewhere."""
+    value = parts[0][1]
+    out, whole = Value(shape, value.dtype), contiguous(shape)
+    filled = len(parts) * math.prod(value.shape) == math.prod(shape)
+    zeros = Value(shape, value.dtype, np.broadcast_to(np.zeros((), value.dtype), shape))
+    step = -1 if filled else plan._take_part(zeros, out, whole)
+    for place, part in parts:
+        keys = _key(place, counts, e)
+        start = sum([k.start * s for k, s in zip(keys, whole.strides[1:-1], strict=True)])
+        strides = [k.step * s for k, s in zip(keys, whole.strides[1:-1], strict=True)]
+        layout = Layout(tuple(part.shape), start, (whole.strides[0], *strides, 1))
+        plan._take_part(part, out, layout, after=step)
+    return out
+
+
+def _ordered(plan: Plan, e: Equation, base: Value) -> bool:
+    """The result is what has its first axis last in memory."""
+    (out,) = e.results
+    plan._order_as(base, out, (*range(1, len(out.shape)), 0))  # type: ignore[arg-type, union-attr]
+    return True
