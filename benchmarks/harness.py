@@ -77,10 +77,13 @@ def _clock(run: Run) -> float:
 
 
 def set_threads(threads: int) -> None:
-    """Threads of PyTorch and of NumPy's BLAS; JAX uses what the process has."""
+    """Threads of ours, of PyTorch and of NumPy's BLAS; JAX uses what the process has."""
     from threadpoolctl import threadpool_limits
 
+    import adjoint as ad
+
     threadpool_limits(threads)
+    ad.set_num_threads(threads)
     if installed("PyTorch"):
         import torch
 

@@ -269,7 +269,7 @@ ROWS: dict[str, Row] = {
     "uint64 and int8": (lambda: ad.ones(1, dtype=ad.uint64) + ad.ones(1, dtype=ad.int8), None, errors.DtypeError,
         ["add", "uint64", "int8", "astype"]),
     "targets of floats": (lambda: ad.nn.cross_entropy(t(A), [0.0, 1.0]), None, errors.DtypeError,
-        ["cross_entropy", "integers", "float32"]),
+        ["cross_entropy", "integers", "float64"]),
     "a masked array": (lambda: ad.asarray(MASKED), None, errors.DtypeError, ["asarray", "masked", "filled"]),
     "masked operands": (lambda: t(V) * MASKED, None, errors.DtypeError, ["multiply", "masked"]),
     "masked operands on the left": (lambda: MASKED + t(V), None, errors.TrackedError, ["NumPy array", "detach()"]),

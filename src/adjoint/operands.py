@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeGuard
@@ -189,8 +190,8 @@ def refuse_fractions(value: Any, dtype: DType, name: str) -> None:
     if dtype.kind in dtypes.INEXACT:
         return
     if is_weak(value):
-        if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
-            return
+        if isinstance(value, int) or (isinstance(value, float) and (value.is_integer() or not math.isfinite(value))):
+            return  # an infinity or a nan has an error of its own
         what, wide = str(value), type(value).__name__
     elif isinstance(value, (Tensor, np.ndarray, np.generic)) and value.dtype.kind in dtypes.INEXACT:
         what, wide = str(value.dtype), "complex" if value.dtype.kind == "c" else "float"
