@@ -240,6 +240,6 @@ def test_compiled_functions_made_in_a_loop_leave_nothing() -> None:
     tracemalloc.start()
     try:
         kept(20)
-        assert min(kept(100), kept(100)) < 20 * 100
+        assert min(kept(300), kept(300)) < 20 * 300
     finally:
         tracemalloc.stop()

@@ -53,7 +53,7 @@ TOPICS = {
             "decorators.dependence decorators.observed"
         ),
     ),
-    "compile": ("Compiled functions", "compiler.compiled"),
+    "compile": ("Compiled functions", "compiler.compiled compiler.threads"),
     "pictures": ("Pictures", "pictures.drawing"),
     "dtypes": ("Data types and constants", "dtypes functions.inspection constants"),
 }

@@ -272,6 +272,7 @@ COUNTERPARTS = {
     },
     "adjoint.nn": {
         "functional": "ad.nn itself, which has these functions",
+        "tanh": "ad.tanh",
         "BatchNorm1d": "ad.nn.BatchNorm, for any number of axes",
         "BatchNorm2d": "ad.nn.BatchNorm, for any number of axes",
         "BatchNorm3d": "ad.nn.BatchNorm, for any number of axes",
