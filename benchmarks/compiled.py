@@ -472,8 +472,12 @@ def _cells(program: Program, threads: int, seconds: dict[str, float]) -> list[st
     ours, bound = seconds[OURS], program.bounds[threads - 1]
     ratio = ours / min(seconds[peer] for peer in PEERS if peer in seconds)
     goal = f"{ratio:.2f}" if bound is None else f"{ratio:.2f} [{bound:g}]" + (" missed" if ratio > bound else "")
-    ratios = [f"{ours / seconds[peer]:.2f}" if peer in seconds else "-" for peer in PEERS]
+    ratios = [_ratio(ours / seconds[peer]) if peer in seconds else "-" for peer in PEERS]
     return [program.name, str(threads), f"{ours * 1e3:.3g} ms", *ratios, goal]
+
+
+def _ratio(x: float) -> str:
+    return f"{x:.2f}" if x >= 0.005 else "< 0.01"
 
 
 def main() -> int:
