@@ -97,9 +97,9 @@ def split_with_sizes(x: Operand[B], sizes: Sequence[int], /, *, axis: int = 0, *
 def chunk(x: Operand[B], chunks: int, /, *, axis: int = 0, **unknown: Never) -> list[Tensor[B]]:
     """At most `chunks` parts along an axis, all but the last of one size, as PyTorch's.
 
-    A list, whose tensors have the shape of x but for that axis. Parts may be fewer than asked for: 6 elements
-    in 4 chunks are 3 of 2. `array_split` gives as many as are asked for. Raises ArgumentError for less than one, and for more than 100 000 of
-    fewer elements.
+    A list, whose tensors have the shape of x but for that axis. Parts may be fewer than asked for: 6 elements in 4
+    chunks are 3 of 2. `array_split` gives as many as are asked for. Raises ArgumentError for less than one, and for
+    more than 100 000 of fewer elements.
 
     >>> import adjoint as ad
     >>> [part.tolist() for part in ad.chunk(ad.arange(5), 3)]
