@@ -154,6 +154,83 @@ def test_every_entry_of_the_reference_has_an_example_and_its_facts() -> None:
     assert facts.kinds("lcm", ad.lcm) == "booleans, integers"
 
 
+# what takes and gives no arrays, or trees of anything
+SHAPELESS = """
+    __array_namespace_info__ can_cast closure_convert default_device default_dtype device finfo
+    get_num_threads iinfo isdtype register_namespace result_type set_default_device set_default_dtype
+    use_device use_dtype ArrayAPI CuPy Dask NumPy Reference Torch Autodiff Backend Batched Dependence Profiled
+    Tangent Taylor custom_batching custom_jvp custom_vjp
+    data.DataLoader data.Source data.split debug.print
+    nn.Buffer optim.GradScaler optim.Plateau optim.PlateauState optim.ScaleState optim.State optim.AverageState
+    optim.constant optim.cosine optim.exponential optim.joined optim.linear optim.noam optim.one_cycle optim.polynomial
+    optim.stairs optim.warmup random.seed testing.source_locations
+    train.Callback train.Cluster train.EarlyStopping train.History train.Progress train.Run
+    train.TensorBoard train.load train.save plot.history
+    tree.flatten tree.leaves tree.map tree.paths tree.structure tree.unflatten
+""".split()
+SHAPES = re.compile(
+    r"\b(shapes?|scalars?|0-d|vectors?|matri(x|ces)|broadcasts?|pytrees?)\b"
+    r"|\((\.\.\.|(batch|n|m|a|classes|rows|outputs|steps|channels|times|k)\b[^()]*),"  # axes, as (batch, classes)
+)
+
+
+def says_shapes(full: str, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether an entry says which shapes there are: its text, a fact, or what it refers to."""
+    import facts
+    import reference
+
+    value = reference.public().get(full)
+    if value is None or full in seen:
+        return False
+    doc = inspect.getdoc(value) or ""
+    called = getattr(value, "__call__", None) if inspect.isclass(value) else None  # noqa: B004
+    prose = "\n".join([(text or "").partition(">>>")[0] for text in (doc, getattr(called, "__doc__", ""))])
+    if SHAPES.search(prose) or "Shapes" in facts.rows(full, value, doc):
+        return True
+    space = full.rpartition(".")[0]
+    named = re.findall(r"(?:^|\b(?:as|as in|as of|those of|of|by|is)\s)`(?:ad\.)?([\w.]+)`", prose, re.IGNORECASE)
+    others = [f"{space}.{name}".lstrip(".") for name in named] + named
+    if inspect.isclass(value):
+        others += [key for key, base in reference.public().items() if base in value.__mro__[1:]]
+    return any([says_shapes(other, seen | {full}) for other in others])
+
+
+@pytest.mark.slow
+def test_every_entry_of_the_reference_says_shapes_dtypes_and_errors() -> None:
+    peer("sphinx", extra="docs")
+    import facts
+    import reference
+
+    found = reference.public()
+    assert set(SHAPELESS) <= found.keys()
+    entries = [n for n, v in found.items() if (callable(v) and v not in vars(ad.errors).values()) or "stats." in n]
+    assert len(entries) > 850
+    with Each() as each:
+        for full in entries:
+            value = found[full]
+            doc = inspect.getdoc(value) or ""
+            rows = facts.rows(full, value, doc)
+            with each(full):
+                assert says_shapes(full) is (full not in SHAPELESS)
+                parameters = reference.parameters(value)
+                if inspect.isroutine(value) and "dtype" in parameters:
+                    assert "Dtypes" in rows or re.search(r"dtype|int64|\b[Aa]s (in )?`", doc), "no dtype"
+                raised = {kind for kind, _ in facts.messages().get(full, [])}
+                assert raised <= {kind for kind in raised if kind in doc + rows.get("Errors", "")}, "no errors"
+
+
+@pytest.mark.parametrize("doc", ["The hyperbolic sine.", "As `of_nothing`.", "Gives `(a)`, and (really) more."])
+def test_a_docstring_without_shapes_is_found(doc: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    peer("sphinx", extra="docs")
+    import reference
+
+    def bare() -> None: ...
+
+    bare.__doc__ = doc
+    monkeypatch.setitem(reference.public(), "bare", bare)
+    assert not says_shapes("bare")
+
+
 @pytest.mark.slow
 def test_every_public_name_has_an_anchor(site: Path) -> None:
     """In `objects.inv`, which search and other projects' links read, and on its page."""

@@ -221,6 +221,7 @@ def test_positions() -> None:
     t, rates = np.arange(50)[:, None], 10000.0 ** (-np.arange(0, 6, 2) / 6)
     np.testing.assert_allclose(table[:, ::2], np.sin(t * rates), atol=1e-12)
     np.testing.assert_allclose(table[:, 1::2], np.cos(t * rates), atol=1e-12)
+    assert ad.nn.sinusoids(50, 6).dtype == ad.float32
     x = ad.zeros((2, 50, 6), dtype=ad.float64)
     np.testing.assert_allclose(ad.nn.PositionalEncoding()(x)[1].numpy(), table)
     learnt = ad.nn.PositionalEmbedding(10, 6)

@@ -24,7 +24,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 # what leaves are compared on: every primitive, with NumPy, in tests/test_leaf_backends.py
 LEAVES = "NumPy, PyTorch, JAX, Dask, CuPy, any of the array API standard"
 KINDS = {"booleans": "bool", "integers": "int64", "real": "float32", "complex": "complex64"}
-ERRORS = 3  # shown of a function
+ERRORS = 3  # shown of a function, or one of each class
+GIVEN = "the result has the shape that is given"
+BROADCAST = "operands broadcast, and the result has their common shape"
 
 
 @functools.cache
@@ -99,8 +101,16 @@ def _of_arrays(f: Any) -> bool:
     return bool(parameters) and parameters[0].kind == inspect.Parameter.POSITIONAL_ONLY
 
 
+@functools.cache
 def shapes(full: str, f: Any) -> str:
     """What calls with arrays of some shapes gave."""
+    if full.startswith("stats.") and (parameters := getattr(f, "parameters", ())):  # of one number
+        log = getattr(f, "logpdf", None) or f.logpmf
+        places = [(2, 3), (3,), *[()] * (len(parameters) - 1)]
+        return BROADCAST if result_of(log, *places) == (2, 3) else ""
+    if inspect.isroutine(f) and next(iter(inspect.signature(f).parameters), "") == "shape":
+        made = result_of(lambda: f((2, 3))) or result_of(lambda: f((2, 3), 2))
+        return GIVEN if made == (2, 3) else ""
     if not inspect.isroutine(f) or full not in listed() or full.startswith("random."):
         return ""
     if "depends on the values" in (inspect.getdoc(f) or ""):
@@ -114,7 +124,7 @@ def shapes(full: str, f: Any) -> str:
         [kind == "ShapeError" for kind, _ in error_of(f, *[ad.ones(2 + i).astype(dtype) for i in range(count)])]
     )
     if count > 1 and same and apart and result_of(f, *[(2, 3), (3,), ()][:count], dtype=dtype) == (2, 3):
-        return "operands broadcast, and the result has their common shape"
+        return BROADCAST
     if count == 1 and "axis" in inspect.signature(f).parameters and result_of(f, (2, 3)) is not None:
         along = result_of(lambda x: f(x, axis=0), (2, 3, 5))
         if along == (3, 5) and result_of(f, (2, 3)) == ():
@@ -145,7 +155,9 @@ def errors(full: str, f: Any) -> list[tuple[str, str]]:
         for operands in ([ad.ones(2 + i) for i in range(count)], [ad.ones(2) * 1j] * count, ["a"] * count):
             found = [*found, *error_of(f, *operands)]
     known = {re.sub(r"\b(float|complex)\d+\b", "", text): (kind, text) for kind, text in found[::-1]}
-    return list(known.values())[::-1][:ERRORS]  # those that differ in a dtype alone are one
+    texts = list(known.values())[::-1]  # those that differ in a dtype alone are one
+    firsts = [pair for i, pair in enumerate(texts) if pair[0] not in [kind for kind, _ in texts[:i]]]
+    return (firsts + [pair for pair in texts if pair not in firsts])[: max(ERRORS, len(firsts))]
 
 
 def backends(full: str) -> str:
@@ -164,7 +176,12 @@ def rows(full: str, f: Any, doc: str) -> dict[str, str]:
     origin, dtypes, derivative, orders, oracles = listed().get(full, [""] * 5)
     found = {"Shapes": "" if "Parameters\n---" in doc else shapes(full, f)}
     taken = kinds(full, f)
+    if "f" in dtypes and "real" not in taken:  # where operands are of several kinds, as those of `where`
+        taken = ""
     tested = f"calls were run in {dtypes}" if dtypes else ""
+    if not dtypes and found["Shapes"] == GIVEN and "dtype" in inspect.signature(f).parameters:
+        made = f((2, 3), *[2] * (_operands(f) - 1)).dtype
+        tested = "the default dtype unless one is given" if made == ad.default_dtype() else ""
     found["Dtypes"] = "; ".join(filter(None, [f"takes {taken}" if taken else "", tested]))
     checks = [f"checked with differences to order {orders}"] if orders else []
     checks += [f"compared with {oracles}"] if oracles else []

@@ -36,7 +36,8 @@ def _spacing(n: Any, d: Any, name: str) -> tuple[int, float]:
 def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """The frequencies of the coefficients that `fft` gives of n samples `d` apart: 0, 1, ..., -2, -1 over n d.
 
-    Of the default dtype unless a real one is given. Raises ArgumentError for an n below 1 or a d of 0.
+    The result is a vector (n,), of the default dtype unless a real one is given. Raises ArgumentError for an n below 1
+    or a d of 0.
 
     >>> import adjoint as ad
     >>> ad.fft.fftfreq(4, d=0.5).tolist()
@@ -48,6 +49,8 @@ def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None)
 
 def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """The frequencies of the coefficients that `rfft` gives: 0, 1, ..., n // 2 over n d. Else as `fftfreq`.
+
+    The result is a vector (n // 2 + 1,).
 
     >>> import adjoint as ad
     >>> ad.fft.rfftfreq(4, d=0.5).tolist()

@@ -156,10 +156,10 @@ def istft(
 ) -> Tensor[B]:
     """The inverse of `stft`: frames windowed again, added up, and divided by the sum of the squared windows.
 
-    That is the signal whose `stft` comes closest: D. Griffin and J. Lim, Signal estimation from modified short-time
-    Fourier transform (1984). `length` elements are given, or as many as the frames hold without the border;
-    `onesided` is True unless `return_complex`. Without that the result is real, and of both sides the first is read.
-    Other arguments are those of `stft`.
+    Coefficients (..., frequencies, frames) give a signal (..., length): that whose `stft` comes closest:
+    D. Griffin and J. Lim, Signal estimation from modified short-time Fourier transform (1984). `length` elements are
+    given, or as many as the frames hold without the border; `onesided` is True unless `return_complex`. Without that
+    the result is real, and of both sides the first is read. Other arguments are those of `stft`.
 
     Raises ArgumentError for lengths below one, and where windows leave out elements; ShapeError for coefficients or
     a window of other sizes.

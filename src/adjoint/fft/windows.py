@@ -30,9 +30,9 @@ def _window(
 def hann(n: int, /, *, periodic: bool = True, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """The window 0.5 - 0.5 cos(2 pi k / n) of n elements, for k from 0; with n - 1 in the place of n if not periodic.
 
-    Periodic windows are for transforms (`fftbins` in SciPy), the others are symmetric (`sym`). They are of the
-    default dtype unless a real one is given. Raises ShapeError for a negative n, DtypeError for a dtype that is not
-    real floating.
+    The result is a vector (n,), of the default dtype unless a real one is given. Periodic windows are for transforms
+    (`fftbins` in SciPy), the others are symmetric (`sym`). Raises ShapeError for a negative n, DtypeError
+    for a dtype that is not real floating.
 
     >>> import adjoint as ad
     >>> ad.fft.hann(4).tolist()

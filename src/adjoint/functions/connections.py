@@ -15,8 +15,8 @@ from adjoint.tensor import Tensor
 def why(x: Tensor[Any], loss: Tensor[Any]) -> str:
     """Tells whether gradients flow from `loss` to `x`: the path, or where it is cut.
 
-    Cuts (`detach`, comparisons, integer casts) are known by name and source line only for what is computed
-    while `ad.testing.source_locations()` is on.
+    Both may have any shape. Cuts (`detach`, comparisons, integer casts) are known by name and source line only for what
+    is computed while `ad.testing.source_locations()` is on.
 
     >>> import adjoint as ad
     >>> x = ad.tensor([1.0]).require_grad()

@@ -58,10 +58,11 @@ def native(x: Tensor[Any], /) -> Any:
 
 
 def compute(tree: T, /) -> T:
-    """The tree with the values of its tensors: NumPy arrays, read-only.
+    """The tree with the values of its tensors: NumPy arrays of their shapes and dtypes, read-only.
 
-    Those of a lazy library, such as Dask, are computed in one run of their graphs, so that what several have in common
-    is computed once. `Gradients` in the tree are gradients with the values, as tensors. Everything else stays.
+    Tensors of a lazy library, such as Dask, are computed in one run of their
+    graphs, so that what several have in common is computed once. `Gradients` in the tree are gradients with the values,
+    as tensors. Everything else stays.
 
     >>> import adjoint as ad
     >>> ad.compute({"x": ad.tensor([1.0, 2.0]) * 2, "n": 3})

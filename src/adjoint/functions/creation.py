@@ -66,6 +66,8 @@ def tensor(values: Any, dtype: Any = None, *, device: str) -> Tensor[Any]: ...
 def tensor(values: Any, dtype: Any = None, *, device: Any = None, **unknown: Never) -> Tensor[Any]:
     """A tensor with a copy of the values.
 
+    A number is a scalar, of shape (), and a list of n such values has n in front of their shape.
+
     Parameters
     ----------
     values
@@ -479,6 +481,8 @@ def eye(
 ) -> Tensor[Any]:
     """Ones on a diagonal, zeros elsewhere, of the default dtype unless one is given; `k` counts diagonals upwards.
 
+    The result is a matrix (n_rows, n_cols), square if n_cols is None.
+
     >>> import adjoint as ad
     >>> ad.eye(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
@@ -492,7 +496,10 @@ def eye(
 
 
 def tri(rows: int, columns: int | None = None, /, k: int = 0, dtype: Any = None, *, device: Any = None) -> Tensor[Any]:
-    """Ones at and below the k-th diagonal, zeros above, of the default dtype unless one is given."""
+    """Ones at and below the k-th diagonal, zeros above, of the default dtype unless one is given.
+
+    The result is a matrix (rows, columns), square if columns is None.
+    """
     n, m = as_shape((rows, rows if columns is None else columns), "tri")
     diagonal = max(-n, min(as_integer(k, "tri", "k"), m))  # others are further out, whatever their number
     place = as_device(device)

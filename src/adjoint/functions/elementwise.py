@@ -276,7 +276,8 @@ def clip(x: Operand[B], /, min: Numbers = None, max: Numbers = None) -> Tensor[B
 def where(condition: Operand[B], x: Numbers, y: Numbers, /) -> Tensor[B]:
     """Elements of x where the condition holds, of y elsewhere.
 
-    The gradient flows to what was chosen. Raises DtypeError unless the condition is boolean.
+    The three broadcast to the result's shape. The gradient flows to what was chosen. Raises DtypeError unless the
+    condition is boolean.
 
     >>> import adjoint as ad
     >>> x = ad.tensor([-1.0, 2.0])
@@ -507,10 +508,11 @@ def select(conditions: Sequence[Any], choices: Sequence[Any], /, default: Any = 
 def piecewise(x: Operand[B], conditions: Sequence[Any], functions: Sequence[Any], /, *args: Any) -> Tensor[B]:
     """Functions of x, each where its condition holds; where several do the last one counts.
 
-    A function may be a number. One more function than conditions is for where none holds, else zero. Each is called
-    with all of x, and then its values are chosen: where a function is not finite outside its piece, its gradient there
-    may be nan, which `Autodiff(strong_zero=True)` prevents. The result has the dtype of x. Raises ArgumentError for
-    another number of functions, DtypeError for values that the dtype does not hold, such as floats where x is integers.
+    Each condition broadcasts to x, whose shape the result has. A function may be a number. One more function than
+    conditions is for where none holds, else zero. Each is called with all of x, and then its values are chosen: where a
+    function is not finite outside its piece, its gradient there may be nan, which `Autodiff(strong_zero=True)`
+    prevents. The result has the dtype of x. Raises ArgumentError for another number of functions, DtypeError for values
+    that the dtype does not hold, such as floats where x is integers.
 
     >>> import adjoint as ad
     >>> x = ad.tensor([-2.0, 3.0])

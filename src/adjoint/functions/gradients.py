@@ -25,8 +25,8 @@ T = TypeVar("T")
 class Gradients(Generic[J]):
     """The gradients of one `backward`: a mapping from leaf tensors to tensors of the inner backend.
 
-    Under `create_graph=True` they are tensors of the leaves' own backend, tracked there like any others. Of a graph
-    that spans devices each gradient is on the device of its leaf.
+    Each has the shape and the dtype of its tensor. Under `create_graph=True` they are tensors of the leaves' own
+    backend, tracked there like any others. Of a graph that spans devices each gradient is on the device of its leaf.
 
     `grads[x]`, `x in grads`, `grads.get(x)`, `grads.pop(x)`, `len`, iteration over the leaf tensors,
     `items`, `values`; sums and multiples; `map`. It refers to leaves by number, so that it can be

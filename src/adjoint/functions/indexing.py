@@ -307,7 +307,8 @@ def _without_leading_ones(value: Array, target: Shape, device: Backend) -> Array
 def take(x: Operand[B], indices: Any, /, axis: int | None = None, **unknown: Never) -> Tensor[B]:
     """Slices at integer places along an axis; negative places count from the end.
 
-    The axis may be left out for one axis. Raises OutOfRangeError for places outside.
+    The shape of the indices stands where that axis was: x (a, b, c) and indices (n,) give (a, n, c) for axis 1. The
+    axis may be left out for one axis. Raises OutOfRangeError for places outside.
 
     >>> import adjoint as ad
     >>> ad.take(ad.tensor([1.0, 2.0, 3.0]), ad.tensor([2, 0])).tolist()
@@ -462,7 +463,8 @@ def indices(shape: ShapeLike, /, dtype: Any = None, *, device: Any = None) -> Te
 def delete(x: Operand[B], places: Any, /, axis: int | None = None) -> Tensor[B]:
     """x without the elements at places along an axis, or of the flat tensor: integers, booleans or a slice.
 
-    The places are values, the same for all examples of a batch. Raises OutOfRangeError for places outside.
+    The result has the shape of x but for that axis; without an axis it is a vector. The places are values, the same for
+    all examples of a batch. Raises OutOfRangeError for places outside.
     """
     x = as_tensor(x, "delete")
     if axis is None:
@@ -478,8 +480,9 @@ def delete(x: Operand[B], places: Any, /, axis: int | None = None) -> Tensor[B]:
 def insert(x: Operand[B], places: Any, values: Any, /, axis: int | None = None) -> Tensor[B]:
     """x with values put in before places along an axis, or of the flat tensor; gradients flow to both.
 
-    One place takes all the values, several take one each, or all the same. The places are values, the same for all
-    examples of a batch. Raises OutOfRangeError for places outside, ShapeError for values that do not fit.
+    The result has the shape of x but for that axis; without an axis it is a vector. One place takes all the values,
+    several take one each, or all the same. The places are values, the same for all examples of a batch. Raises
+    OutOfRangeError for places outside, ShapeError for values that do not fit.
 
     >>> import adjoint as ad
     >>> ad.insert(ad.tensor([1.0, 2.0]), 1, 9.0).tolist()

@@ -31,7 +31,8 @@ B = TypeVar("B", bound=Backend)
 def array_split(x: Operand[B], sections: int | Sequence[int], /, axis: int = 0, **unknown: Never) -> list[Tensor[B]]:
     """Consecutive parts along an axis: a number of them, the first ones longer by one if need be, or cut at places.
 
-    Raises ArgumentError for less than one part, and for more than 100 000 of fewer elements.
+    A list, whose tensors have the shape of x but for that axis. Raises ArgumentError for less than one part, and for
+    more than 100 000 of fewer elements.
 
     >>> import adjoint as ad
     >>> [part.tolist() for part in ad.array_split(ad.arange(5), 2)]
@@ -55,7 +56,10 @@ def array_split(x: Operand[B], sections: int | Sequence[int], /, axis: int = 0, 
 
 @explained
 def split(x: Operand[B], sections: int | Sequence[int], /, axis: int = 0, **unknown: Never) -> list[Tensor[B]]:
-    """A number of equal parts along an axis, or parts cut at places. Raises ShapeError where they cannot be equal."""
+    """A number of equal parts along an axis, or parts cut at places. Raises ShapeError where they cannot be equal.
+
+    A list, whose tensors have the shape of x but for that axis.
+    """
     if unknown:
         raise keyword_error(split, unknown)
     x = as_tensor(x, "split")
@@ -72,7 +76,8 @@ def split(x: Operand[B], sections: int | Sequence[int], /, axis: int = 0, **unkn
 def split_with_sizes(x: Operand[B], sizes: Sequence[int], /, *, axis: int = 0, **unknown: Never) -> list[Tensor[B]]:
     """Consecutive parts along an axis, of these sizes, as PyTorch's; NumPy's `split` takes the places of cuts.
 
-    Raises ShapeError for sizes that are negative or do not sum up to that of the axis.
+    A list, whose tensors have the shape of x but for that axis. Raises ShapeError for sizes that are negative or do not
+    sum up to that of the axis.
 
     >>> import adjoint as ad
     >>> [part.tolist() for part in ad.split_with_sizes(ad.arange(5), (2, 3))]
@@ -92,8 +97,9 @@ def split_with_sizes(x: Operand[B], sizes: Sequence[int], /, *, axis: int = 0, *
 def chunk(x: Operand[B], chunks: int, /, *, axis: int = 0, **unknown: Never) -> list[Tensor[B]]:
     """At most `chunks` parts along an axis, all but the last of one size, as PyTorch's.
 
-    They may be fewer: 6 elements in 4 chunks are 3 of 2. `array_split` gives as many as are asked for. Raises
-    ArgumentError for less than one, and for more than 100 000 of fewer elements.
+    A list, whose tensors have the shape of x but for that axis. Parts may be fewer than asked for: 6 elements in 4
+    chunks are 3 of 2. `array_split` gives as many as are asked for. Raises ArgumentError for less than one, and for
+    more than 100 000 of fewer elements.
 
     >>> import adjoint as ad
     >>> [part.tolist() for part in ad.chunk(ad.arange(5), 3)]
@@ -112,7 +118,7 @@ def chunk(x: Operand[B], chunks: int, /, *, axis: int = 0, **unknown: Never) -> 
 def narrow(x: Operand[B], axis: int, start: int, length: int, /) -> Tensor[B]:
     """`length` elements along an axis from `start` on, which may count from the end: a slice, by PyTorch's name.
 
-    Raises OutOfRangeError for what is not inside.
+    The result has the shape of x but for that axis. Raises OutOfRangeError for what is not inside.
 
     >>> import adjoint as ad
     >>> ad.narrow(ad.arange(5), 0, 1, 3).tolist()

@@ -52,7 +52,7 @@ def arange(
 ) -> Tensor[Any]:
     """Evenly spaced values from `start` (0 if only one bound is given) to before `stop`.
 
-    Ints give int64, floats the default dtype. Raises ArgumentError for a step of zero.
+    The result is a vector. Ints give int64, floats the default dtype. Raises ArgumentError for a step of zero.
 
     >>> import adjoint as ad
     >>> ad.arange(5).tolist()
@@ -104,7 +104,7 @@ def linspace(
 ) -> Tensor[Any]:
     """`num` evenly spaced values from `start` to `stop`, which is among them if `endpoint`.
 
-    They are of the default dtype unless one is given.
+    The result is a vector (num,), of the default dtype unless one is given.
 
     >>> import adjoint as ad
     >>> ad.linspace(0, 1, 5).tolist()
@@ -126,6 +126,8 @@ def logspace(
 ) -> Tensor[Any]:  # fmt: skip
     """Powers of a base with evenly spaced exponents from `start` to `stop`, of the default dtype unless one is given.
 
+    The result is a vector (num,).
+
     >>> import adjoint as ad
     >>> ad.logspace(0, 2, 3).tolist()
     [1.0, 10.0, 100.0]
@@ -144,8 +146,8 @@ def geomspace(
 ) -> Tensor[Any]:
     """Values from `start` to `stop`, each the same multiple of the one before.
 
-    They are of the default dtype unless one is given. Raises ArgumentError for bounds of which one is zero, or that
-    differ in sign.
+    The result is a vector (num,), of the default dtype unless one is given. Raises ArgumentError for bounds of
+    which one is zero, or that differ in sign.
 
     >>> import adjoint as ad
     >>> ad.geomspace(1, 8, 4).tolist()
@@ -161,7 +163,10 @@ def geomspace(
 
 
 def meshgrid(*arrays: Operand[D], indexing: str = "xy") -> tuple[Tensor[D], ...]:
-    """Coordinate tensors of a grid from one-dimensional ones; `indexing` is "xy" or "ij"."""
+    """Coordinate tensors of a grid from one-dimensional ones; `indexing` is "xy" or "ij".
+
+    Vectors (a,) and (b,) give two tensors (b, a) for "xy", the default, or (a, b) for "ij".
+    """
     as_choice(indexing, "meshgrid", "indexing", ("xy", "ij"))
     tensors = [as_tensor(x, "meshgrid", *arrays) for x in arrays]
     sizes = [x.size for x in tensors]

@@ -236,9 +236,10 @@ def _joined(name: str, mode: str, x: Any, segments: Any, num_segments: Any, axis
 def segment_sum(x: Operand[B], segments: Any, /, num_segments: int | None = None, *, axis: int = 0) -> Tensor[B]:
     """The sums of the parts along an axis that belong to one segment; zero for an empty segment.
 
-    `segments` has the number of the segment of each part, in any order. Inside `vmap` and other transforms
-    `num_segments` says how many there are; elsewhere it may be left out. Raises ShapeError unless there is an integer
-    for each part, OutOfRangeError for numbers below 0 or too large, DtypeError for booleans.
+    The result has the shape of x with `num_segments` along that axis; `segments` is a vector with the number of the
+    segment of each part, in any order. Inside `vmap` and other transforms `num_segments` says how many there are;
+    elsewhere it may be left out. Raises ShapeError unless there is an integer for each part, OutOfRangeError for
+    numbers below 0 or too large, DtypeError for booleans.
 
     >>> import adjoint as ad
     >>> ad.segment_sum(ad.tensor([1.0, 2.0, 3.0]), [0, 2, 0]).tolist()
@@ -321,8 +322,9 @@ def bincount(x: Operand[B], /, weights: Any = None, minlength: int = 0, *, lengt
 def one_hot(indices: Any, num_classes: int = -1, *, dtype: Any = None, axis: int = -1) -> Tensor[Any]:
     """A new axis with one at the place that each index names, and zeros elsewhere.
 
-    The number of classes is one more than the largest index unless given; the dtype is int64 unless given. Raises
-    DtypeError for other than integers, OutOfRangeError for negative ones, or no less than the number of classes.
+    Indices of shape (a, b) give (a, b, num_classes), or with the classes on another `axis`. The number of classes is
+    one more than the largest index unless given; the dtype is int64 unless given. Raises DtypeError for other than
+    integers, OutOfRangeError for negative ones, or no less than the number of classes.
 
     >>> import adjoint as ad
     >>> ad.one_hot(ad.tensor([1, 0]), 3).tolist()

@@ -79,7 +79,7 @@ def _reversed(x: Tensor[B]) -> Tensor[B]:
 def permute_dims(x: Operand[B], /, axes: Sequence[int], *rest: Never, **unknown: Never) -> Tensor[B]:
     """The axes in another order: axis i of the result is axis `axes[i]` of x.
 
-    Raises AxisError unless every axis is named once.
+    Shape (a, b, c) becomes (c, a, b) for axes (2, 0, 1). Raises AxisError unless every axis is named once.
     """
     if unknown:
         raise keyword_error(permute_dims, unknown)
@@ -97,7 +97,10 @@ def matrix_transpose(x: Operand[B], /) -> Tensor[B]:
 
 
 def moveaxis(x: Operand[B], source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor[B]:
-    """Axes moved to other places, the rest in their order."""
+    """Axes moved to other places, the rest in their order.
+
+    Shape (a, b, c) becomes (b, c, a) for source 0 and destination -1.
+    """
     x = as_tensor(x, "moveaxis")
     pairs = [axes_in_order(end, x.ndim, "moveaxis") for end in (source, destination)]
     if len(pairs[0]) != len(pairs[1]):
@@ -236,7 +239,10 @@ def flip(x: Operand[B], /, axis: Axis = None, **unknown: Never) -> Tensor[B]:
 
 @explained
 def roll(x: Operand[B], /, shift: int | Sequence[int], axis: Axis = None, **unknown: Never) -> Tensor[B]:
-    """Elements shifted along axes; those pushed out come in again at the other end."""
+    """Elements shifted along axes; those pushed out come in again at the other end.
+
+    The result has the shape of x; without an axis, x is rolled as a vector and put in its shape again.
+    """
     if unknown:
         raise keyword_error(roll, unknown)
     x = as_tensor(x, "roll")
@@ -259,7 +265,10 @@ def roll(x: Operand[B], /, shift: int | Sequence[int], axis: Axis = None, **unkn
 
 
 def tile(x: Operand[B], repetitions: Sequence[int], /) -> Tensor[B]:
-    """The tensor repeated, so many times along each axis, counted from the last."""
+    """The tensor repeated, so many times along each axis, counted from the last.
+
+    Shape (a, b) becomes (2 a, 3 b) for repetitions (2, 3).
+    """
     x = as_tensor(x, "tile")
     times = as_shape(repetitions, "tile")
     ndim = max(x.ndim, len(times))
@@ -322,7 +331,8 @@ def _counts(repeats: Any, size: int) -> np.ndarray[Any, Any]:
 def unflatten(x: Operand[B], axis: int, sizes: int | Sequence[int], /) -> Tensor[B]:
     """An axis split into several, of these sizes; one of them may be -1 and is worked out.
 
-    Raises AxisError for an axis that is not there, ShapeError for sizes that do not fill it.
+    Shape (a, 6) becomes (a, 2, 3) for axis 1 and sizes (2, -1). Raises AxisError for an axis that is not there,
+    ShapeError for sizes that do not fill it.
 
     >>> import adjoint as ad
     >>> ad.unflatten(ad.zeros((2, 6)), 1, (3, -1)).shape
@@ -373,7 +383,10 @@ def _triangle(name: str, x: Any, k: int) -> Tensor[Any]:
 
 
 def swapaxes(x: Operand[B], axis1: int, axis2: int, /) -> Tensor[B]:
-    """Two axes in each other's place. Raises AxisError for an axis that is not there."""
+    """Two axes in each other's place. Raises AxisError for an axis that is not there.
+
+    Shape (a, b, c) becomes (c, b, a) for axes 0 and 2.
+    """
     x = as_tensor(x, "swapaxes")
     first, second = (as_axis(i, x.ndim, "swapaxes") for i in (axis1, axis2))
     order = list(range(x.ndim))
@@ -401,12 +414,18 @@ def _at_least(name: str, arrays: tuple[Any, ...], ndim: int) -> Any:
 
 
 def atleast_1d(*arrays: Operand[B]) -> Any:
-    """The tensors with at least one axis; one for one, else a tuple. Raises ArgumentError for none."""
+    """The tensors with at least one axis; one for one, else a tuple. Raises ArgumentError for none.
+
+    A scalar becomes (1,).
+    """
     return _at_least("atleast_1d", arrays, 1)
 
 
 def atleast_2d(*arrays: Operand[B]) -> Any:
-    """The tensors with at least two axes, new ones in front; one for one, else a tuple."""
+    """The tensors with at least two axes, new ones in front; one for one, else a tuple.
+
+    A scalar becomes (1, 1) and (n,) becomes (1, n).
+    """
     return _at_least("atleast_2d", arrays, 2)
 
 

@@ -100,8 +100,9 @@ def argsort(
 def partition(x: Operand[B], kth: int | Sequence[int], /, axis: int | None = -1) -> Tensor[B]:
     """Elements reordered along an axis, or all for None: the k-th smallest at place k, none larger before it.
 
-    NumPy leaves open how the others are ordered; here all are sorted. `kth` may name several places, also from the end.
-    Raises OutOfRangeError for a place that is not there.
+    The result has the shape and the dtype of x; for axis None it is a vector. NumPy leaves open how the others are
+    ordered; here all are sorted. `kth` may name several places, also from the end. Raises OutOfRangeError for a place
+    that is not there.
 
     >>> import adjoint as ad
     >>> ad.partition(ad.tensor([3.0, 1.0, 2.0]), 1)[1].item()
@@ -112,7 +113,10 @@ def partition(x: Operand[B], kth: int | Sequence[int], /, axis: int | None = -1)
 
 
 def argpartition(x: Operand[B], kth: int | Sequence[int], /, axis: int | None = -1) -> Tensor[B]:
-    """The places of elements in the order of `partition`; int64."""
+    """The places of elements in the order of `partition`; int64.
+
+    They have the shape of x; for axis None they are a vector.
+    """
     _kth(x, kth, axis, "argpartition")
     return argsort(x, axis=axis)
 
@@ -130,7 +134,8 @@ def topk(
 ) -> tuple[Tensor[B], Tensor[B]]:
     """The k largest (or smallest) elements along an axis, or of all for None, best first, and their places.
 
-    Raises ArgumentError unless 0 <= k <= the axis's size.
+    Both have the shape of x with k along that axis; vectors (k,) for None. Raises ArgumentError unless 0 <= k <= the
+    axis's size.
 
     >>> import adjoint as ad
     >>> values, places = ad.topk(ad.tensor([3.0, 1.0, 2.0]), 2)
@@ -154,8 +159,8 @@ def kthvalue(
 ) -> tuple[Tensor[B], Tensor[B]]:
     """The k-th smallest element along an axis, or of all for None, counted from 1, and its place; nan comes last.
 
-    The gradient goes to that place. Raises OutOfRangeError unless 1 <= k <= the axis's size, DtypeError for complex
-    numbers.
+    Both have the shape of x without that axis, or with length 1 there by `keepdims`. The gradient goes to that place.
+    Raises OutOfRangeError unless 1 <= k <= the axis's size, DtypeError for complex numbers.
 
     >>> import adjoint as ad
     >>> value, place = ad.kthvalue(ad.tensor([3.0, 1.0, 2.0]), 2)

@@ -45,8 +45,8 @@ def cdist(x: Operand[B], y: Any, /, p: float = 2.0) -> Tensor[B]:
 def renorm(x: Operand[B], p: float, axis: int, maxnorm: float, /) -> Tensor[B]:
     """x with each slice along an axis shortened to a p-norm of `maxnorm`, where it is longer.
 
-    Raises ShapeError for fewer than two axes, AxisError for an axis that is not there, ArgumentError for a p that is
-    not positive or a negative bound.
+    The result has the shape of x. Raises ShapeError for fewer than two axes, AxisError for an axis that is not there,
+    ArgumentError for a p that is not positive or a negative bound.
 
     >>> import adjoint as ad
     >>> ad.renorm(ad.tensor([[3.0, 4.0], [0.0, 1.0]]), 2, 0, 1.0).round(4).tolist()

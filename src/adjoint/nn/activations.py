@@ -182,7 +182,10 @@ def tanhshrink(x: Operand[B], /) -> Tensor[B]:
 
 
 def threshold(x: Operand[B], threshold: float, value: float) -> Tensor[B]:
-    """x where it is above a threshold, else the value."""
+    """x where it is above a threshold, else the value.
+
+    The result has the shape of x.
+    """
     x, bound = real(x, "threshold"), as_number(threshold, "threshold", "threshold")
     return where(x <= bound, as_number(value, "threshold", "value"), x)
 
@@ -197,7 +200,8 @@ def softsign(x: Operand[B], /) -> Tensor[B]:
 def glu(x: Operand[B], axis: int = -1, **unknown: Never) -> Tensor[B]:
     """The first half along an axis times the sigmoid of the second. Y. Dauphin et al. (2016).
 
-    Raises ShapeError for an axis of odd size, AxisError for one that is not there.
+    The result has the shape of x with half as many elements along that axis. Raises ShapeError for an axis of odd size,
+    AxisError for one that is not there.
     """
     if unknown:
         raise keyword_error(glu, unknown)

@@ -42,6 +42,8 @@ B = TypeVar("B", bound=Backend)
 def pad(x: Operand[B], widths: Sequence[int], mode: str = "constant", value: complex = 0) -> Tensor[B]:
     """A border around the last axes.
 
+    Shape (batch, b) becomes (batch, b + 3) for widths (1, 2).
+
     Parameters
     ----------
     x

@@ -256,7 +256,8 @@ def adaptive_max_pool1d(x: Operand[B], output_size: Any, *, return_indices: bool
 def adaptive_max_pool2d(x: Operand[B], output_size: Any, *, return_indices: bool = False) -> Any:
     """The largest elements of the windows of `adaptive_avg_pool2d`, the first of equal ones.
 
-    With `return_indices` also where in its flattened image each one is, int64. Raises as `adaptive_avg_pool2d`.
+    Images (batch, channels, height, width) give (batch, channels, rows, columns). With `return_indices` also where in
+    its flattened image each one is, int64. Raises as `adaptive_avg_pool2d`.
 
     >>> import adjoint as ad
     >>> ad.nn.adaptive_max_pool2d(ad.tensor([[[[1.0, 2.0, 3.0]]]]), (1, 2)).tolist()

@@ -40,7 +40,8 @@ class AverageState(NamedTuple):
 class Average(Settings):
     """An average of models. What it remembers is a state, a pytree; nothing is kept in it.
 
-    A subclass says with which weight a model comes in, after so many of them. Buffers are not averaged.
+    The average has the structure, shapes and dtypes of the model. A subclass says with which weight a model comes in,
+    after so many of them. Buffers are not averaged.
     """
 
     def weight(self, count: Any) -> Any:
@@ -101,8 +102,8 @@ class SWA(Average):
 def batch_statistics(model: M, batches: Iterable[Any]) -> M:
     """The model with running statistics of batch normalisation that are means over these batches of inputs.
 
-    An average of models has seen no batch itself. P. Izmailov et al. (2018), section 3.2; PyTorch's `update_bn`.
-    Raises ArgumentError if there are no batches.
+    Its structure and shapes stay. An average of models has seen no batch itself. P. Izmailov et al. (2018), section
+    3.2; PyTorch's `update_bn`. Raises ArgumentError if there are no batches.
 
     >>> import adjoint as ad
     >>> model = ad.optim.batch_statistics(ad.nn.BatchNorm(1), [ad.tensor([[1.0], [3.0]]), ad.tensor([[5.0], [7.0]])])

@@ -53,6 +53,9 @@ class Optimizer(Settings):
     A subclass says what it remembers of a parameter (`begin`) and how it makes the next one (`update`). The rate is a
     number, or a schedule: a function of the number of steps that were done.
 
+    Parameters may have any shape, unless an optimizer says otherwise. Gradients have the shapes of the parameters, and
+    the next model has the same shapes and dtypes.
+
     With `donate` a step writes the next model and state over those it is given, which halves the time of large
     parameters on NumPy. Use neither of the two afterwards, nor other models with the same tensors;
     `copy.deepcopy(model)` is one to keep. Arrays that no step has made stay as they are.

@@ -16,6 +16,8 @@ from adjoint.tensor import Tensor
 class GradientsParams(Mapping[str, Tensor[Any]]):
     """Gradients of a model, by the paths of its parameters. You can pickle it, and send it to any thread or device.
 
+    Each gradient has the shape of its parameter.
+
     >>> import adjoint as ad
     >>> model = ad.nn.Linear(2, 1).require_grad()
     >>> grads = model(ad.ones((1, 2))).sum().backward()
@@ -112,6 +114,8 @@ class GradientsParams(Mapping[str, Tensor[Any]]):
 
 class GradientsAccumulator:
     """Adds up the gradients of several batches, for a step as of one large batch.
+
+    The sums have the shapes of the parameters.
 
     >>> import adjoint as ad
     >>> accumulator = ad.optim.GradientsAccumulator()

@@ -96,8 +96,8 @@ def normal(
 ) -> Tensor[Any]:
     """Normally distributed numbers of a mean and a standard deviation, of the default dtype unless one is given.
 
-    `mean` and `std` may be tensors, and gradients flow to them (reparameterisation). Raises ArgumentError
-    for a negative `std`.
+    `shape` is that of the result; () by default, or that of `mean` and `std`, which broadcast. `mean` and `std` may be
+    tensors, and gradients flow to them (reparameterisation). Raises ArgumentError for a negative `std`.
     """
     mean, std = as_parameter(mean, "normal", "mean"), as_parameter(std, "normal", "std")
     std = _within(std, 0, math.inf, "normal: the standard deviation must not be negative")
@@ -165,7 +165,8 @@ def integers(
 ) -> Tensor[Any]:
     """Integers evenly distributed in [low, high), or [0, low) if one bound is given; int64.
 
-    Raises ArgumentError for an empty range or one that the dtype does not hold.
+    `shape` is that of the result, a scalar by default. Raises ArgumentError for an empty range or one that the dtype
+    does not hold.
     """
     if high is None:
         low, high = 0, low
@@ -192,7 +193,8 @@ def permutation(x: int, *, device: str) -> Tensor[Any]: ...
 def permutation(x: Any, *, device: Any = None) -> Tensor[Any]:
     """The integers below x in random order, or a tensor's slices along its first axis.
 
-    Gradients flow through the reordering of a tensor. Raises ArgumentTypeError for anything else.
+    The result is a vector (x,) of int64, or has the shape of the tensor. Gradients flow through the reordering of a
+    tensor. Raises ArgumentTypeError for anything else.
     """
     if isinstance(x, Tensor):
         if not x.ndim:

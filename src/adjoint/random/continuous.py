@@ -32,6 +32,9 @@ def exponential(
 ) -> Tensor[Any]:
     """Numbers of the exponential distribution with this mean. Raises ArgumentError for a negative scale.
 
+    The result has the shape `shape`, by default the one to which the parameters broadcast. Its dtype is that of the
+    parameters, or the default one, unless one is given.
+
     >>> import adjoint as ad
     >>> ad.random.seed(0)
     >>> scale = ad.tensor(2.0).require_grad()
@@ -52,14 +55,22 @@ def _located(name: str, shape: Any, loc: Any, scale: Any, dtype: Any, device: An
 def cauchy(
     shape: ShapeLike | None = None, *, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None, device: Any = None
 ) -> Tensor[Any]:
-    """Numbers of the Cauchy distribution. Raises ArgumentError for a negative scale."""
+    """Numbers of the Cauchy distribution. Raises ArgumentError for a negative scale.
+
+    The result has the shape `shape`, by default the one to which the parameters broadcast. Its dtype is that of the
+    parameters, or the default one, unless one is given.
+    """
     return _located("cauchy", shape, loc, scale, dtype, device, lambda d: tangent((d.uniform() - 0.5) * math.pi))
 
 
 def gumbel(
     shape: ShapeLike | None = None, *, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None, device: Any = None
 ) -> Tensor[Any]:
-    """Numbers of the Gumbel distribution, of the largest of many. Raises ArgumentError for a negative scale."""
+    """Numbers of the Gumbel distribution, of the largest of many. Raises ArgumentError for a negative scale.
+
+    The result has the shape `shape`, by default the one to which the parameters broadcast. Its dtype is that of the
+    parameters, or the default one, unless one is given.
+    """
     return _located("gumbel", shape, loc, scale, dtype, device, lambda d: -log(-log(d.uniform())))
 
 
@@ -68,7 +79,8 @@ def laplace(
 ) -> Tensor[Any]:
     """Numbers of the Laplace distribution: of differences of two exponential ones.
 
-    Raises ArgumentError for a negative scale.
+    The result has the shape `shape`, by default the one to which the parameters broadcast. Its dtype is that of the
+    parameters, or the default one, unless one is given. Raises ArgumentError for a negative scale.
     """
     return _located("laplace", shape, loc, scale, dtype, device, lambda d: log(d.uniform()) - log(d.uniform()))
 
@@ -81,7 +93,11 @@ def _logistic(draw: Draw) -> Tensor[Any]:
 def logistic(
     shape: ShapeLike | None = None, *, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None, device: Any = None
 ) -> Tensor[Any]:
-    """Numbers of the logistic distribution. Raises ArgumentError for a negative scale."""
+    """Numbers of the logistic distribution. Raises ArgumentError for a negative scale.
+
+    The result has the shape `shape`, by default the one to which the parameters broadcast. Its dtype is that of the
+    parameters, or the default one, unless one is given.
+    """
     return _located("logistic", shape, loc, scale, dtype, device, _logistic)
 
 
@@ -90,7 +106,8 @@ def lognormal(
 ) -> Tensor[Any]:
     """Numbers whose logarithms are normal, of this mean and standard deviation.
 
-    Raises ArgumentError for a negative standard deviation.
+    The result has the shape `shape`, by default the one to which the parameters broadcast. Its dtype is that of the
+    parameters, or the default one, unless one is given. Raises ArgumentError for a negative standard deviation.
     """
     draw = Draw("lognormal", shape, dtype, device, {"mean": ANY, "std": NOT_NEGATIVE}, mean, std)
     return exp(draw.noise("random_normal") * draw.parameters[1] + draw.parameters[0])
@@ -99,7 +116,11 @@ def lognormal(
 def weibull(
     concentration: Any, shape: ShapeLike | None = None, *, scale: Any = 1.0, dtype: Any = None, device: Any = None
 ) -> Tensor[Any]:
-    """Numbers of the Weibull distribution. Raises ArgumentError unless the concentration is positive."""
+    """Numbers of the Weibull distribution. Raises ArgumentError unless the concentration is positive.
+
+    The result has the shape `shape`, by default the one to which the parameters broadcast. Its dtype is that of the
+    parameters, or the default one, unless one is given.
+    """
     tests = {"concentration": POSITIVE, "scale": NOT_NEGATIVE}
     draw = Draw("weibull", shape, dtype, device, tests, concentration, scale)
     return (-log(draw.uniform())) ** (1.0 / draw.parameters[0]) * draw.parameters[1]
@@ -114,7 +135,9 @@ def gamma(
 ) -> Tensor[Any]:
     """Numbers of the gamma distribution; they may be zero where the concentration is small.
 
-    Raises ArgumentError unless the concentration is positive, and for a negative scale.
+    The result has the shape `shape`, by default the one to which the parameters broadcast. Its dtype is that of the
+    parameters, or the default one, unless one is given. Raises ArgumentError unless the concentration is positive, and
+    for a negative scale.
 
     >>> import adjoint as ad
     >>> ad.random.seed(0)
@@ -129,13 +152,21 @@ def gamma(
 
 
 def chisquare(df: Any, shape: ShapeLike | None = None, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
-    """Numbers of the chi-squared distribution. Raises ArgumentError unless the degrees of freedom are positive."""
+    """Numbers of the chi-squared distribution. Raises ArgumentError unless the degrees of freedom are positive.
+
+    The result has the shape `shape`, by default the one to which the parameters broadcast. Its dtype is that of the
+    parameters, or the default one, unless one is given.
+    """
     draw = Draw("chisquare", shape, dtype, device, {"df": POSITIVE}, df)
     return exp(_loggamma(draw, draw.parameters[0] * 0.5)) * 2.0
 
 
 def beta(a: Any, b: Any, shape: ShapeLike | None = None, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
-    """Numbers of the beta distribution. Raises ArgumentError unless both parameters are positive."""
+    """Numbers of the beta distribution. Raises ArgumentError unless both parameters are positive.
+
+    The result has the shape `shape`, by default the one to which the parameters broadcast. Its dtype is that of the
+    parameters, or the default one, unless one is given.
+    """
     draw = Draw("beta", shape, dtype, device, {"a": POSITIVE, "b": POSITIVE}, a, b)
     first, second = (_loggamma(draw, p) for p in draw.parameters)
     return expit(first - second)
@@ -146,8 +177,8 @@ def dirichlet(
 ) -> Tensor[Any]:
     """Shares that sum to one along the last axis, as many as the concentration has there.
 
-    `shape` is the result's without that axis. Raises ArgumentError unless the concentration is positive, ShapeError
-    where it has no axis.
+    They have the dtype of the concentration, or the default one, unless one is given. `shape` is the result's without
+    that axis. Raises ArgumentError unless the concentration is positive, ShapeError where it has no axis.
 
     >>> import adjoint as ad
     >>> ad.random.dirichlet([1.0, 2.0, 3.0], 5).shape
@@ -174,7 +205,9 @@ def student_t(
 ) -> Tensor[Any]:
     """Numbers of Student's t distribution: normal ones over the root of a chi-squared one's mean.
 
-    Raises ArgumentError unless the degrees of freedom are positive, and for a negative scale.
+    The result has the shape `shape`, by default the one to which the parameters broadcast. Its dtype is that of the
+    parameters, or the default one, unless one is given. Raises ArgumentError unless the degrees of freedom are
+    positive, and for a negative scale.
     """
     tests = {"df": POSITIVE, "loc": ANY, "scale": NOT_NEGATIVE}
     draw = Draw("student_t", shape, dtype, device, tests, df, loc, scale)
@@ -226,8 +259,10 @@ def truncated_normal(
 ) -> Tensor[Any]:
     """Numbers of a normal distribution between two bounds, which may be infinite.
 
-    By the inverse of the distribution function, computed in double precision on the side where its values are small;
-    beyond 37 standard deviations, where those underflow, by that of its tail.
+    The result has the shape `shape`, by default the one to which the parameters broadcast. Its dtype is that of the
+    parameters, or the default one, unless one is given. By the inverse of the distribution function, computed in double
+    precision on the side where its values are small; beyond 37 standard deviations, where those underflow, by that of
+    its tail.
 
     Raises ArgumentError unless the standard deviation is positive and each lower bound below its upper one.
     """

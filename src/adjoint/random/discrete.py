@@ -44,6 +44,9 @@ def _integer(dtype: Any, name: str) -> dtypes.DType:
 def poisson(rate: Any, shape: ShapeLike | None = None, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """Counts of the Poisson distribution of a mean. Raises ArgumentError for a negative rate.
 
+    The result has the shape `shape`, by default the one to which the parameters broadcast; int64 unless a dtype is
+    given.
+
     >>> import adjoint as ad
     >>> ad.random.poisson([0.0, 1e6]).dtype
     dtype('int64')
@@ -53,7 +56,11 @@ def poisson(rate: Any, shape: ShapeLike | None = None, *, dtype: Any = None, dev
 
 
 def binomial(n: Any, p: Any, shape: ShapeLike | None = None, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
-    """Counts of successes among n of probability p. Raises ArgumentError unless n is whole and p is a probability."""
+    """Counts of successes among n of probability p. Raises ArgumentError unless n is whole and p is a probability.
+
+    The result has the shape `shape`, by default the one to which the parameters broadcast; int64 unless a dtype is
+    given.
+    """
     draw = Draw("binomial", shape, None, device, {"n": WHOLE, "p": PROBABILITY}, n, p, precise=True)
     return draw.sampled("random_binomial", *_constant(draw), dtype=_integer(dtype, "binomial"))
 
@@ -61,6 +68,8 @@ def binomial(n: Any, p: Any, shape: ShapeLike | None = None, *, dtype: Any = Non
 def geometric(p: Any, shape: ShapeLike | None = None, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """Counts of trials up to the first success, from 1; at most what the dtype holds.
 
+    The result has the shape `shape`, by default the one to which the parameters broadcast; int64 unless a dtype is
+    given.
     Raises ArgumentError unless 0 < p <= 1.
     """
     draw = Draw("geometric", shape, None, device, {"p": POSITIVE_PROBABILITY}, p, precise=True)
@@ -75,7 +84,10 @@ def geometric(p: Any, shape: ShapeLike | None = None, *, dtype: Any = None, devi
 
 
 def rademacher(shape: ShapeLike = (), *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
-    """-1 or 1, each with probability 1/2."""
+    """-1 or 1, each with probability 1/2.
+
+    They are int64 unless a dtype is given; `shape` is that of the result, a scalar by default.
+    """
     draw = Draw("rademacher", shape, None, device, {})
     return ((draw.noise() >= 0.5).astype(dtypes.int64) * 2 - 1).astype(_integer(dtype, "rademacher"))
 
@@ -126,8 +138,9 @@ def choice(
 ) -> Tensor[Any]:
     """Random slices of a tensor along an axis, or integers below x; gradients flow to what was chosen.
 
-    `p` are probabilities, equal ones by default. Without replacement none is chosen twice; with `p` then one after the
-    other, each in proportion among those that are left.
+    `shape` stands in the place of the axis: x (a, b, c) and shape (n,) give (a, n, c) for axis 1. `p` are
+    probabilities, equal ones by default. Without replacement none is chosen twice; with `p` then one after the other,
+    each in proportion among those that are left.
 
     Raises ArgumentError for probabilities that are negative or do not sum to one, and for more choices than there are.
 
@@ -190,6 +203,8 @@ def _weighted(name: str, size: int, shape: tuple[int, ...], replace: bool, p: An
 
 def shuffle(x: Tensor[B], axis: int = 0) -> Tensor[B]:
     """The slices of a tensor along an axis in random order, as a new tensor; gradients flow through.
+
+    The result has the shape of x.
 
     >>> import adjoint as ad
     >>> sorted(ad.random.shuffle(ad.tensor([1.0, 2.0, 3.0])).tolist())

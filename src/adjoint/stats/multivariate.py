@@ -68,7 +68,10 @@ class multivariate_normal_type:
 
 
 class dirichlet_type:
-    """The Dirichlet distribution of shares along the first axis, as SciPy has it."""
+    """The Dirichlet distribution of shares along the first axis, as SciPy has it.
+
+    x and alpha are (k, ...), the density is (...).
+    """
 
     def __repr__(self) -> str:
         return "adjoint.stats.dirichlet"
@@ -103,7 +106,10 @@ class dirichlet_type:
 
 
 class multinomial_type:
-    """The multinomial distribution of counts along the last axis."""
+    """The multinomial distribution of counts along the last axis.
+
+    x and p are (..., k), n broadcasts with what comes before k, as the result does.
+    """
 
     def __repr__(self) -> str:
         return "adjoint.stats.multinomial"

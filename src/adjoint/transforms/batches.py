@@ -46,6 +46,8 @@ def vmap(
 ) -> Function:
     """A function that runs f for each example of a batch, all together.
 
+    Where f takes (n,) and gives (m,), the function takes (examples, n) and gives (examples, m).
+
     Parameters
     ----------
     f

@@ -65,7 +65,7 @@ def checkpoint(f: Function, policy: str | int | Sequence[str] = "nothing") -> Fu
 
 
 def checkpoint_name(x: Tensor[Any], name: str) -> Tensor[Any]:
-    """x, under a name that a policy of `checkpoint` can ask to keep.
+    """x, of any shape, under a name that a policy of `checkpoint` can ask to keep.
 
     >>> import adjoint as ad
     >>> f = ad.checkpoint(lambda x: ad.sin(ad.checkpoint_name(ad.exp(x), "power")), policy=["power"])

@@ -343,9 +343,9 @@ def scan(
 def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
     """f of each slice of the arrays along their first axis, one after the other, stacked.
 
-    `vmap` computes the same for all together; `map` takes the memory of one at a time, and f may do what differs from
-    slice to slice. With a `batch_size`, so many are computed together by `vmap`, one batch after the other. Errors are
-    those of `scan`.
+    Where f gives shape (m,), the result is (slices, m). `vmap` computes the same for all together; `map` takes the
+    memory of one at a time, and f may do what differs from slice to slice. With a `batch_size`, so many are computed
+    together by `vmap`, one batch after the other. Errors are those of `scan`.
 
     >>> import adjoint as ad
     >>> import numpy as np

@@ -33,8 +33,9 @@ from adjoint.transforms.reverse import gradient
 def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """f's value at the primals and its derivative along the tangents, computed together.
 
-    `primals` and `tangents` are tuples of one structure. Gives (value, tangent), with `has_aux` (value, tangent, aux).
-    Raises ArgumentError, ShapeError and DtypeError for tangents that do not fit their primals.
+    Tangents have the shapes of their primals, and the result's tangent that of the value. `primals` and `tangents` are
+    tuples of one structure. Gives (value, tangent), with `has_aux` (value, tangent, aux). Raises ArgumentError,
+    ShapeError and DtypeError for tangents that do not fit their primals.
 
     >>> import adjoint as ad
     >>> ad.jvp(lambda x: x**3, (2.0,), (1.0,))
@@ -67,9 +68,10 @@ def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any]
 def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     """f's value, and its derivative there as a linear function of tangents.
 
-    Gives (value, derivative), with `has_aux` (value, derivative, aux). f runs once. What is kept is the pullback as a
-    function of the cotangent, whose own pullback is the derivative: a transpose transposed. Of a tangent that a later
-    transform follows, the derivative runs f again.
+    Tangents have the shapes of the primals, and what the derivative gives those of the value. Gives (value,
+    derivative), with `has_aux` (value, derivative, aux). f runs once. What is kept is the pullback as a function of the
+    cotangent, whose own pullback is the derivative: a transpose transposed. Of a tangent that a later transform
+    follows, the derivative runs f again.
 
     >>> import adjoint as ad
     >>> value, along = ad.linearize(lambda x: x**3, 2.0)

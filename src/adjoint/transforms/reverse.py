@@ -142,7 +142,8 @@ def _scalar(name: str, out: Any, level: Autodiff[Any], holomorphic: bool) -> Var
 def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """A function that gives the gradient of f; with `has_aux`, a pair of it and aux.
 
-    Parameters and errors are those of `value_and_grad`.
+    The gradient has the structure, shapes and dtypes of the argument. Parameters and errors are those of
+    `value_and_grad`.
 
     >>> import adjoint as ad
     >>> ad.grad(lambda x: x**3)(2.0)
@@ -306,6 +307,8 @@ def conjugate(x: Any) -> Any:
 
 def stop_gradient(tree: Any) -> Any:
     """The same values as constants of every level: no derivative flows through them, in any mode.
+
+    Structure, shapes and dtypes are those of the tree.
 
     >>> import adjoint as ad
     >>> ad.grad(lambda x: x * ad.stop_gradient(x))(3.0)

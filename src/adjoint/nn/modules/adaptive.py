@@ -26,9 +26,10 @@ class AdaptiveLogLoss(NamedTuple):
 class AdaptiveLogSoftmaxWithLoss(Module):
     """The log-likelihood of classes that are sorted by how frequent they are. E. Grave et al. (2017).
 
-    Classes below the first cutoff, and one for each cluster between cutoffs, are told apart by `head`; those in a
-    cluster by a network in `tail`, whose inner width is `in_features / div_value` for the first one, and by that factor
-    less for each that follows. All clusters are computed for all examples, as their classes are values.
+    x (batch, in_features) and classes (batch,) give the log-likelihoods (batch,) and the loss, a scalar. Classes below
+    the first cutoff, and one for each cluster between cutoffs, are told apart by `head`; those in a cluster by a
+    network in `tail`, whose inner width is `in_features / div_value` for the first one, and by that factor less for
+    each that follows. All clusters are computed for all examples, as their classes are values.
 
     >>> import adjoint as ad
     >>> layer = ad.nn.AdaptiveLogSoftmaxWithLoss(16, 100, [10, 50])

@@ -39,7 +39,7 @@ class Cache(NamedTuple):
 def sinusoids(steps: int, width: int, base: float = 10000.0, *, dtype: Any = None, device: Any = None) -> Tensor[Any]:
     """Sines and cosines of positions at falling frequencies, (steps, width). A. Vaswani et al. (2017), section 3.5.
 
-    Raises ArgumentError for an odd width.
+    Of the default dtype unless one is given. Raises ArgumentError for an odd width.
 
     >>> import adjoint as ad
     >>> ad.nn.sinusoids(2, 4).round(2).tolist()[0]
@@ -48,7 +48,7 @@ def sinusoids(steps: int, width: int, base: float = 10000.0, *, dtype: Any = Non
     shape = check_shape((as_size(steps, "sinusoids", "steps"), as_size(width, "sinusoids", "the width")), "sinusoids")
     angles = _angles(arange(shape[0], device=device), shape[1], base, "sinusoids")
     found = reshape(stack([sin(angles), cos(angles)], axis=-1), shape)
-    return found if dtype is None else found.astype(dtype)
+    return found.astype(dtypes.default_dtype() if dtype is None else dtype)
 
 
 def rotary(x: Tensor[Any], positions: Any = None, base: float = 10000.0) -> Tensor[Any]:
@@ -221,7 +221,10 @@ class PositionalEmbedding(Module):
 
 
 class PositionalEncoding(Module):
-    """x plus `ad.nn.sinusoids` of the positions, from `start` on."""
+    """x plus `ad.nn.sinusoids` of the positions, from `start` on.
+
+    x is (..., steps, width).
+    """
 
     base: float = 10000.0
 

@@ -37,7 +37,7 @@ def module_of(name: str, f: Callable[..., Any], tensors: int = 1) -> Maker:
     fields: dict[str, Any] = {p.name: p.default for p in settings if p.default is not p.empty}
     notes = {p.name: Buffer if p.name in ("weight", "pos_weight") else Any for p in settings}
     where = "ad" if f is tanh else "ad.nn"
-    doc = f"`{where}.{f.__name__}` as a module, with its settings."
+    doc = f"`{where}.{f.__name__}` as a module, with its settings. Shapes, dtypes and errors are those of the function."
     make: Any = type(Module)
     return make(name, (Module,), {**fields, "__annotations__": notes, "__call__": __call__, "__doc__": doc})  # type: ignore[no-any-return]
 

@@ -71,6 +71,8 @@ class Bilinear(Module):
 class Embedding(Module):
     """A row of weight (num_embeddings, embedding_dim) for each integer. Rows start normal; that of `padding_idx` is 0.
 
+    Indices of shape (a, b) give (a, b, embedding_dim).
+
     >>> import adjoint as ad
     >>> ad.nn.Embedding(10, 3)(ad.tensor([[1, 2], [3, 4]])).shape
     (2, 2, 3)
@@ -134,7 +136,10 @@ def _rows(name: str, rows: Any, width: Any, padding: Any, dtype: Any, device: An
 
 
 class Lambda(Module):
-    """A function as a module: `Lambda(lambda x: x.mean(axis=1))`."""
+    """A function as a module: `Lambda(lambda x: x.mean(axis=1))`.
+
+    Shapes are those of the function.
+    """
 
     function: Callable[..., Any]
 
@@ -147,7 +152,10 @@ class Lambda(Module):
 
 
 class Identity(Module):
-    """The input, unchanged."""
+    """The input, unchanged.
+
+    Of any shape and dtype.
+    """
 
     def __call__(self, x: Any, *, key: Key = None) -> Any:
         return x
@@ -155,6 +163,8 @@ class Identity(Module):
 
 class Flatten(Module):
     """Axes `start` to `end` joined into one.
+
+    By default (batch, a, b) becomes (batch, a b).
 
     >>> import adjoint as ad
     >>> ad.nn.Flatten()(ad.ones((2, 3, 4))).shape
@@ -189,6 +199,8 @@ class Unflatten(Module):
 
 class Sequential(Module):
     """Modules and functions, each applied to what the one before gives.
+
+    Shapes are those of the layers: what one gives the next one takes.
 
     >>> import adjoint as ad
     >>> model = ad.nn.Sequential(ad.nn.Linear(3, 8), ad.nn.relu, ad.nn.Linear(8, 1))
@@ -227,6 +239,8 @@ class Sequential(Module):
 class Residual(Module):
     """x + inside(x).
 
+    What `inside` gives has the shape of x, or broadcasts with it.
+
     >>> import adjoint as ad
     >>> ad.nn.Residual(ad.nn.Identity())(ad.ones(2)).tolist()
     [2.0, 2.0]
@@ -250,7 +264,10 @@ class Residual(Module):
 
 
 class PReLU(Module):
-    """`ad.nn.prelu`: a slope below zero for all channels (`num_parameters=1`) or for each, which starts at `init`."""
+    """`ad.nn.prelu`: a slope below zero for all channels (`num_parameters=1`) or for each, which starts at `init`.
+
+    The weight is (num_parameters,).
+    """
 
     weight: Tensor[Any]
 

@@ -85,7 +85,7 @@ class _Cell(Module):
 class RNNCell(_Cell):
     """h' = tanh(weight_ih x + bias_ih + weight_hh h + bias_hh), or relu of it. J. Elman (1990).
 
-    Weights and biases start uniform within 1 / sqrt(hidden_size).
+    x is (..., input_size), the state (..., hidden_size). Weights and biases start uniform within 1 / sqrt(hidden_size).
 
     >>> import adjoint as ad
     >>> ad.nn.RNNCell(3, 4)(ad.ones((2, 3))).shape
@@ -109,7 +109,8 @@ class RNNCell(_Cell):
 class LSTMCell(_Cell, init=False):
     """Long short-term memory: the state is (h, c). S. Hochreiter, J. Schmidhuber (1997); F. Gers et al. (2000).
 
-    The four gates stand below each other in the weights: input, forget, cell, output.
+    x is (..., input_size), h and c are (..., hidden_size). The four gates stand below each other in the weights: input,
+    forget, cell, output.
 
     >>> import adjoint as ad
     >>> h, c = ad.nn.LSTMCell(3, 4)(ad.ones((2, 3)))
@@ -143,7 +144,8 @@ class LSTMCell(_Cell, init=False):
 class GRUCell(_Cell, init=False):
     """Gated recurrent unit. K. Cho et al. (2014), with the reset gate after the product, as in cuDNN and PyTorch.
 
-    The three gates stand below each other in the weights: reset, update, new.
+    x is (..., input_size), the state (..., hidden_size). The three gates stand below each other in the weights: reset,
+    update, new.
 
     >>> import adjoint as ad
     >>> ad.nn.GRUCell(3, 4)(ad.ones((2, 3))).shape

@@ -19,8 +19,9 @@ from adjoint.tensor import Tensor
 class TransformerEncoderLayer(Module):
     """Attention among the steps, then a network of two layers at each, both residual and normalised.
 
-    Normalisation comes after the sums, as in A. Vaswani et al. (2017), or with `norm_first` before what is added. With
-    a `cache`, as `empty_cache` gives one for sequences such as x, it gives also the next cache.
+    x and the result are (..., steps, d_model). Normalisation comes after the sums, as in A. Vaswani et al. (2017), or
+    with `norm_first` before what is added. With a `cache`, as `empty_cache` gives one for sequences such as x, it gives
+    also the next cache.
 
     >>> import adjoint as ad
     >>> ad.nn.TransformerEncoderLayer(8, 2, 16)(ad.ones((3, 5, 8))).shape
@@ -89,6 +90,8 @@ class DecoderCache(NamedTuple):
 
 class TransformerDecoderLayer(TransformerEncoderLayer):
     """`TransformerEncoderLayer` that looks at another sequence in between, `memory`; a cache has that sequence too.
+
+    x and the result are (..., steps, d_model), `memory` is (..., its steps, d_model).
 
     >>> import adjoint as ad
     >>> ad.nn.TransformerDecoderLayer(8, 2, 16)(ad.ones((3, 5, 8)), ad.ones((3, 7, 8))).shape
