@@ -118,14 +118,6 @@ def integer_bits() -> int:
     return blas()[0]
 
 
-def blas_threads() -> int:
-    """How many threads BLAS may use; 0 if that is not known."""
-    names = [f"{prefix}openblas_get_num_threads{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "")]
-    library = _numpys_library()
-    found = [f for name in names if (f := getattr(library, name, None)) is not None]
-    return int(found[0]()) if found else 0
-
-
 def _as_expected() -> bool:
     """Whether an array has its fields where they are read."""
     import sysconfig  # as hashlib below: whoever compiles needs it, the import of all does not
