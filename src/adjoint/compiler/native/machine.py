@@ -169,6 +169,13 @@ def vector_bytes() -> int:
 
 
 @functools.cache
+def has_avx512() -> bool:
+    """Whether the processor has AVX-512 with vectors of all lengths."""
+    features = llvm().get_host_cpu_features()
+    return bool(features.get("avx512f") and features.get("avx512vl"))
+
+
+@functools.cache
 def registers() -> int:
     """How many vectors the processor holds at once."""
     return 32 if vector_bytes() == 64 or _is_arm() else 16
