@@ -18,6 +18,7 @@ import numpy as np
 import scipy.special
 
 from adjoint.compiler.native.elementary import FUNCTIONS, Library
+from adjoint.compiler.native.machine import has_avx512
 
 
 def _machine() -> Any:
@@ -75,9 +76,9 @@ end:
 
 
 @functools.cache
-def functions(names: tuple[str, ...], dtype: Any, lanes: int) -> dict[str, Callable[..., Any]]:
-    """Functions of arrays by the names of primitives, out of one module."""
-    library = Library()
+def functions(names: tuple[str, ...], dtype: Any, lanes: int, wide: bool = True) -> dict[str, Callable[..., Any]]:
+    """Functions of arrays by the names of primitives, out of one module; not `wide`, as for other processors."""
+    library = Library(has_avx512() and wide)
     loops = {name: loop(library, name, dtype, lanes) for name in names}
     engine = built(library.text + "".join(text for _, text in loops.values()))
     return {name: _called(engine, symbol, FUNCTIONS[name][1], dtype, lanes) for name, (symbol, _) in loops.items()}

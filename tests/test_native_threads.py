@@ -20,7 +20,7 @@ from test_native import arguments, program
 
 import adjoint as ad
 from adjoint.compiler import threads
-from adjoint.compiler.native import parallel
+from adjoint.compiler.native import gemm, parallel
 
 pytest.importorskip("llvmlite")
 from adjoint.compiler.native import pool
@@ -85,6 +85,36 @@ def test_results_do_not_depend_on_the_number_of_threads(tiny: None, dtype: str) 
             rtol = 1e-4 if dtype == "float32" else 1e-12
             for y, expected in zip(found[0], ad.tree.flatten(f(ad.asarray(x)))[0], strict=True):
                 np.testing.assert_allclose(y, expected.numpy(), rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
+def test_threads_share_blocks_of_a_product(tiny: None, monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
+    """As the matrices lie and turned, with blocks at the ends that are smaller, and sums in several parts."""
+    monkeypatch.setattr(gemm, "_BLOCK", 1 << 12)
+    rng = np.random.default_rng(5)
+    for m, k, n in ((130, 300, 70), (1, 520, 330), (300, 40, 10), (24, 600, 300), (70, 90, 33), (260, 1, 260)):
+        x, y = (rng.normal(size=shape).astype(dtype) for shape in ((m, k), (k, n)))
+        exact = x.astype(np.longdouble) @ y.astype(np.longdouble)
+        error = 2 * max(abs(x @ y - exact).max(), np.finfo(dtype).eps * abs(exact).max())
+        for i, turned in enumerate(((0, 0), (1, 0), (0, 1), (1, 1))):
+            given = [z.T.copy() if turn else z for z, turn in zip((x, y), turned, strict=True)]
+            if m == 1 and turned[1]:
+                continue  # one row is a vector, which is BLAS's
+            f = ([lambda x, y: x @ y, lambda x, y: x.T @ y, lambda x, y: x @ y.T, lambda x, y: x.T @ y.T])[i]
+            with Each() as each, each((m, k, n, turned)):
+                assert any(" parts: " in line for line in ad.compile(f).lower(*given).kernels)
+                found = runs(f, given)
+                same(found)
+                assert abs(found[0][0] - exact).max() <= error
+
+
+def test_large_products_are_blocks() -> None:
+    """A program of the usual layers has no product of BLAS, whose threads wait for cores that others have."""
+    x, w = np.ones((128, 256), "f"), np.ones((256, 256), "f")
+    found = ad.compile(ad.grad(lambda w, x: (ad.nn.relu(x @ w) @ w.T).sum())).lower(w, x).kernels
+    products = [line for line in found if " @ " in line]
+    assert len(products) >= 4
+    assert all(" parts: " in line for line in products)
 
 
 @pytest.mark.slow

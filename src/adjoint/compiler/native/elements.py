@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint.compiler.graph import Equation, Value
 from adjoint.compiler.native import elementary
-from adjoint.compiler.native.machine import adds_products
+from adjoint.compiler.native.machine import adds_products, has_avx512
 from adjoint.compiler.native.text import Vector, element_type
 from adjoint.primitives import DType
 
@@ -279,7 +279,7 @@ def _astype(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
 @functools.lru_cache(1024)
 def _definitions(name: str, dtype: DType, lanes: int) -> tuple[str, dict[str, str]]:
     """The symbol of an elementary function, and the text of it and of what it calls."""
-    library = elementary.Library()
+    library = elementary.Library(has_avx512())
     return library.function(name, dtype, lanes), library.definitions
 
 

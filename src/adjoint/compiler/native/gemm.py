@@ -9,16 +9,16 @@ numbers in shorter parts, so that they are about as exact as BLAS's.
 
 This is the scheme of Goto and van de Geijn (Anatomy of high-performance matrix multiplication, 2008) and of BLIS (Van
 Zee and van de Geijn, 2015), without the copies of `x` and the loops around that very large matrices need: those go to
-BLAS.
+BLAS. Threads share the blocks of a large product. BLAS's own threads wait for each other, and so for a core that
+another program has; those who share blocks do not.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from adjoint.compiler.native.machine import adds_products, blas_threads, registers, vector_bytes
+from adjoint.compiler.native.machine import adds_products, registers, vector_bytes
 from adjoint.compiler.native.text import Builder, Vector, memory_type
 from adjoint.compiler.native.views import Layout
 from adjoint.primitives import DType
@@ -30,11 +30,10 @@ _OFTEN = 3  # tiles that read a panel, from which on a copy of it pays
 _APART = 256  # numbers between lines of `x` that are read across, from which on a copy of some rows pays
 _DOTS = 3  # rows of the result, up to which sums are made along what is summed, of columns at places
 _TURNED = 16  # rows of the result, from which on turning `y` pays
-_FEW, _ALONE, _MOST = (
-    1 << 14,
-    1 << 18,
-    1 << 26,
-)  # multiplications: cheap in any case; that BLAS does on one core; of ours
+_FEW, _MOST = 1 << 14, 1 << 26  # multiplications: cheap in any case; of ours
+_BLOCK = 1 << 20  # multiplications of a block that a thread computes, at least
+_BLOCKS, _ENOUGH = 32, 8  # blocks at most; and where more of them read more often
+_TILES = 4  # of a block in each direction, where rows of `x` are copied
 
 
 class Shape(NamedTuple):
@@ -52,14 +51,44 @@ def product(
     places: Sequence[int] = (),
     lead: int = 0,
     adds: bool = False,
+    part: int = 0,
 ) -> str:
     """The name of a function of pointers to the first elements of two matrices and of their product.
 
     `places` are where the rows of `y` begin, or the columns, where their stride is 0. `lead` is how far the rows of the
-    product are apart, if they do not follow each other. `adds` has it added to what is there. Equal products of a
-    module are one function.
+    product are apart, if they do not follow each other. `adds` has it added to what is there. `part` is how many
+    products are summed before they are added to the others, where that does not follow from the sizes. Equal products
+    of a module are one function.
     """
-    return _Matrices(b, dtype, x, y, tuple(places), lead or y.shape[1], adds).name
+    return _Matrices(b, dtype, x, y, tuple(places), lead or y.shape[1], adds, part or part_of(x, y)).name
+
+
+def part_of(x: Layout, y: Layout) -> int:
+    """How many products of a long sum are summed before they are added to the others."""
+    return min(x.shape[-1], _SUMMED if x.shape[-2] * x.shape[-1] * y.shape[-1] > _CHEAP else _EXACT)
+
+
+def block_of(x: Layout, y: Layout, itemsize: int) -> Shape:
+    """How many rows and columns of a product one thread computes at a time: all, where these are few."""
+    rows, columns = x.shape[-2], y.shape[-1]
+    count = min(_BLOCKS, rows * x.shape[-1] * columns // _BLOCK)
+    if count <= 1:
+        return Shape(rows, columns)
+    tile = tile_shape(rows, columns, vector_bytes() // itemsize)
+    tall, wide = -(-rows // tile.rows), -(-columns // tile.columns)
+    if _copies_rows(x, y, wide > 1):
+        across = max(1, min(wide // _TILES, _ENOUGH // 2))
+        down = max(1, min(count, _ENOUGH) // across)
+        down = max(1, min(down, tall // _TILES))
+    else:  # there is a copy of each panel in any case
+        across = min(count, wide)
+        down = min(count // across, -(-_ENOUGH // across), tall)
+    return Shape(min(rows, -(-tall // down) * tile.rows), min(columns, -(-wide // across) * tile.columns))
+
+
+def _copies_rows(x: Layout, y: Layout, several: bool) -> bool:
+    """Whether rows of `x` are copied, which is read across, and not panels of `y`."""
+    return several and x.strides[-2] == 1 and x.strides[-1] >= _APART and y.strides[-1] == 1
 
 
 def is_vector(x: Layout, y: Layout) -> bool:
@@ -71,8 +100,7 @@ def pays(x: Layout, y: Layout) -> bool:
     """Whether these loops are faster than BLAS, as far as was measured with OpenBLAS."""
     rows, columns = x.shape[-2], y.shape[-1]
     work = rows * x.shape[-1] * columns
-    alone = blas_threads() == 1 or math.prod(y.shape[:-2]) > 1  # threads share the matrices of a stack
-    if is_vector(x, y) or work > (_MOST if alone else _ALONE):
+    if is_vector(x, y) or work > _MOST:
         return False
     return work <= _FEW or y.strides[-1] == 1 or rows >= _TURNED
 
@@ -152,14 +180,22 @@ class _Matrices(_Text):
     """The function of a whole product: panels of columns, parts of the sum, and tiles."""
 
     def __init__(
-        self, caller: Builder, dtype: DType, x: Layout, y: Layout, places: tuple[int, ...], lead: int, adds: bool
+        self,
+        caller: Builder,
+        dtype: DType,
+        x: Layout,
+        y: Layout,
+        places: tuple[int, ...],
+        lead: int,
+        adds: bool,
+        part: int,
     ) -> None:
         super().__init__(dtype)
-        self.x, self.y, self.lead = x, y, lead
+        self.x, self.y, self.lead, self.part = x, y, lead, part
         self.rows_placed, self.columns_placed = bool(places) and y.strides[0] == 0, bool(places) and y.strides[1] == 0
         self.places = _places(caller, places, self.lanes) if places else ""
         (self.rows, self.summed), self.columns = x.shape, y.shape[1]
-        kind = f"f{8 * dtype.itemsize}_{self.rows}_{self.summed}_{self.columns}"
+        kind = f"f{8 * dtype.itemsize}_{self.rows}_{self.summed}_{self.columns}_{part}"
         strides = "_".join(map(str, (*x.strides, *y.strides, lead))).replace("-", "m")
         self.name = f"product_{kind}_{strides}{self.places.replace('@', '_')}{'_adds' * adds}"
         if self.name in caller.called:
@@ -173,30 +209,22 @@ class _Matrices(_Text):
 
     def _panels(self, adds: bool) -> None:
         """By tiles: of one panel after the other, or of the same rows, of which a copy is made."""
-        self.part = min(self.summed, _SUMMED if self.rows * self.summed * self.columns > _CHEAP else _EXACT)
         self.tile = tile_shape(self.rows, self.columns, self.lanes)
         often = self.rows >= _OFTEN * self.tile.rows
         several = self.columns > self.tile.columns
         far = self.part * self.tile.columns * self.dtype.itemsize > _NEAR and several
         turned = self.y.strides[1] != 1
-        blocks = self.x.strides[0] == 1 and self.x.strides[1] >= _APART and several and not turned
+        blocks = _copies_rows(self.x, self.y, several)
         self.copies = turned or (often and far and not self.rows_placed and not blocks)
         if self.copies:
             size = -(-self.part // self.lanes) * self.lanes  # whole squares
             size *= len(self.vectors(self.tile.columns)) * self.lanes
             self.panel = self.b(f"alloca [{size} x {self.type}], align 64")
-        self.adds = adds or self.part < self.summed  # to zeros, at first
-        if self.adds and not adds:
-            rows = self.b.begin(1 if self.columns == self.lead else self.rows)
-            size = (self.rows if self.columns == self.lead else 1) * self.columns * self.dtype.itemsize
-            clear(self.b, self.at("%out", (rows.counter, self.lead)), size)
-            self.b.end(rows)
         if blocks:
             self.wide = len(self.vectors(self.tile.rows)) * self.lanes
             self.block = self.b(f"alloca [{self.part * self.wide} x {self.type}], align 64")
-            self._in_steps(
-                self.summed,
-                self.part,
+            self._sums(
+                adds,
                 lambda start, count: self._in_steps(
                     self.rows, self.tile.rows, lambda row, rows: self._rows(start, count, row, rows)
                 ),
@@ -205,20 +233,28 @@ class _Matrices(_Text):
             self._in_steps(
                 self.columns,
                 self.tile.columns,
-                lambda first, columns: self._in_steps(
-                    self.summed, self.part, lambda start, count: self._columns(start, count, first, columns)
+                lambda first, columns: self._sums(
+                    adds, lambda start, count: self._columns(start, count, first, columns)
                 ),
             )
 
-    def _in_steps(self, total: int, step: int, body: Callable[[str, int], None]) -> None:
+    def _sums(self, adds: bool, body: Callable[[str, int], None]) -> None:
+        """Parts of the sum, of which the first is written and others are added, or all are."""
+        self.adds = adds
+        if not adds:
+            body("0", self.part)
+        self.adds = True
+        self._in_steps(self.summed, self.part, body, first=0 if adds else self.part)
+
+    def _in_steps(self, total: int, step: int, body: Callable[[str, int], None], first: int = 0) -> None:
         """A loop over so many with steps of this size, and what is left."""
-        whole, rest = divmod(total, step)
-        if whole:
-            loop = self.b.begin(whole * step, step)
+        rest = (total - first) % step
+        if total - rest > first:
+            loop = self.b.begin(total - rest, step, first=str(first))
             body(loop.counter, step)
             self.b.end(loop)
         if rest:
-            body(str(whole * step), rest)
+            body(str(total - rest), rest)
 
     def _dots(self) -> None:
         """Of few rows: along what is summed, with a vector of sums for each place of a row and some columns."""

@@ -13,6 +13,7 @@ from adjoint.backends.numpy.reduction import no_class
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.elements import computable
 from adjoint.compiler.native.hoisting import hoisted
+from adjoint.compiler.native.pieces import joined
 from adjoint.compiler.passes import identity
 from adjoint.primitives import TABLE, DType, result_spec
 from adjoint.rules import RECORDS
@@ -25,7 +26,7 @@ _SMALL = 16  # times smaller is small
 
 def lowered(graph: Graph) -> Graph:
     """The graph with larger primitives taken apart, in its own equations. Checks of values come last."""
-    graph = hoisted(graph)
+    graph = joined(hoisted(graph))
     equations: list[Equation] = []
     checks: list[Equation] = []
     recorded = dict.fromkeys(graph.inputs, False)
@@ -190,7 +191,7 @@ def _summed_to(B: Any, x: Any, shape: Any) -> Any:
 
 def _softmax(B: Any, x: Any, *, axis: int) -> Any:
     t = B.exp(B.subtract(x, B.max(x, axis=(axis,), keepdims=True)))
-    return B.divide(t, B.sum(t, axis=(axis,), keepdims=True))
+    return B.multiply(t, B.divide(1.0, B.sum(t, axis=(axis,), keepdims=True)))  # a quotient for each row
 
 
 def _softmax_pullback(B: Any, g: Any, y: Any, *, axis: int) -> Any:
@@ -232,8 +233,8 @@ def _cross_entropy_pullback(B: Any, g: Any, x: Any, labels: Any) -> Any:
 
 
 def _expit_pullback(B: Any, g: Any, x: Any) -> Any:
-    t = B.exp(x)
-    return B.divide(g, B.add(B.add(t, 2.0), B.divide(1.0, t)))
+    t = B.exp(B.negative(B.abs(x)))
+    return B.divide(B.multiply(g, t), B.square(B.add(1.0, t)))
 
 
 def _silu_pullback(B: Any, g: Any, x: Any) -> Any:

@@ -118,14 +118,6 @@ def integer_bits() -> int:
     return blas()[0]
 
 
-def blas_threads() -> int:
-    """How many threads BLAS may use; 0 if that is not known."""
-    names = [f"{prefix}openblas_get_num_threads{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "")]
-    library = _numpys_library()
-    found = [f for name in names if (f := getattr(library, name, None)) is not None]
-    return int(found[0]()) if found else 0
-
-
 def _as_expected() -> bool:
     """Whether an array has its fields where they are read."""
     import sysconfig  # as hashlib below: whoever compiles needs it, the import of all does not
@@ -174,6 +166,13 @@ def vector_bytes() -> int:
     """The size of a vector of the processor."""
     features = llvm().get_host_cpu_features()
     return 64 if features.get("avx512f") else 32 if features.get("avx") else 16
+
+
+@functools.cache
+def has_avx512() -> bool:
+    """Whether the processor has AVX-512 with vectors of all lengths."""
+    features = llvm().get_host_cpu_features()
+    return bool(features.get("avx512f") and features.get("avx512vl"))
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint.compiler.graph import Value
-from adjoint.compiler.native.gemm import product
+from adjoint.compiler.native.gemm import block_of, part_of, product
 from adjoint.compiler.native.kernels import Product
 from adjoint.compiler.native.loops import Nest
 from adjoint.compiler.native.machine import integer_bits, vector_bytes
@@ -30,7 +30,6 @@ class Called(Nest):
     written_to: Any
     x: Layout
     y: Layout
-    shares: bool = False  # whether threads share the matrices of a stack
 
     def __init__(self, plan: Plan, step: Product, name: str) -> None:
         self.plan, self.name = plan, name
@@ -43,8 +42,8 @@ class Called(Nest):
         arrays = x, y, out
         pointers = [self._pointer(self._root(a)) for a in (*step.operands, step.out)]
         offsets, sizes = [str(z.offset) for z in arrays], out.shape[:-2]
-        parts = parts_of(math.prod(sizes), step.work) if self.shares else 1
-        loops, counters, self.parts = begun(self.b, sizes, parts)
+        self.count: int = math.prod(sizes)  # of matrices
+        loops, counters, self.parts = begun(self.b, sizes, self._shared(step.work))
         for axis, counter in enumerate(counters):
             moves = [self.b(f"mul nsw i64 {counter}, {z.strides[axis]}") for z in arrays]
             offsets = [self.b(f"add nsw i64 {old}, {move}") for old, move in zip(offsets, moves, strict=True)]
@@ -58,6 +57,10 @@ class Called(Nest):
         self._close()
         if text:
             self.texts.insert(0, text)
+
+    def _shared(self, work: int) -> int:
+        """Into how many parts a stack is cut."""
+        return 1
 
     def over(self) -> list[tuple[Value, Value]]:
         return []
@@ -146,9 +149,7 @@ def _stack(x: Layout, shape: Shape) -> Layout:
 
 
 class Tiled(Called):
-    """The text of a product's function that computes it tile by tile."""
-
-    shares = True
+    """The text of a product's function that computes it tile by tile: threads share matrices, or blocks of one."""
 
     def shown(self) -> list[str]:
         parts = f"in {self.parts} parts: " if self.parts > 1 else ""
@@ -157,10 +158,48 @@ class Tiled(Called):
     def _reads(self, x: Layout) -> bool:
         return True
 
+    def _shared(self, work: int) -> int:
+        return parts_of(self.count, work)
+
     def _call(self, x: Layout, y: Layout, x_place: str, y_place: str, out: str) -> None:
-        of_x, of_y = (Layout(z.shape[-2:], 0, z.strides[-2:]) for z in (x, y))
-        name = product(self.b, self.dtype, of_x, of_y)
-        self.b.do(f"call void @{name}(ptr {x_place}, ptr {y_place}, ptr {out})")
+        x, y = (Layout(z.shape[-2:], 0, z.strides[-2:]) for z in (x, y))
+        rows, columns = x.shape[0], y.shape[1]
+        block = block_of(x, y, self.dtype.itemsize)
+        if self.count > 1 or block == (rows, columns):
+            self.b.do(f"call void @{product(self.b, self.dtype, x, y)}(ptr {x_place}, ptr {y_place}, ptr {out})")
+            return
+        b, across = self.b, -(-columns // block.columns)
+        self.parts = -(-rows // block.rows) * across
+        row = b(f"mul nuw nsw i64 {b(f'udiv i64 %part, {across}')}, {block.rows}")
+        column = b(f"mul nuw nsw i64 {b(f'urem i64 %part, {across}')}, {block.columns}")
+        places = self._moved(x_place, (row, x.strides[0])), self._moved(y_place, (column, y.strides[1]))
+        given = ", ".join(f"ptr {p}" for p in (*places, self._moved(out, (row, columns), (column, 1))))
+        last_row, last_column = ((n - 1) // size * size for n, size in zip((rows, columns), block, strict=True))
+        part, after = part_of(x, y), b.name()
+        for here, height in _sizes(b, row, last_row, block.rows, rows):
+            for there, width in _sizes(b, column, last_column, block.columns, columns):
+                mine, other = b.name(), b.name()
+                b.do(f"br i1 {b(f'and i1 {here}, {there}')}, label %{mine}, label %{other}")
+                b.label(mine)
+                of_x, of_y = Layout((height, x.shape[1]), 0, x.strides), Layout((y.shape[0], width), 0, y.strides)
+                b.do(f"call void @{product(b, self.dtype, of_x, of_y, lead=columns, part=part)}({given})")
+                b.do(f"br label %{after}")
+                b.label(other)
+        b.do(f"br label %{after}")
+        b.label(after)
+
+    def _moved(self, place: str, *steps: tuple[str, int]) -> str:
+        for index, stride in steps:
+            far = self.b(f"mul nsw i64 {index}, {stride}")
+            place = self.b(f"getelementptr {self.type}, ptr {place}, i64 {far}")
+        return place
+
+
+def _sizes(b: Builder, first: str, last: int, size: int, whole: int) -> list[tuple[str, int]]:
+    """The sizes that a block may have, each with whether the one that begins there has it."""
+    if whole - last == size:
+        return [("true", size)]
+    return [(b(f"icmp ult i64 {first}, {last}"), size), (b(f"icmp eq i64 {first}, {last}"), whole - last)]
 
 
 class Multiplied(Nest):

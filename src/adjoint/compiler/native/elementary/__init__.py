@@ -39,9 +39,15 @@ FUNCTIONS: dict[str, tuple[Callable[..., Value], int]] = {
 
 
 class Library:
-    """Functions that one module of LLVM has: definitions by their symbols, each once."""
+    """Functions that one module of LLVM has: definitions by their symbols, each once.
 
-    def __init__(self) -> None:
+    `avx512` says that the processor has AVX-512 with vectors of all lengths, which computes some steps at once.
+    """
+
+    avx512: bool
+
+    def __init__(self, avx512: bool = False) -> None:
+        self.avx512 = avx512
         self.definitions: dict[str, str] = {}
 
     def function(self, name: str, dtype: npt.DTypeLike, lanes: int) -> str:
@@ -50,7 +56,7 @@ class Library:
         symbol = f"adjoint_{name}_{np.dtype(dtype)}x{lanes}"
         if symbol not in self.definitions:
             formula, count = FUNCTIONS[name]
-            code = Code(kind, lanes)
+            code = Code(kind, lanes, self.avx512)
             operands = [Value(code, f"%x{i}", kind) for i in range(count)]
             result = formula(code, *operands)
             self.definitions.update(code.helpers)

@@ -151,12 +151,13 @@ FORMATS = {kind: Format(kind) for kind in ("double", "float")}
 class Code:
     """The body of one function of vectors of `lanes` numbers of one format."""
 
+    avx512: bool
     format: Format
     kind: str
     lanes: int
 
-    def __init__(self, kind: str, lanes: int):
-        self.format, self.kind, self.lanes = FORMATS[kind], kind, lanes
+    def __init__(self, kind: str, lanes: int, avx512: bool = False):
+        self.format, self.kind, self.lanes, self.avx512 = FORMATS[kind], kind, lanes, avx512
         self.lines: list[str] = []
         self.block: str = "entry"
         self._count = 0
@@ -251,8 +252,41 @@ class Code:
         """2^n of the integer that `rounded` gives, for n of normal numbers."""
         return self.number((whole << self.format.stored) + self.format.bits_of(1.0))
 
+    def inverse(self, x: Value) -> Value:
+        """1 / x for x from 2^-100 to 2^100, within 0.6 units in the last place: by Newton's iteration, if that is faster."""
+        if not self.avx512:
+            return 1.0 / x
+        r = self._of_avx512("rcp14", [x])
+        for _ in range(1 if self.kind == "float" else 2):
+            r = self.fma(r, self.fma(-x, r, 1.0), r)
+        return r
+
+    def _of_avx512(self, name: str, operands: Sequence[Value]) -> Value:
+        """An instruction of AVX-512 of 16, 32 or 64 bytes, as often as there are lanes for; missing ones are added."""
+        size = 4 if self.kind == "float" else 8
+        lanes = max(16 // size, min(64 // size, self.lanes))
+        t, bits = f"<{lanes} x {self.kind}>", 8 * size * lanes
+        masks = f"i{max(8, lanes)} -1"
+        last = ", i32 4" if name == "scalef" and bits == 512 else ""  # rounding as it is set
+        suffix = f"{name}.{'ps' if self.kind == 'float' else 'pd'}.{bits}"
+        full = f"llvm.x86.avx512.{'mask.' if name == 'scalef' else ''}{suffix}"
+        found = []
+        for first in range(0, self.lanes, lanes):
+            places = ", ".join(f"i32 {min(first + i, self.lanes - 1)}" for i in range(lanes))
+            given = [
+                self.value(f"shufflevector {x.typed}, {self.vector(self.kind)} poison, <{lanes} x i32> <{places}>", "")
+                for x in operands
+            ]
+            words = [f"{t} {x.name}" for x in given]
+            found.append(self.value(f"call {t} @{full}({', '.join(words)}, {t} zeroinitializer, {masks}{last})", ""))
+        places = ", ".join(f"i32 {i}" for i in range(self.lanes))
+        other = found[1].name if len(found) > 1 else "poison"
+        return self.value(f"shufflevector {t} {found[0].name}, {t} {other}, <{self.lanes} x i32> <{places}>", self.kind)
+
     def scaled(self, x: Value, n: Value) -> Value:
         """x * 2^n for any n that is a number, in two steps: the result may be subnormal or overflow."""
+        if self.avx512:
+            return self._of_avx512("scalef", [x, n])
         half, first = self.rounded(n, 0.5)
         last = self.pattern((n - half) + self.format.magic)
         return x * self.power_of_two(first) * self.power_of_two(last)

@@ -12,6 +12,7 @@ from adjoint.compiler.native.elementary.code import Code, Value
 
 # below the first exp is 0, above the second infinite
 _RANGE = {"double": (-746.0, 710.0), "float": (-104.0, 89.0)}
+_ONE = {"double": 40.0, "float": 20.0}  # where tanh of half of it is 1
 
 
 def reduced(c: Code, x: Value, low: Value | None = None) -> tuple[Value, Value]:
@@ -42,8 +43,10 @@ def exp_in_parts(c: Code, x: Value, low: Value) -> tuple[Value, Value, Value]:
 
 def exp(c: Code, x: Value, low: Value | None = None) -> Value:
     """2^n exp(r), for x + low if there is a second part."""
-    n, r = reduced(c, c.clipped(x, *_RANGE[c.kind]), low)
-    return c.scaled(1.0 + (r + exp_part(c, r)), n)
+    lowest, highest = _RANGE[c.kind]
+    n, r = reduced(c, c.clipped(x, lowest, highest), low)
+    power = 1.0 + (r + exp_part(c, r))
+    return c.scaled(c.select(x < lowest, 0.0, power), n)  # zeros at once: to round to one takes a processor long
 
 
 def half_exp(c: Code, x: Value) -> Value:
@@ -72,7 +75,7 @@ def expit(c: Code, x: Value) -> Value:
     t = exp(c, -abs(x))
     above = c.select(x < 0.0, t, 1.0)
     below, low = c.fast_two_sum(1.0, t)
-    inverse = 1.0 / below
+    inverse = c.inverse(below)
     quotient = above * inverse
     return c.fma(c.fma(-quotient, low, c.fma(-quotient, below, above)), inverse, quotient)
 
@@ -82,7 +85,8 @@ def tanh(c: Code, x: Value) -> Value:
     size = abs(x)
     square = x * x
     near = c.fma(x * square, c.polynomial("tanh", square), x)
-    far = 1.0 - 2.0 / (exp(c, size + size) + 1.0)
+    n, r = reduced(c, c.clipped(size + size, None, _ONE[c.kind]))
+    far = 1.0 - 2.0 * c.inverse((1.0 + (r + exp_part(c, r))) * c.power_of_two(c.pattern(n + c.format.magic)) + 1.0)
     return c.copysign(c.select(size < 0.625, near, far), x)
 
 
