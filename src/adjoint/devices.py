@@ -18,7 +18,7 @@ from adjoint.dtypes import DType
 from adjoint.locks import lock
 from adjoint.scopes import Block, Here, Using, here
 
-_process: Backend | None = None  # the default of the process, once it is set or asked for
+process_default: Backend | None = None  # the default of the process, once it is set or asked for
 _setting = lock()
 
 # The classes that names mean; a class is imported when it is asked for.
@@ -179,7 +179,7 @@ def default_device() -> Backend:
         if default is not None and not default.ended and block.holder() is not None:
             return default  # type: ignore[no-any-return]
         block = block.outer
-    return _process or _of_the_process()
+    return process_default or _of_the_process()
 
 
 def chosen_device() -> Backend:
@@ -190,16 +190,16 @@ def chosen_device() -> Backend:
         if level is None and default is not None and block.holder() is not None:
             return default  # type: ignore[no-any-return]
         block = block.outer
-    return _process or _of_the_process()
+    return process_default or _of_the_process()
 
 
 def _of_the_process() -> Backend:
-    global _process
-    if _process is None:
+    global process_default
+    if process_default is None:
         found = _from_environment()
         with _setting:  # another thread may have set it meanwhile
-            _process = _process or found
-    return _process
+            process_default = process_default or found
+    return process_default
 
 
 def set_default_device(dev: str | Backend, /) -> None:
@@ -214,7 +214,7 @@ def set_default_device(dev: str | Backend, /) -> None:
     numpy
     >>> ad.set_default_device("autodiff<numpy>")
     """
-    global _process
+    global process_default
     found = device(dev)
     if any(level.prototype is not level for level in found.chain()):
         raise errors.DeviceError(
@@ -222,7 +222,7 @@ def set_default_device(dev: str | Backend, /) -> None:
             "makes it the default of a block"
         )
     with _setting:
-        _process = found
+        process_default = found
 
 
 def observed_leaf(device: Backend) -> Backend:

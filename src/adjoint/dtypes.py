@@ -56,10 +56,12 @@ _NAME = re.compile(r"[<>=|]?[?b-zB-Z]\w{0,20}")  # NumPy warns of names that beg
 
 _PYTHONS: frozenset[type] = frozenset([builtins.bool, int, float, complex])
 
-_process: DType | None = None  # the default of the process, once it is set or asked for
+process_default: DType | None = None  # the default of the process, once it is set or asked for
 _setting = lock()
 
-_chosen: Variable[DType | None] = contextvars.ContextVar("adjoint_dtype", default=None)  # by a user, if not None
+chosen_in_block: Variable[DType | None] = contextvars.ContextVar(
+    "adjoint_dtype", default=None
+)  # by a user, if not None
 
 
 def as_dtype(dtype: Any, name: str = "") -> DType:
@@ -146,7 +148,7 @@ def default_dtype() -> DType:
     NumPy arrays or numbers, what the arguments it is differentiated by are promoted to; else what `set_default_dtype`
     set for the process, else the environment variable `ADJOINT_DTYPE`, else float32.
     """
-    chosen = None if _chosen.get() is None else chosen_dtype()
+    chosen = None if chosen_in_block.get() is None else chosen_dtype()
     if chosen is not None:
         return chosen
     block = here.get()
@@ -155,12 +157,12 @@ def default_dtype() -> DType:
         if dtype is not None and block.holder() is not None:
             return dtype
         block = block.outer
-    return _of_the_process() if _process is None else _process
+    return _of_the_process() if process_default is None else process_default
 
 
 def chosen_dtype() -> DType | None:
     """The dtype of the innermost `with use_dtype(...)`, if there is one."""
-    block = _chosen.get()
+    block = chosen_in_block.get()
     while block is not None:
         if block.holder() is not None:
             return block.value
@@ -173,12 +175,12 @@ def drawn_dtype() -> DType:
     chosen = chosen_dtype()
     if chosen is not None:
         return chosen
-    return _of_the_process() if _process is None else _process
+    return _of_the_process() if process_default is None else process_default
 
 
 def choosing(dtype: DType | None) -> Block[DType | None]:
     """In this block the user chose this dtype, or none."""
-    return Block(_chosen, dtype)
+    return Block(chosen_in_block, dtype)
 
 
 def creating_in(dtype: DType) -> Block[Here]:
@@ -198,16 +200,16 @@ def default_on(place: Any, kind: str = "f") -> DType:
 
 
 def _of_the_process() -> DType:
-    global _process
-    if _process is None:
+    global process_default
+    if process_default is None:
         name = os.environ.get("ADJOINT_DTYPE")
         try:
             found = as_real(name, "default_dtype") if name else float32
         except errors.DtypeError as error:
             raise errors.DtypeError(f"the environment variable ADJOINT_DTYPE: {error}") from None
         with _setting:  # another thread may have set it meanwhile
-            _process = found if _process is None else _process
-    return _process
+            process_default = found if process_default is None else process_default
+    return process_default
 
 
 def set_default_dtype(dtype: Any, /) -> None:
@@ -221,10 +223,10 @@ def set_default_dtype(dtype: Any, /) -> None:
     (dtype('float64'), dtype('complex128'))
     >>> ad.set_default_dtype(ad.float32)
     """
-    global _process
+    global process_default
     found = as_real(dtype, "set_default_dtype")
     with _setting:
-        _process = found
+        process_default = found
 
 
 class use_dtype(Using[DType]):
@@ -241,7 +243,7 @@ class use_dtype(Using[DType]):
     dtype('float64')
     """
 
-    _variable, _setter, _what, _error = _chosen, "set_default_dtype", "default dtype", errors.DtypeError
+    _variable, _setter, _what, _error = chosen_in_block, "set_default_dtype", "default dtype", errors.DtypeError
 
     def __init__(self, dtype: Any) -> None:
         found = as_real(dtype, "use_dtype")

@@ -1,98 +1,392 @@
-"""A call of a compiled function that is like the last one, which is seen without reading all of it anew."""
+"""Calls of a compiled function that are like an earlier one: for these a function is written out, as source.
+
+It looks once at each argument, at what a recording depends on and at nothing else, and runs the program. It reads no
+call that it was not written for: that is left to the general way.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import operator
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adjoint import dtypes
+from adjoint import devices, dtypes
 from adjoint import tree as trees
-from adjoint.backend import Backend
-from adjoint.compiler.calls import Signature, can_vary
-from adjoint.compiler.environment import Environment
-from adjoint.compiler.programs import Program
-from adjoint.devices import default_device
-from adjoint.tensor import Tensor
+from adjoint.backends.numpy import NumPy
+from adjoint.compiler.calls import Signature, can_vary, kind_of_node
+from adjoint.compiler.environment import Environment, disabled, settings
+from adjoint.compiler.programs import Program, Result
+from adjoint.decorators.autodiff import Autodiff
+from adjoint.graph.nodes import LeafNode, Var
+from adjoint.module.fields import Constant, Fields, Setting
+from adjoint.scopes import here
+from adjoint.tensor import Tensor, UniqueTensor, allocate
+from adjoint.transforms.arguments import array_of
 
 if TYPE_CHECKING:
     from adjoint.compiler.compiled import Compiled
 
-_PLAIN = (bool, int, float, str)
-VARYING = object()  # of a number that is traced
+Again = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+UNLIKE = object()  # what it gives where a call is of another kind
 
 
-class Again(NamedTuple):
-    """The last call, where the next one can be seen to be of its kind without reading all of it anew."""
+def again(compiled: Compiled, call: Signature, program: Program, args: Any, kwargs: Any) -> Again | None:
+    """The function for calls like this one, which has just run; None where the general way is taken each time."""
+    if call.level is not None or program.symbols is not None:
+        return None
+    return _Writer(compiled, call, program).written(args, kwargs)
 
-    structure: Any
-    specs: list[tuple[Any, ...]]  # of leaves and closed-over tensors: the class, and what is looked at
-    base: Backend
-    surroundings: tuple[Any, ...]
-    environment: Environment | None
-    as_numpy: bool
-    program: Program
 
-    @classmethod
-    def after(cls, call: Signature, program: Program) -> Again | None:
-        if call.level is not None:
-            return None
-        specs: list[tuple[Any, ...]] = []
-        for i, x in enumerate((*call.leaves, *call.closed)):
-            if i in call.numbers:
-                specs.append((x.__class__, VARYING))
-            elif x.__class__ is np.ndarray:
-                specs.append((np.ndarray, *call.specs[i]))
-            elif x.__class__ is Tensor:
-                if getattr(x._array, "node", None) is not None:
-                    return None
-                specs.append((Tensor, x.shape, x._dtype, x._device))
-            elif isinstance(x, (Tensor, np.ndarray, np.generic, complex)) or (x.__class__ is float and not x):
-                return None  # -0.0 equals 0.0, also as a part of a complex number
-            else:
-                specs.append((x.__class__, x))
-        return cls(call.structure, specs, call.base, _surroundings(), call.environment, call.as_numpy, program)
+class _UnknownError(Exception):
+    """A part of a module that is read by flattening all of it."""
 
-    def run(self, compiled: Compiled, args: Any, kwargs: Any) -> tuple[Any] | None:
-        """The result of this call, if it is of the same kind."""
-        f: Any = compiled.f
-        given = (f, args, kwargs) if compiled.of_module else (args, kwargs) if kwargs else args
-        leaves, structure = trees.flatten(given)
-        if structure != self.structure or _surroundings() != self.surroundings:
-            return None
-        if (before := self.environment) is not None:
-            if not before.is_unchanged():
-                now = Environment(f)
-                if now.guard != before.guard:
-                    return None
-                compiled.again = self._replace(environment=now)
-                before = now
-            leaves = [*leaves, *before.tensors]
-        inputs: list[Any] = []
-        arrays = []
-        for x, spec in zip(leaves, self.specs, strict=True):
-            cls = x.__class__
-            if cls is not spec[0]:
+
+class _Writer:
+    """The lines of the function, and the names in them: of constants in its scope, and of variables."""
+
+    def __init__(self, compiled: Compiled, call: Signature, program: Program) -> None:
+        self.compiled, self.call, self.program = compiled, call, program
+        self.base, self.on_numpy = call.base, type(call.base) is NumPy
+        self.lines: list[str] = []
+        self.arrays: list[str] = []  # of the inputs
+        self.inputs: list[str] = []
+        self.count = 0  # of leaves that were read
+        self._variables = 0
+        self._known: dict[int, str] = {}  # names of constants, by identity
+        self.scope: dict[str, Any] = {
+            "Tensor": Tensor,
+            "UniqueTensor": UniqueTensor,
+            "Var": Var,
+            "LeafNode": LeafNode,
+            "ndarray": np.ndarray,
+            "asarray": np.asarray,
+            "tuple": tuple,
+            "list": list,
+            "dict": dict,
+            "len": len,
+            "isinstance": isinstance,
+            "repr": repr,
+            "KeyError": KeyError,
+            "ValueError": ValueError,
+            "new": allocate,
+            "UNLIKE": UNLIKE,
+            "__builtins__": {},
+        }
+
+    def constant(self, value: Any) -> str:
+        name = self._known.get(id(value))
+        if name is None:
+            name = self._known[id(value)] = f"c{len(self._known)}"
+            self.scope[name] = value  # which keeps it, and so its identity
+        return name
+
+    def variable(self) -> str:
+        self._variables += 1
+        return f"v{self._variables}"
+
+    def do(self, line: str) -> None:
+        self.lines.append(line)
+
+    def refuse(self, condition: str) -> None:
+        self.lines.append(f"if {condition}: return UNLIKE")
+
+    def written(self, args: Any, kwargs: Any) -> Again:
+        call, structure = self.call, self.call.structure
+        self._settings()
+        if call.of_module:
+            module, positional, named = structure.children()
+            self.read(self.constant(self.compiled.f), self.compiled.f, module)
+        elif call.named:
+            positional, named = structure.children()
+        else:
+            positional, named = structure, None
+        self.refuse(f"len(args) != {len(args)} or len(kwargs) != {len(kwargs)}")
+        self._parts("args", args, positional)
+        if named is not None:
+            self._entries("kwargs", kwargs, named)
+        self._closed()
+        checks, self.lines = self.lines, []
+        self._run()
+        lines = [
+            "def again(args, kwargs):",
+            " try:",
+            *[f"  {line}" for line in checks],
+            " except (KeyError, ValueError):",  # of other names, or another number of parts
+            "  return UNLIKE",
+            *[f" {line}" for line in self.lines],
+        ]
+        exec(compile("\n".join(lines), f"<call of {call.name}>", "exec"), self.scope)
+        made: Again = self.scope.pop("again")  # so that nothing refers to itself
+        return made
+
+    # --- what a recording depends on beside arguments ---
+
+    def _settings(self) -> None:
+        now = settings()
+        self.scope.update(here=here.get, chosen=dtypes.chosen_in_block.get, disabled=disabled.get)
+        self.scope.update(devices=devices, dtypes=dtypes, settings=settings)
+        same_here = f"devices.process_default is not {self.constant(devices.process_default)} or "
+        same_here += f"dtypes.process_default is not {self.constant(dtypes.process_default)}"
+        outside = now == (None, devices.process_default, dtypes.process_default, None, False)
+        self.do("if here() is None and chosen() is None and disabled() is None:")
+        self.do(f" if {same_here}: return UNLIKE" if outside else " return UNLIKE")
+        self.refuse(f"settings() != {self.constant(now)}")
+        self.lines[-1] = "el" + self.lines[-1]
+
+    def _closed(self) -> None:
+        """Tensors that the function closes over, and that all else which it reads is what it was."""
+        before, f = self.call.environment, self.compiled.f
+        if before is None:
+            return
+        now = [before]
+
+        def later() -> Environment | None:
+            found = Environment(f)
+            if found.guard != now[0].guard:
                 return None
-            if cls is np.ndarray:
-                if x.shape != spec[1] or x.dtype is not spec[2]:
-                    return None
-                arrays.append(self.base.from_numpy(x, copy=False))
-            elif cls is Tensor:
-                if x._device is not spec[3] or x._dtype is not spec[2] or x.shape != spec[1]:
-                    return None
-                if getattr(x._array, "node", None) is not None:
-                    return None
-                arrays.append(x._device.leaf_array(x._array))
-            elif spec[1] is VARYING and can_vary(x):
-                arrays.append(self.base.from_numpy(np.asarray(x), copy=False))
-            elif x is spec[1] or (cls in _PLAIN and x == spec[1]):
-                continue
+            now[0] = found
+            return found
+
+        self.do(f"e = {self.constant(now)}[0]")
+        self.do("if not e.is_unchanged():")
+        self.do(f" e = {self.constant(later)}()")
+        self.do(" if e is None: return UNLIKE")
+        names = [self.variable() for _ in self.call.closed]
+        if names:
+            self.do(f"{', '.join(names)}, = e.tensors")
+        for name, x in zip(names, self.call.closed, strict=True):
+            self._tensor(name, x)
+
+    # --- arguments ---
+
+    def read(self, name: str, x: Any, structure: Any) -> None:
+        """See that a variable holds what x is like, which has this structure; note the arrays in it."""
+        cls = structure.type
+        if cls is None:
+            self._leaf(name, x)
+        elif x is None:
+            self.refuse(f"{name} is not None")
+        elif cls is tuple or cls is list or (cls is x.__class__ and _is_namedtuple(x)):
+            self.refuse(f"{name}.__class__ is not {self.constant(cls)} or len({name}) != {len(x)}")
+            self._parts(name, x, structure)
+        elif cls is dict and all([key.__class__ is str for key in x]):
+            self.refuse(f"{name}.__class__ is not dict or len({name}) != {len(x)}")
+            self._entries(name, x, structure)
+        else:
+            before = len(self.lines), len(self.arrays), self.count
+            try:
+                if not isinstance(x, Fields):
+                    raise _UnknownError
+                self._module(name, x, structure)
+            except _UnknownError:
+                del self.lines[before[0] :], self.arrays[before[1] :], self.inputs[before[1] :]
+                self.count = before[2]
+                self._flattened(name, x)
+
+    def _parts(self, name: str, x: Any, structure: Any) -> None:
+        names = [self.variable() for _ in x]
+        if names:
+            self.do(f"{', '.join(names)}, = {name}")
+        for part, value, inner in zip(names, x, structure.children(), strict=True):
+            self.read(part, value, inner)
+
+    def _entries(self, name: str, x: Any, structure: Any) -> None:
+        for key, inner in zip(structure.entries(), structure.children(), strict=True):
+            part = self.variable()
+            self.do(f"{part} = {name}[{key!r}]")
+            self.read(part, x[key], inner)
+
+    def _flattened(self, name: str, x: Any) -> None:
+        leaves, structure = trees.flatten(x)
+        flat, found = self.variable(), self.variable()
+        self.do(f"{flat}, {found} = {self.constant(trees.flatten)}({name})")
+        self.refuse(f"{found} != {self.constant(structure)}")
+        names = [self.variable() for _ in leaves]
+        if names:
+            self.do(f"{', '.join(names)}, = {flat}")
+        for part, leaf in zip(names, leaves, strict=True):
+            self._leaf(part, leaf)
+
+    def _module(self, name: str, x: Fields, structure: Any) -> None:
+        """A module: its class, what is frozen, the mode, and its fields, of which those without arrays are settings."""
+        self.refuse(
+            f"{name}.__class__ is not {self.constant(type(x))} or {name}._training is not {x._training} or "
+            f"{name}._frozen != {self.constant(x._frozen)}"
+        )
+        held = self.variable()
+        self.do(f"{held} = {name}.__dict__")
+        for field, inner in zip(x._fields, structure.children(), strict=True):
+            part = self.variable()
+            self.do(f"{part} = {held}[{field!r}]")
+            self._field(part, vars(x)[field], inner)
+
+    def _field(self, name: str, x: Any, structure: Any) -> None:
+        cls = structure.type
+        if cls is Constant or (cls is Setting and x.__class__ is not Setting):
+            self._value(name, x)
+        elif cls is None or x is None or isinstance(x, Fields):
+            self.read(name, x, structure)
+        elif cls is tuple and x.__class__ is tuple:
+            self.refuse(f"{name}.__class__ is not tuple")
+            names = [self.variable() for _ in x]
+            self.do(f"{', '.join(names)}{',' if names else '()'} = {name}")
+            for part, value, inner in zip(names, x, structure.children(), strict=True):
+                self._field(part, value, inner)
+        elif cls is dict and x.__class__ is dict and all([key.__class__ is str for key in x]):
+            self.refuse(f"{name}.__class__ is not dict or len({name}) != {len(x)}")
+            for key, inner in zip(structure.entries(), structure.children(), strict=True):
+                part = self.variable()
+                self.do(f"{part} = {name}[{key!r}]")
+                self._field(part, x[key], inner)
+        else:
+            raise _UnknownError
+
+    def _leaf(self, name: str, x: Any) -> None:
+        place = self.count
+        self.count += 1
+        cls = x.__class__
+        if place in self.call.numbers:
+            if cls is int:
+                self.refuse(f"{name}.__class__ is not {self.constant(int)} or not {self.constant(can_vary)}({name})")
             else:
-                return None
-            inputs.append(x)
-        return (self.program.arrays(arrays) if self.as_numpy else self.program.tensors(arrays, inputs),)
+                self.refuse(f"{name}.__class__ is not {self.constant(cls)}")
+            self._note(name, f"asarray({name})" if self.on_numpy else f"{self._from_caller()}(asarray({name}))")
+        elif isinstance(x, Tensor):
+            self._tensor(name, x)
+        elif cls is np.ndarray:
+            shape, dtype = self.call.specs[place]
+            self.refuse(
+                f"{name}.__class__ is not ndarray or {name}.shape != {shape} or "
+                f"{name}.dtype is not {self.constant(dtype)}"
+            )
+            self._note(name, name if self.on_numpy else f"{self._from_caller()}({name})")
+        elif isinstance(x, (np.ndarray, np.generic)):
+            shape, dtype = self.call.specs[place]
+            same_shape = f" or {name}.shape != {shape}" if isinstance(x, np.ndarray) else ""
+            self.refuse(
+                f"{name}.__class__ is not {self.constant(cls)}{same_shape} or "
+                f"{name}.dtype is not {self.constant(dtype)}"
+            )
+            self._note(name, f"{self._from_caller()}({name})")
+        else:
+            self._value(name, x)
+
+    def _from_caller(self) -> str:
+        base = self.base
+        return self.constant(lambda x: array_of(x, base))
+
+    def _value(self, name: str, x: Any) -> None:
+        """See that a variable holds what counts as x does: of Python's plain values an equal one, else x itself."""
+        cls = x.__class__
+        if x is None or cls is bool:
+            self.refuse(f"{name} is not {x}")
+        elif cls is int or cls is str:
+            self.refuse(f"{name}.__class__ is not {self.constant(cls)} or {name} != {self.constant(x)}")
+        elif cls is float or cls is complex:  # 0.0 equals -0.0, and nan nothing
+            same = self.constant(repr(x))
+            self.refuse(f"{name}.__class__ is not {self.constant(cls)} or repr({name}) != {same}")
+        else:
+            self.refuse(f"{name} is not {self.constant(x)}")
+
+    def _tensor(self, name: str, x: Tensor[Any]) -> None:
+        device, array = x._device, self.variable()
+        self.refuse(f"{name}.__class__ is not Tensor and {name}.__class__ is not UniqueTensor")
+        self.refuse(f"{name}._device is not {self.constant(device)}")
+        self.do(f"{array} = {name}._array")
+        kind = kind_of_node(x)
+        while isinstance(device, Autodiff):
+            if not kind:
+                self.refuse(f"{array}.node is not None")
+            elif kind == "leaf":
+                self.refuse(f"not isinstance({array}.node, LeafNode)")
+            else:
+                self.refuse(f"{array}.node is None or isinstance({array}.node, LeafNode)")
+            self.do(f"{array} = {array}.value")
+            device, kind = device.inner, ""
+        shape = f"{array}.shape" if self.on_numpy else f"tuple({array}.shape)"
+        self.refuse(f"{shape} != {x.shape} or {name}._dtype is not {self.constant(x._dtype)}")
+        self._note(name, array if device is device.leaf else f"{self.constant(device.leaf_array)}({array})")
+
+    def _note(self, name: str, array: str) -> None:
+        self.inputs.append(name)
+        self.arrays.append(array)
+
+    # --- results ---
+
+    def _run(self) -> None:
+        """The call of the program, and its results."""
+        program, as_numpy = self.program, self.call.as_numpy
+        arrays = "".join(f"{x}, " for x in self.arrays)
+        if not all([r.kind == "value" for r in program.results]) or not program.are_own(as_numpy):
+            inputs = "" if as_numpy else f", ({''.join(f'{x}, ' for x in self.inputs)})"
+            self.do(f"return {self.constant(program.arrays if as_numpy else program.tensors)}(({arrays}){inputs})")
+            return
+        outputs = [self.variable() for _ in program.results]
+        replay = self.constant(program.replay)  # which its function needs as long as it runs
+        direct = program.replay.direct
+        call = f"{replay}(({arrays}))" if direct is None else f"{self.constant(direct)}({arrays})"
+        self.do(f"{''.join(f'{x}, ' for x in outputs) or '_'} = {call}")
+        as_caller = self._as_array if as_numpy else self._as_tensor
+        self.do(f"return {self._built([as_caller(*each) for each in zip(outputs, program.results, strict=True)])}")
+
+    def _as_array(self, out: str, result: Result) -> str:
+        to_numpy = self.constant(self.base.to_numpy)
+        self.do(f"if {out}.__class__ is not ndarray: {out} = {self.constant(np.array)}({to_numpy}({out}))")
+        self.do(f"if not {out}.ndim: {out} = {out}[()]")
+        return out
+
+    def _as_tensor(self, out: str, result: Result) -> str:
+        levels, device = [], result.device
+        while device.__class__ is Autodiff and device.aliases is None and device is not self.base:
+            levels.append(device)
+            device = device.inner
+        if device is not self.base:  # which another level may wrap in its own way
+            self.do(f"{out} = {self.constant(result.device.lift)}({out}, {self.constant(self.base)})")
+            levels = []
+        for _ in levels:
+            var = self.variable()
+            self.do(f"{var} = Var(); {var}.value = {out}; {var}.node = None")
+            out = var
+        made = self.variable()
+        self.do(
+            f"{made} = new(Tensor); {made}._array = {out}; {made}._device = {self.constant(result.device)}; "
+            f"{made}._dtype = {self.constant(result.dtype)}"
+        )
+        return made
+
+    def _built(self, leaves: Sequence[str]) -> str:
+        """The expression of the function's result."""
+        names = iter(leaves)
+        if not _is_plain(structure := self.program.structure):
+            return f"{self.constant(self.program.build)}(({''.join(f'{x}, ' for x in names)}))"
+        return _expression(trees.unflatten(structure, leaves), structure)
 
 
-def _surroundings() -> tuple[Any, ...]:
-    return default_device(), dtypes.default_dtype(), dtypes.chosen_dtype()
+def _is_plain(structure: Any) -> bool:
+    """Whether it is of tuples, lists and dictionaries with names for keys."""
+    kind = structure.type
+    named = kind is not dict or all([key.__class__ is str for key in structure.entries()])
+    return kind in (None, type(None), tuple, list, dict) and named and all(map(_is_plain, structure.children()))
+
+
+def _expression(tree: Any, structure: Any) -> str:
+    """The source of a tree that has names of variables for leaves."""
+    if structure.type is None:
+        return tree  # type: ignore[no-any-return]
+    if tree is None:
+        return "None"
+    inner = structure.children()
+    if structure.type is dict:
+        children = dict(zip(structure.entries(), inner, strict=True))
+        return "{" + ", ".join(f"{key!r}: {_expression(x, children[key])}" for key, x in tree.items()) + "}"
+    parts = ", ".join(_expression(x, part) for x, part in zip(tree, inner, strict=True))
+    return f"[{parts}]" if structure.type is list else f"({parts},)" if parts else "()"
+
+
+def _is_namedtuple(x: Any) -> bool:
+    """Whether it is a named tuple, flattened as one: nothing else was registered for its class."""
+    opened = trees.opened(x) if isinstance(x, tuple) and hasattr(x, "_fields") else None
+    return opened is not None and len(opened[0]) == len(x) and all(map(operator.is_, opened[0], x))

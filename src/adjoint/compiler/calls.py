@@ -147,8 +147,7 @@ class Signature:
         self.read()
 
     def _of_tensor(self, x: Tensor[Any]) -> Any:
-        node = getattr(raw_array(x), "node", None)
-        kind = "" if node is None else "leaf" if isinstance(node, LeafNode) else "result"
+        kind = kind_of_node(x)
         if not kind and not self.around and x._device.tracked(raw_array(x)):
             self.around = True  # by an inner level
         return x.shape, x._dtype, x._device if not x._device.is_fresh else None, kind
@@ -339,9 +338,7 @@ class Signature:
     def _argument(self, place: Place, x: Any, shape: Shape) -> Any:
         if not isinstance(x, Tensor) or self.foreign:
             return place.argument(shape, dtypes.as_dtype(x.dtype), self.device)
-        node = getattr(x._array, "node", None)
-        kind = "" if node is None else "leaf" if isinstance(node, LeafNode) else "result"
-        return place.argument(shape, x._dtype, x._device, kind)
+        return place.argument(shape, x._dtype, x._device, kind_of_node(x))
 
     def _nothing_assigned(self, tensors: Sequence[Tensor[Any]], before: Sequence[Any], guard: Any) -> None:
         for k, (x, array) in enumerate(zip(tensors, before, strict=True)):
@@ -356,6 +353,12 @@ class Signature:
                 f"{self.name} changes what is in its closure or its module: it would do so only while it is "
                 "recorded; take the old value as an argument, and return the new one"
             )
+
+
+def kind_of_node(x: Tensor[Any]) -> str:
+    """How the outermost level tracks a tensor: as a leaf, as a result, or not."""
+    node = getattr(raw_array(x), "node", None)
+    return "" if node is None else "leaf" if isinstance(node, LeafNode) else "result"
 
 
 def _unsized(spec: Any) -> Any:

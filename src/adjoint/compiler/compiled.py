@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import contextvars
 import copy
 import functools
 import os
@@ -18,10 +17,11 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backends.numpy import NumPy
-from adjoint.compiler.again import Again
+from adjoint.compiler.again import UNLIKE, Again, again
 from adjoint.compiler.calls import Seen, Signature, can_vary
 from adjoint.compiler.cost import Cost, cost_of
 from adjoint.compiler.donated import exclusive, give_away
+from adjoint.compiler.environment import disabled
 from adjoint.compiler.general import KEPT, General
 from adjoint.compiler.graph import Graph
 from adjoint.compiler.passes import after_each
@@ -34,14 +34,13 @@ from adjoint.functions.creation import zeros
 from adjoint.lines import PACKAGE, Line
 from adjoint.module.fields import Fields
 from adjoint.operands import lift_to
-from adjoint.scopes import Scope, Variable, innermost
+from adjoint.scopes import Scope, innermost
 from adjoint.tensor import Tensor, raw_array, wrap
 from adjoint.transforms.arguments import array_of, to_numpy
 from adjoint.transforms.libraries import of_any_library
 
+RECENT = 4  # kinds of calls of which it is looked first whether a call is of them
 OFTEN = 8  # recordings after which a warning says what changes
-
-_disabled: Variable[bool] = contextvars.ContextVar("adjoint_compile_disabled", default=None)
 
 
 def compile(f: Callable[..., Any], *, dynamic: Any = None, donate: Any = ()) -> Compiled:
@@ -58,8 +57,8 @@ def compile(f: Callable[..., Any], *, dynamic: Any = None, donate: Any = ()) -> 
 
     Transforms may be in f and around it, as in `ad.grad(ad.compile(f))`. `f.lower(*args)` shows the graph.
     On NumPy what can be is machine code, if llvmlite is installed (`adjoint[compile]`), and a warning says once if it
-    is not; `ADJOINT_COMPILE=replay` has NumPy called instead. The environment variable `ADJOINT_COMPILE=0` and
-    `with ad.disable_compile():` run f as it is.
+    is not; `ADJOINT_COMPILE=replay` has NumPy called instead. `with ad.disable_compile():` runs f as it is, and
+    so does the environment variable `ADJOINT_COMPILE=0`, if it is set before Python starts.
 
     Parameters
     ----------
@@ -132,16 +131,14 @@ class disable_compile(Scope[None]):
     3.0
     """
 
-    _variable = _disabled
+    _variable = disabled
 
     def __init__(self) -> None:
         super().__init__(None, True)
 
 
 def _is_disabled() -> bool:
-    return (_disabled.get() is not None and innermost(_disabled) is not None) or os.environ.get(
-        "ADJOINT_COMPILE"
-    ) == "0"
+    return innermost(disabled) is not None or os.environ.get("ADJOINT_COMPILE") == "0"
 
 
 class Lowered:
@@ -209,16 +206,16 @@ class Compiled:
         self._families: collections.OrderedDict[Any, _Called] = collections.OrderedDict()
         self._recordings = 0
         self._last: Seen | None = None
-        self.again: Again | None = None
+        self._again: collections.OrderedDict[Program, Again | None] = collections.OrderedDict()
+        self._recent: tuple[Again, ...] = ()  # those of the last kinds of calls
         self.varying: set[Any] = set()  # places of numbers that are traced
         self._fixed: dict[int, Line | None] = {}  # ... and of those that cannot be: who asks for their values
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        again = self.again
-        if again is not None and not _is_disabled() and current_level() is None:
-            found = again.run(self, args, kwargs)
-            if found is not None:
-                return found[0]
+        for known in self._recent:
+            found = known(args, kwargs)
+            if found is not UNLIKE:
+                return found
         return _of_any_library(self, *args, **kwargs) if libraries_imported() else self.run(*args, **kwargs)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
@@ -287,8 +284,20 @@ class Compiled:
             return self._called(call)
         if self.donate:
             return self._donated(program, call)
-        self.again = Again.after(call, program) if program.symbols is None else None
-        return program.arrays(call.arrays) if call.as_numpy else program.tensors(call.arrays, call.inputs)
+        out = program.arrays(call.arrays) if call.as_numpy else program.tensors(call.arrays, call.inputs)
+        self._remember(call, program, args, kwargs)
+        return out
+
+    def _remember(self, call: Signature, program: Program, args: Any, kwargs: Any) -> None:
+        """Have calls like this one run without being read from scratch, from the third on: many are made once."""
+        known = self._again.get(program)
+        if known is None:
+            known = again(self, call, program, args, kwargs) if program in self._again else None
+            self._again[program] = known
+            while len(self._again) > KEPT:
+                self._again.popitem(last=False)
+        if known is not None:
+            self._recent = (known, *[x for x in self._recent if x is not known][: RECENT - 1])
 
     def _donated(self, program: Program, call: Signature) -> Any:
         places, arrays = call.donated(self.donate), call.arrays

@@ -6,15 +6,28 @@ function is recorded again. Attributes of objects are not looked at.
 
 from __future__ import annotations
 
+import contextvars
+import dis
 import functools
 import operator
 import types
 from typing import Any
 
 from adjoint import errors
+from adjoint.devices import current_level, default_device
+from adjoint.dtypes import chosen_dtype, default_dtype
 from adjoint.lines import PACKAGE
+from adjoint.scopes import Variable, innermost
 from adjoint.tensor import Tensor, raw_array
 from adjoint.transforms.arguments import Function
+
+disabled: Variable[bool] = contextvars.ContextVar("adjoint_compile_disabled", default=None)
+
+
+def settings() -> tuple[Any, ...]:
+    """What the context and the process say."""
+    return current_level(), default_device(), default_dtype(), chosen_dtype(), innermost(disabled) is not None
+
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
@@ -43,9 +56,13 @@ def plain(x: Any) -> Any:
 
 @functools.lru_cache(1024)
 def _names(code: types.CodeType) -> tuple[str, ...]:
-    """What a function and those defined in it read of their module, as far as names tell."""
+    """The names of their module that a function and those defined in it read or assign to."""
+    own = [x.argval for x in dis.get_instructions(code) if "GLOBAL" in x.opname or x.opname in _OF_CLASSES]
     inner = [name for x in code.co_consts if isinstance(x, types.CodeType) for name in _names(x)]
-    return tuple(dict.fromkeys([*code.co_names, *inner]))
+    return tuple(dict.fromkeys([*own, *inner]))
+
+
+_OF_CLASSES = ("LOAD_NAME", "STORE_NAME", "DELETE_NAME")  # in the body of a class, which may mean the module's
 
 
 class Environment:

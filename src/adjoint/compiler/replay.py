@@ -70,6 +70,11 @@ class Replay:
     def __del__(self) -> None:
         self.__dict__.get("_scope", {}).clear()  # which its own functions refer to
 
+    @property
+    def direct(self) -> Callable[..., tuple[Any, ...]] | None:
+        """The function itself, where nothing has to be done before or after it, once it has run."""
+        return None if self._unlinked or self._checks or self._warns else self.run
+
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         if self._unlinked:
             self._link()

@@ -36,7 +36,7 @@ class Leaf(NamedTuple):
     kind: str  # "parameter", "frozen", "buffer", or "constant": a NumPy array, integers
 
 
-class _Setting:
+class Setting:
     """What is no array, as a part of the structure."""
 
     def __init__(self, value: Any) -> None:
@@ -53,11 +53,11 @@ class Constant:
 @functools.cache
 def register_parts() -> None:
     """Tell `ad.tree` of both."""
-    trees.register(_Setting, lambda x: ((), (x.value, trees.kind(x.value))), lambda _, known: known[0])
+    trees.register(Setting, lambda x: ((), (x.value, trees.kind(x.value))), lambda _, known: known[0])
     trees.register(Constant, lambda x: ((), x), lambda _, x: x.value)
 
 
-_SETTINGS = (str, int, float, complex, Constant, _Setting, types.FunctionType)  # what is never a container
+_SETTINGS = (str, int, float, complex, Constant, Setting, types.FunctionType)  # what is never a container
 FLATTENED = itertools.count()  # how many modules were flattened: who asks before and after knows whether one was
 
 
@@ -159,12 +159,12 @@ def _flatten(module: Fields) -> tuple[list[Any], tuple[frozenset[str], bool], tu
 
 def part(x: Any) -> Any:
     """What a field has, with settings wrapped, so that they belong to the structure."""
-    if x is None or is_array(x) or isinstance(x, (Fields, Constant, _Setting)):
+    if x is None or is_array(x) or isinstance(x, (Fields, Constant, Setting)):
         return x
     if x.__class__ is tuple:
         return tuple(map(part, x))
     if is_setting(x):
-        return _Setting(x)
+        return Setting(x)
     children, _, build = opened(x)
     return build(list(map(part, children)))
 
@@ -417,7 +417,7 @@ def opened(x: Any) -> tuple[list[Any], list[str], trees.Build]:
         return [vars(x)[name] for name in x._fields], list(x._fields), build
     if x.__class__ is tuple:  # the most frequent container, and no question for optree
         return list(x), list(map(str, range(len(x)))), tuple
-    found = None if is_array(x) or isinstance(x, (Constant, _Setting)) else trees.opened(x)
+    found = None if is_array(x) or isinstance(x, (Constant, Setting)) else trees.opened(x)
     if found is None:
         return [], [], lambda _: x
     children, names, rebuild = found
