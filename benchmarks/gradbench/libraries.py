@@ -132,6 +132,7 @@ LIBRARIES: dict[str, Callable[[], Library]] = {
     "JAX": jax,
     "PyTorch": torch,
 }
+COMPILED = ("adjoint compiled", "JAX")
 
 
 def arrays(lib: Library, xs: Sequence[Any]) -> list[Any]:
