@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -52,7 +53,9 @@ def adjoint(compiled: bool = False) -> Library:
         ad.grad,
         ad.jvp,
         ad.vmap,
-        (lambda f, init, xs, length: ad.scan(f, init, xs, length=length)) if compiled else _loop,
+        (lambda f, init, xs, length: ad.scan(f, init, xs, length=length))
+        if compiled
+        else functools.partial(_loop, ad.unstack, ad.stack),
         ad.while_loop if compiled else None,
         (lambda cond, body, init, n: ad.while_loop(cond, body, init, max_steps=n)) if compiled else None,
         ad.compile if compiled else lambda f: f,
@@ -102,7 +105,7 @@ def torch() -> Library:
         torch.func.grad,
         torch.func.jvp,
         torch.func.vmap,
-        _loop,
+        functools.partial(_loop, torch.unbind, torch.stack),
         None,
         None,
         lambda f: f,
@@ -114,13 +117,13 @@ def torch() -> Library:
     )
 
 
-def _loop(f: Function, init: Any, xs: Any, length: int | None) -> tuple[Any, list[Any]]:
-    """`scan` as a loop of Python's. What the steps give is not stacked: no problem asks for it."""
+def _loop(rows: Function, stack: Function, f: Function, init: Any, xs: Any, length: int | None) -> tuple[Any, Any]:
+    """`scan` as a loop of Python's: `rows` gives those of an array, and `stack` makes one of what the steps give."""
     carry, ys = init, []
-    for k in range(len(xs) if length is None else length):
-        carry, y = f(carry, None if xs is None else xs[k])
+    for row in itertools.repeat(None, length or 0) if xs is None else zip(*map(rows, xs), strict=True):
+        carry, y = f(carry, row)
         ys.append(y)
-    return carry, ys
+    return carry, None if ys[0] is None else stack(ys)
 
 
 LIBRARIES: dict[str, Callable[[], Library]] = {
@@ -129,6 +132,7 @@ LIBRARIES: dict[str, Callable[[], Library]] = {
     "JAX": jax,
     "PyTorch": torch,
 }
+COMPILED = ("adjoint compiled", "JAX")
 
 
 def arrays(lib: Library, xs: Sequence[Any]) -> list[Any]:

@@ -81,31 +81,30 @@ def _lstm(lib: Library, data: Data) -> Run:
     """Minus the mean logarithm of the probabilities of the next characters.
 
     Forget and output gates see the input alone, the input gate and the change the hidden state alone; weights are
-    diagonal. So a layer's hidden parts are two rows of a product, and its input parts two.
+    diagonal. So layers are computed one after the other, and of a layer the gates of the input for all characters at
+    once.
     """
     xp, layers = lib.xp, len(data[0])
 
+    def layer(weights: Any, biases: Any, start: Any, x: Any) -> Any:
+        forget, opened = (lib.sigmoid(x * weights[i] + biases[i]) for i in (0, 2))
+        (w, v), (b, c) = ([p[i] for i in (1, 3)] for p in (weights, biases))
+
+        def step(carry: Any, gates: Any) -> Any:
+            hidden, cell = carry
+            cell = cell * gates[0] + lib.sigmoid(hidden * w + b) * xp.tanh(hidden * v + c)
+            hidden = gates[1] * xp.tanh(cell)
+            return (hidden, cell), hidden
+
+        return lib.scan(step, (start[0], start[1]), (forget, opened), None)[1]
+
     def loss(main: Any, extra: Any, state: Any, bits: Any) -> Any:
-        weights = [(main[k, 0, 0::2], main[k, 1, 0::2], main[k, 0, 1::2], main[k, 1, 1::2]) for k in range(layers)]
-
-        def step(carry: Any, pair: Any) -> Any:
-            states, total = carry
-            given, following = pair[0], pair[1]
-            x, new = given * extra[0], []
-            for (wx, bx, wh, bh), (hidden, cell) in zip(weights, states, strict=True):
-                opened = lib.sigmoid(x * wx + bx)
-                seen = hidden * wh + bh
-                cell = cell * opened[0] + lib.sigmoid(seen[0]) * xp.tanh(seen[1])
-                x = opened[1] * xp.tanh(cell)
-                new.append((x, cell))
-            y = x * extra[1] + extra[2]
-            y = y - xp.log(xp.sum(xp.exp(y)) + 2.0)
-            return (new, total + xp.sum(following * y)), None
-
-        pairs = xp.stack([bits[:-1], bits[1:]], 1)
-        start = [(state[k, 0], state[k, 1]) for k in range(layers)]
-        (_, total), _ = lib.scan(step, (start, xp.sum(bits) * 0.0), pairs, None)
-        return -total / (bits.shape[1] * (bits.shape[0] - 1))
+        x = bits[:-1] * extra[0]
+        for k in range(layers):
+            x = layer(main[k, 0], main[k, 1], state[k], x)
+        y = x * extra[1] + extra[2]
+        y = y - xp.log(xp.sum(xp.exp(y), 1) + 2.0)[:, None]
+        return -xp.sum(bits[1:] * y) / (bits.shape[1] * (bits.shape[0] - 1))
 
     gradient, given = lib.compiled(lib.grad(loss, (0, 1))), arrays(lib, data)
     return lambda: gradient(*given)
