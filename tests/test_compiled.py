@@ -169,6 +169,12 @@ LOOPS: dict[str, Any] = {
     "fori_loop": lambda x, r, w: ad.fori_loop(0, 5, lambda i, c: c * x + i, x),
     "grad of fori_loop": lambda x, r, w: ad.grad(lambda x: ad.fori_loop(0, 5, lambda i, c: c * x + r[i], x).sum())(x),
     "fori_loop, number": lambda x, r, w: ad.fori_loop(0, 5, lambda i, c: c * x[0], 1.0),
+    "fori_loop in a fori_loop": lambda x, r, w: ad.fori_loop(
+        0, 5, lambda i, c: ad.fori_loop(0, 3, lambda j, d: d * x[(i + j) % 3] + i, c) + r[i], x
+    ),
+    "a number in a choice": lambda x, r, w: ad.fori_loop(
+        0, 5, lambda i, c: ad.cond(c[0] > r[i, 0], lambda c: c + i, lambda c: c * x, c), x
+    ),
     "checkpoint_every": lambda x, r, w: ad.grad(lambda x: ad.scan(_body(w), x, r, checkpoint_every=2)[0].sum())(x),
     "map": lambda x, r, w: ad.map(lambda r: r * x, r),
     "counting": lambda x, r, w: ad.grad(
@@ -328,6 +334,12 @@ def test_what_like_says_is_what_comes() -> None:
 
 UNROLLED: dict[str, Any] = {
     "fori_loop, divided": lambda x, r, w: ad.fori_loop(0, 5, lambda i, c: c * (i / 3), x),
+    "fori_loop in a fori_loop, divided": lambda x, r, w: ad.fori_loop(
+        0, 5, lambda i, c: ad.fori_loop(0, 3, lambda j, d: d * ((i + j) / 3), c), x
+    ),
+    "a number in a choice, divided": lambda x, r, w: ad.fori_loop(
+        0, 5, lambda i, c: ad.cond(c[0] > 0, lambda c: c * (i / 3), lambda c: c - 1, c), x
+    ),
     "fori_loop, asking": lambda x, r, w: ad.fori_loop(0, 5, lambda i, c: c * 2 if i % 2 else c, x),
     "random": lambda x, r, w: ad.scan(lambda c, r: (c + ad.random.normal((3,)), r), x, r),
     "random choice": lambda x, r, w: (
@@ -335,6 +347,18 @@ UNROLLED: dict[str, Any] = {
         ad.random.normal((2,)),
     ),
 }
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int8", "int64"])
+def test_numbers_of_loops_widen_nothing(dtype: str) -> None:
+    """Nor do those that a loop or a choice inside of it has from outside."""
+    x = np.arange(1, 5).astype(dtype)
+    for f in (
+        lambda x: ad.fori_loop(0, 3, lambda i, c: ad.fori_loop(0, 4, lambda j, d: d * j + i, c), x),
+        lambda x: ad.fori_loop(0, 3, lambda i, c: ad.fori_loop(0, 4, lambda j, d: d * (i + j), c), x),
+        lambda x: ad.fori_loop(0, 3, lambda i, c: ad.cond(c[0] > 0, lambda c: c + i, lambda c: c * i, c), x),
+    ):
+        compared(f, [x])
 
 
 @pytest.mark.parametrize("name", LOOPS)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.compiler.graph import Equation, Graph, Name, Value
+from adjoint.compiler.graph import Equation, Graph, Key, Name, Value
 from adjoint.compiler.sizes import Size, Symbols, is_size
 from adjoint.lines import Line
 from adjoint.primitives import DType
@@ -22,13 +22,15 @@ def follow_from(graph: Graph, numbers: Sequence[Name], floats: Floats | None = N
     An integer tensor divided by another is a float of the default dtype, where Python's are 64 bits wide. That counts
     if it meets wider ones. Integers of Python's do not widen narrow ones that they meet.
     """
-    found: set[Name] = set(numbers)
-    beside: set[Name] = set() if floats is None else floats.arrays
+    return _follow(graph, set(numbers), set() if floats is None else floats.arrays)
+
+
+def _follow(graph: Graph, found: set[Name], beside: set[Name]) -> set[Name] | None:
     widened: set[Name] = set()
     for e in graph.equations:
         reads = e.reads()
         touched = [x for x in reads if x in found]
-        if touched and (e.graphs or e.name == "host"):
+        if touched and (e.name == "host" or (e.graphs and not _follow_inside(e, found, beside))):
             return None
         if e.name == "astype" and isinstance(e.operands[0], Value):
             x, out = e.operands[0], e.results[0]
@@ -42,15 +44,34 @@ def follow_from(graph: Graph, numbers: Sequence[Name], floats: Floats | None = N
                 and out.dtype.itemsize > x.dtype.itemsize
             ):
                 widened.add(out)
-        elif touched and not widened.isdisjoint(reads):
+        elif touched and not e.graphs and not widened.isdisjoint(reads):
             return None
         if (
             touched
+            and not e.graphs
             and len(touched) == len([x for x in reads if x not in beside])
             and not any(isinstance(x, Value) and x.const is not None and x.shape for x in e.operands)
         ):
             found.update(e.results)
     return found
+
+
+def _follow_inside(e: Equation, found: set[Name], beside: set[Name]) -> bool:
+    """Whether tensors are as exact in the graphs of a loop or a choice, from which none of these numbers comes back.
+
+    The numbers of a loop inside count as well: they meet those from outside.
+    """
+    given = e.operands[1:] if e.name == "branch" else e.operands
+    stays = e.parameters.get("count", 0) + e.parameters.get("rows", 0)
+    if any(x in found for x in given[:stays] if isinstance(x, (Value, Key))):
+        return False
+    for g in e.graphs:
+        pairs = list(zip(g.inputs, given, strict=True))
+        known = {inner for inner, x in pairs if x in found or (isinstance(x, Value) and x.const is not None)}
+        inside = _follow(g, known, {inner for inner, x in pairs if x in beside})
+        if inside is None or not inside.isdisjoint(g.outputs):
+            return False
+    return True
 
 
 class Float(float):

@@ -35,7 +35,7 @@ from adjoint.graph.nodes import (
     var_of,
 )
 from adjoint.graph.remat import BALANCED, Budget, Policy, Remat, RematCache, count_uses, depth
-from adjoint.graph.vjp import VJP, BackwardOn, with_strong_zero
+from adjoint.graph.vjp import VJP, BackwardOn, Sparing, with_strong_zero
 from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, DType, Primitive, function_named
 from adjoint.rules import Composed, NotDifferentiable, Record, names_of, record_of
 from adjoint.rules.shape import unbroadcast
@@ -449,11 +449,10 @@ class Autodiff(Decorator[J]):
                 if vjp.accumulate is not None:
                     parent = parents[0]
                     sink = take(parent, None)
+                    on = below if sink is None or parent in owned else Sparing(below, sink)
                     if sink is None:
                         sink = below.full(shape=tuple(parent.shape), value=0, dtype=below.dtype_of(g))
-                    elif parent not in owned:
-                        sink = add(sink, 0)
-                    cotangents[parent] = vjp.accumulate(below, sink, g, saved)
+                    cotangents[parent] = vjp.accumulate(on, sink, g, saved)
                     owned.add(parent)
                     continue
                 pulled = vjp.pull(below, g, saved)

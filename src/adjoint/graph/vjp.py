@@ -165,6 +165,20 @@ class BackwardOn:
         return on.lift(part if self.recorded else part.value, source) if part.__class__ is Var else part
 
 
+class Sparing:
+    """A backend that writes into a new array where it would have written into this one."""
+
+    def __init__(self, backend: Any, spared: Array) -> None:
+        self._backend, self._spared = backend, spared
+
+    def __getattr__(self, name: str) -> Any:
+        run = getattr(self._backend, name)
+        if not name.endswith("_into"):
+            return run
+        plain = self._backend[name.removesuffix("_into")]
+        return lambda x, *rest, **how: (plain if x is self._spared else run)(x, *rest, **how)
+
+
 def with_strong_zero(rule: Rule) -> Rule:
     """The rule with its partial derivative multiplied so that a zero cotangent stays zero."""
 

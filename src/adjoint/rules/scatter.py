@@ -116,7 +116,7 @@ def _written(B: Any, g: Any, x_shape: Any, value_shape: Any, arrays: Any, key: A
     """The cotangent of an assigned value; a place written twice shows only its last writer."""
     target = index_shape(x_shape, *[a.shape for a in arrays], key=key)
     read = B.index(g, *arrays, key=key)
-    if arrays:
+    if any(n != 1 for a in arrays for n in a.shape):  # a single place is written once
         # number the writers, let them write their numbers, and see who is still there
         count = 1
         for n in target:

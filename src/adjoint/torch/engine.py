@@ -16,7 +16,7 @@ import numpy as np
 from adjoint.backend import in_backward, over_leaf
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.graph.nodes import Joint, Node, Var, leading_to, toposort, var_of
-from adjoint.graph.vjp import VJP, BackwardOn
+from adjoint.graph.vjp import VJP, BackwardOn, Sparing
 from adjoint.primitives import TABLE
 from adjoint.rules.shape import unbroadcast
 from adjoint.torch import anomaly, devices, dtypes, graph, state
@@ -317,11 +317,10 @@ class Pass:
             if vjp.accumulate is not None and marks is None:
                 parent: Any = parents[0]
                 sink = take(parent, None)
+                on = below if sink is None or parent in owned else Sparing(below, sink)
                 if sink is None:
                     sink = below.full(shape=tuple(parent.shape), value=0, dtype=below.dtype_of(g))
-                elif parent not in owned:
-                    sink = add(sink, 0)
-                cotangents[parent] = vjp.accumulate(below, sink, g, saved)
+                cotangents[parent] = vjp.accumulate(on, sink, g, saved)
                 owned.add(parent)
                 continue
             pulled = vjp.pull(below, g, saved) if kind is not Called else self._called(node, g)

@@ -11,7 +11,18 @@ import numpy as np
 
 from adjoint.compiler.graph import Value
 from adjoint.compiler.native.convolutions import Convolved
-from adjoint.compiler.native.kernels import Check, Choice, Convolution, Kernel, Loop, Product, Step, While
+from adjoint.compiler.native.kernels import (
+    MOVED,
+    Check,
+    Choice,
+    Convolution,
+    Kernel,
+    Loop,
+    Product,
+    Step,
+    While,
+    bytes_of,
+)
 from adjoint.compiler.native.loops import FAILED, Nest
 from adjoint.compiler.native.parallel import Shared, shared
 from adjoint.compiler.native.plan import Plan
@@ -20,7 +31,6 @@ from adjoint.compiler.native.text import Builder, memory_type
 
 _BYTE = np.dtype(np.uint8)
 _COPY = "llvm.memcpy.p0.p0.i64"
-_MOVED = 256  # bytes of what is carried along: more is not copied in each step
 _ON_STACK = 1 << 12  # bytes of memory of a loop
 
 
@@ -50,7 +60,8 @@ class Block:
                 self.nests.append(Conditional(plan, step, inner))
             elif isinstance(step, Check):
                 self.nests.append(Checked(plan, step, inner))
-        written = list(dict.fromkeys(x for n in self.nests for x in n.written))
+        given = set(plan.memory.values())  # inputs that are written to
+        written = list(dict.fromkeys(x for n in self.nests for x in n.written if x not in given))
         self.outputs: list[Value | Any] = [x for x in written if x in wanted]
         self.inputs: list[Value] = list(
             dict.fromkeys(x for n in self.nests for x in n.buffers if isinstance(x, Value) and x not in written)
@@ -98,10 +109,10 @@ class Controlled:
 
     def __init__(self, plan: Plan, name: str, operands: Sequence[Any], results: Sequence[Any]) -> None:
         self.plan, self.name, self.b = plan, name, Builder()
-        self.written: list[Any] = list(results)
+        self.written: list[Any] = [x for x in results if x not in plan.memory]
         self.buffers: list[Any] = []
         self.current = [self._pointer(plan.root.get(x, x)) for x in operands]
-        self.results = [self._pointer(x) for x in results]
+        self.results = [self._pointer(plan.root.get(x, x)) for x in results]
 
     def _inner(self, plan: Plan, name: str) -> tuple[Block, dict[int, str], str]:
         """A block, pointers that it is given in any case, and its memory."""
@@ -135,6 +146,8 @@ class Controlled:
         return self._pointer((size, _BYTE))
 
     def _copy(self, to: str, source: str, size: int) -> None:
+        if to == source:
+            return
         self.b.do(f"call void @{_COPY}(ptr {to}, ptr {source}, i64 {size}, i1 false)")
 
     def _pointer(self, buffer: Any) -> str:
@@ -155,18 +168,20 @@ class Repeated(Controlled):
         super().__init__(plan, name, step.operands, e.results)
         b, current, results = self.b, self.current, self.results
         n, m, length = (e.parameters[key] for key in ("count", "rows", "length"))
-        sizes = [_bytes(x) for x in graph.outputs[:n]]
-        swaps = [size > _MOVED for size in sizes]
-        places = [self._room(size) for size in sizes for _ in (0, 1)]
+        sizes = [bytes_of(x) for x in graph.outputs[:n]]
+        stays = [x in step.step.memory for x in graph.outputs[:n]]  # where it is, and each step writes to it
+        swaps = [size > MOVED and not stay for size, stay in zip(sizes, stays, strict=True)]
+        places = [[] if stays[k] else [self._room(sizes[k]) for _ in (0, 1)] for k in range(n)]
         block, constants, arena = self._inner(step.step, "s")
         for k, size in enumerate(sizes):
             if not swaps[k]:
-                self._copy(places[2 * k], current[k], size)
-        carried = [("ptr", p) for k in range(n) if swaps[k] for p in (current[k], places[2 * k], places[2 * k + 1])]
+                self._copy(results[k] if stays[k] else places[k][0], current[k], size)
+        carried = [("ptr", p) for k in range(n) if swaps[k] for p in (current[k], *places[k])]
         loop = b.begin(length, 1, carried)
         turning = iter([x for _, _, x in loop.carried])
         turns = [
-            [next(turning) for _ in range(3)] if swaps[k] else places[2 * k : 2 * k + 2] for k in range(n)
+            [results[k]] * 2 if stays[k] else [next(turning) for _ in range(3)] if swaps[k] else places[k]
+            for k in range(n)
         ]  # of each carried array where it is, where its next value is written, and where the one after that
         index = b(f"sub i64 {length - 1}, {loop.counter}") if e.parameters["reverse"] else loop.counter
         given = dict(constants)
@@ -221,8 +236,11 @@ class Conditional(Controlled):
         goes, goes_given, goes_arena = self._inner(step.goes, "c")
         block, given, arena = self._inner(step.step, "s")
         failed, truth = self._pointer(FAILED), self._room(1)
-        sizes = [_bytes(x) for x in step.step.graph.outputs]
-        following = [self._room(size) for size in sizes]
+        sizes = [bytes_of(x) for x in step.step.graph.outputs]
+        following = [  # where a step writes; what stays where it is it writes to there
+            result if x in step.step.memory else self._room(size)
+            for x, result, size in zip(step.step.graph.outputs, self.results, sizes, strict=True)
+        ]
         for k, size in enumerate(sizes):
             self._copy(self.results[k], self.current[k], size)
         pointers = [*self.results, *self.current[n:]]
@@ -274,14 +292,9 @@ class Checked(Controlled):
         self._close([])
 
 
-def _bytes(x: Any) -> int:
-    size: int = math.prod(x.shape) * x.dtype.itemsize
-    return size
-
-
 def _row(b: Builder, pointer: str, index: str, x: Any) -> str:
     """The part of a stack that belongs to a step."""
-    start = b(f"mul nsw i64 {index}, {_bytes(x)}")
+    start = b(f"mul nsw i64 {index}, {bytes_of(x)}")
     return b(f"getelementptr i8, ptr {pointer}, i64 {start}")
 
 

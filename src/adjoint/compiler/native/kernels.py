@@ -13,7 +13,13 @@ from adjoint.compiler.native.views import Layout, merged
 if TYPE_CHECKING:
     from adjoint.compiler.native.plan import Plan
 
+MOVED = 256  # bytes of what is carried along: more is not copied in each step
 REDUCTIONS = frozenset({"sum", "prod", "max", "min", "any", "all"})
+
+
+def bytes_of(x: Any) -> int:
+    size: int = math.prod(x.shape) * x.dtype.itemsize
+    return size
 
 
 def squashed(shape: Sequence[int]) -> tuple[int, ...]:

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from adjoint.compiler.graph import Equation, Graph, Value
-from adjoint.compiler.native import images
+from adjoint.compiler.native import assignments, images
 from adjoint.compiler.native.elements import computable, constant, supported
 from adjoint.compiler.native.gemm import is_vector, pays
 from adjoint.compiler.native.kernels import (
+    MOVED,
     REDUCTIONS,
     Check,
     Choice,
@@ -30,6 +31,7 @@ from adjoint.compiler.native.kernels import (
     Product,
     Step,
     While,
+    bytes_of,
     is_one,
     is_row,
     squashed,
@@ -37,13 +39,11 @@ from adjoint.compiler.native.kernels import (
 from adjoint.compiler.native.lowering import lowered
 from adjoint.compiler.native.machine import integer_bits
 from adjoint.compiler.native.views import Layout, contiguous, is_view, picked, transposed, view
-from adjoint.primitives import index_shape, slices
 
 _AS_ONE_ROW = 1 << 13  # elements: an array that is reduced wholly is one row up to here
 _EQUATIONS = 4000  # of one kernel: what it keeps goes to the stack, a vector each
 _LOOK_BACK = 24  # kernels that are tried
 _PARTS = 16  # arrays that are joined
-_COPIED = 1 << 12  # elements of an array of which a part is assigned to
 _PRODUCT = 1 << 12  # multiplications: larger products are BLAS's
 _BLAS = 1 << 31  # sizes and distances that BLAS's integers may be too small for
 _REGISTERS = 1 << 9  # ... and in the step of a loop, whose small arrays are in registers
@@ -56,9 +56,19 @@ class Plan:
     checks: bool
     graph: Graph
     inner: bool
+    memory: dict[Value, Value]
 
-    def __init__(self, graph: Graph, inner: bool = False, checks: bool = True) -> None:
-        self.graph, self.inner, self.checks = graph, inner, checks
+    def __init__(
+        self,
+        graph: Graph,
+        inner: bool = False,
+        checks: bool = True,
+        pairs: assignments.Pairs = (),
+        prepared: dict[Graph, Graph] | None = None,
+    ) -> None:
+        self.inner, self.checks = inner, checks
+        self.prepared: dict[Graph, Graph] = {} if prepared is None else prepared  # graphs of equations
+        self.graph, self.memory = assignments.in_place(graph, pairs, self._prepare)  # which outputs have an input's
         self.steps: list[Step] = []
         self.parts: dict[Value, list[int]] = {}  # arrays that several kernels write parts of
         self.place: dict[Any, int] = dict.fromkeys(graph.inputs, -1)  # the step that gives a value, of views' roots
@@ -67,7 +77,7 @@ class Plan:
         self.layout: dict[Any, Layout] = {}
         self.order: dict[Value, tuple[int, ...]] = {}  # of views: the axes as they lie in memory
         self.padded: dict[Any, Value] = {}  # images with zeros around, by what they are of and how many
-        for e in graph.equations:
+        for e in self.graph.equations:
             self._take(e)
         self._store()
 
@@ -80,6 +90,8 @@ class Plan:
             if e.name in REDUCTIONS:
                 if _sums(e) and (self._take_ordered_sum(e) or self._take_native(e)):
                     return
+            elif e.name == "real" and assignments.take_unchanged(self, e):
+                return
             elif supported(e):
                 if self._take_ordered(e) or self._take_native(e):
                     return
@@ -352,36 +364,6 @@ class Plan:
             start += x.shape[axis]
         return True
 
-    def _take_assignment(self, e: Equation) -> bool:
-        """A copy, and then the part that is assigned to."""
-        if len(e.operands) > 2:
-            return self._take_scatter(e)
-        x, value = e.operands[:2]
-        (out,), key = e.results, e.parameters["key"]
-        found = Equation("index", [x], {"key": key}, [Value(index_shape(out.shape, key=key), out.dtype)])  # type: ignore[union-attr]
-        if x.__class__ is not Value or not is_view(found) or (math.prod(out.shape) > _COPIED and x.const is None):  # type: ignore[union-attr]
-            return False
-        assert isinstance(out, Value)
-        if value.__class__ is Value and (value.dtype != out.dtype or not math.prod(value.shape)):
-            return False
-        (old,) = found.results
-        assert isinstance(old, Value)
-        layout = view(found, contiguous(out.shape))
-        if x.const is not None:
-            old = Value(old.shape, old.dtype, np.asarray(x.const)[slices(key)])
-        elif e.name == "index_add" and not self._take_view(found):
-            return False
-        if e.name == "index_add" and not supported(Equation("add", [old, value], {}, [old])):
-            return False
-        if e.name == "index_set" and value.__class__ is not Value:
-            return False
-        step = self._take_part(x, out, contiguous(out.shape))
-        if e.name == "index_add":
-            self._take_part(old, out, layout, "add", [value], after=step)  # type: ignore[arg-type]
-        else:
-            self._take_part(value, out, layout, after=step)  # type: ignore[arg-type]
-        return True
-
     def _take_index(self, e: Equation) -> bool:
         """Elements at places that arrays name."""
         x, *arrays = e.operands
@@ -407,23 +389,6 @@ class Plan:
         self.layout[there], self.root[there] = layout, self.root.get(x, x)
         operands = [there, *[self._followed(a, after) for a in arrays]]
         return self._take_native(Equation("gather", operands, {"places": places}, [out]))
-
-    def _take_scatter(self, e: Equation) -> bool:
-        """A copy, and then values at places that arrays name, one after the other."""
-        (x, value, *arrays), (out,) = e.operands, e.results
-        if not arrays or x.__class__ is not Value or not self._names_places(arrays):
-            return False
-        assert isinstance(out, Value)
-        if constant(value) is None and (value.__class__ is not Value or value.dtype != out.dtype):
-            return False
-        if out.dtype.kind == "b" and e.name != "index_set":
-            return False
-        common = np.broadcast_shapes(*[a.shape for a in arrays])
-        layout, places, after = picked(contiguous(out.shape), e.parameters["key"], common)
-        step = self._take_part(x, out, contiguous(out.shape))
-        indices = [self._followed(a, after) for a in arrays]
-        self._take_part(value, out, layout, "scatter", indices, after=step, places=places, join=e.name)
-        return True
 
     def _names_places(self, arrays: Sequence[Any]) -> bool:
         """Whether these may be looked up by machine code, which notes those out of range."""
@@ -474,30 +439,39 @@ class Plan:
     def _take_scan(self, e: Equation) -> bool:
         if not e.parameters["length"] or not all(x.__class__ is Value for x in e.operands):
             return False
-        step = self._within(e.graphs[0])
+        step = self._within(e.graphs[0], _carried(e))
         if step is None:
             return False
         self._add(Loop(e, self._whole(e.operands), step), e)
         return True
 
     def _take_branch(self, e: Equation) -> bool:
-        cases = [self._within(g) for g in e.graphs]
-        if not all(x.__class__ is Value for x in e.operands) or None in cases or e.operands[0].shape:
+        if not all(x.__class__ is Value for x in e.operands) or e.operands[0].shape:
+            return False
+        pairs = assignments.pairs_of(self, e)
+        cases = [self._within(g, pairs) for g in e.graphs]
+        if None in cases:
             return False
         self._add(Choice(e, self._whole(e.operands), cases), e)  # type: ignore[arg-type]
         return True
 
     def _take_while(self, e: Equation) -> bool:
-        goes, step = (self._within(g) for g in e.graphs)
+        goes, step = self._within(e.graphs[0]), self._within(e.graphs[1], _carried(e))
         if not all(x.__class__ is Value for x in e.operands) or goes is None or step is None:
             return False
         self._add(While(e, self._whole(e.operands), goes, step), e)
         return True
 
-    def _within(self, graph: Graph) -> Plan | None:
-        """The plan of a graph in this one, if all of it has machine code."""
-        plan = Plan(_with_own_outputs(lowered(graph)), inner=True, checks=self.checks)
+    def _within(self, graph: Graph, pairs: assignments.Pairs = ()) -> Plan | None:
+        """The plan of a graph in this one, if all of it has machine code. Of pairs the output may lie in the input."""
+        plan = Plan(self._prepare(graph), True, self.checks, pairs, self.prepared)
         return None if any(isinstance(s, Host) for s in plan.steps) else plan
+
+    def _prepare(self, graph: Graph) -> Graph:
+        found = self.prepared.get(graph)
+        if found is None:
+            found = self.prepared[graph] = _with_own_outputs(lowered(graph))
+        return found
 
     def _whole(self, operands: Sequence[Value]) -> list[Value]:
         """The operands as arrays that lie in memory as a whole."""
@@ -511,7 +485,11 @@ class Plan:
         return found
 
     def _add(self, step: Step, e: Equation) -> None:
-        self.place.update(dict.fromkeys(e.results, len(self.steps)))
+        for x in e.results:
+            if x in self.memory:
+                x = assignments.place(self, x)
+                self.parts.setdefault(x, []).append(len(self.steps))
+            self.place[x] = len(self.steps)
         self.steps.append(step)
 
     def _take_check(self, holds: Any) -> bool:
@@ -547,6 +525,11 @@ class Plan:
             needed(x)
 
 
+def _carried(e: Equation) -> assignments.Pairs:
+    """Of what a loop carries along that which is large, as pairs of an input and an output of its step."""
+    return [(k, k) for k in range(e.parameters["count"]) if bytes_of(e.results[k]) > MOVED]
+
+
 def _with_own_outputs(graph: Graph) -> Graph:
     """The same, whose outputs are all computed, each once: machine code writes them where they belong."""
     computed = {x for e in graph.equations if not is_view(e) for x in e.results}
@@ -567,11 +550,11 @@ _TAKEN = {
     "conv_input": images.take_conv_input,
     "conv_weight": images.take_conv_weight,
     "index": Plan._take_index,
-    "index_add": Plan._take_assignment,
-    "index_max": Plan._take_scatter,
-    "index_min": Plan._take_scatter,
-    "index_multiply": Plan._take_scatter,
-    "index_set": Plan._take_assignment,
+    "index_add": assignments.take_assignment,
+    "index_max": assignments.take_scatter,
+    "index_min": assignments.take_scatter,
+    "index_multiply": assignments.take_scatter,
+    "index_set": assignments.take_assignment,
     "matmul": Plan._take_product,
     "max_pool": images.take_max_pool,
     "max_pool_pullback": images.take_max_pool_pullback,
