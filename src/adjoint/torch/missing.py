@@ -1,6 +1,11 @@
-"""What is not there says so by name."""
+"""What is not there says so by name, and what is elsewhere in PyTorch is found there, too."""
 
 from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+from typing import Any
 
 _OUT_OF_SCOPE = {  # by what a name has in it
     "sparse": "there are no sparse tensors",
@@ -27,3 +32,14 @@ def missing(name: str, of: str = "adjoint.torch") -> AttributeError:
     """The error for a name that PyTorch has and the face has not."""
     why = next((reason for part, reason in _OUT_OF_SCOPE.items() if part in name), None)
     return AttributeError(f"{of} has no {name!r}" + (f": {why}" if why else "; docs/torch.md lists what is there"))
+
+
+def rooms(package: str, names: Mapping[str, Iterable[str]], found: Mapping[str, Any]) -> None:
+    """Modules of a package where PyTorch has some of its names, for imports from there: `from torch.optim.sgd import SGD`."""
+    for room, members in names.items():
+        module = ModuleType(
+            f"{package}.{room}", f"Where PyTorch has some names of `{package.removeprefix('adjoint.')}`."
+        )
+        vars(module).update({name: found[name] for name in members})
+        sys.modules[module.__name__] = module
+        setattr(sys.modules[package], room, module)

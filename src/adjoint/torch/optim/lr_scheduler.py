@@ -11,6 +11,12 @@ from typing import Any
 from adjoint.torch.optim.optimizer import Optimizer
 from adjoint.torch.tensor import Tensor
 
+EPOCH_DEPRECATION_WARNING = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
+    "`scheduler.step()`. With an epoch the rates are those of a formula of it, where there is one, and do not follow "
+    "from the last ones."
+)
+
 
 def _is_optimizer(optimizer: Any) -> None:
     if not isinstance(optimizer, Optimizer):
@@ -35,18 +41,20 @@ class LRScheduler:
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", _number(group["lr"]))
+                group.setdefault("initial_lr", _copied(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
                     f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
                     "last_epoch >= 0"
                 )
-        self.base_lrs: list[Any] = [_number(group["initial_lr"]) for group in optimizer.param_groups]
+        self.base_lrs: list[Any] = [_copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch: int = last_epoch
         self._step_count = 0
         self._is_initial = False
         self._get_lr_called_within_step = False
-        self._last_lr = [_number(group["lr"]) for group in optimizer.param_groups]
+        self._last_lr = self._rates()
+        if not hasattr(optimizer, "_step_known"):  # what stands in the place of the class's step, and whether it ran
+            optimizer._step_known, optimizer._opt_called = vars(optimizer).get("step"), False
         self._initial_step()
 
     def _initial_step(self) -> None:
@@ -66,31 +74,47 @@ class LRScheduler:
 
     def step(self, epoch: Any = None) -> None:
         """Set the next rates."""
+        if self._step_count == 1:
+            self._check_order()
         self._step_count += 1
         if epoch is None:
             self.last_epoch += 1
-            found = self.get_lr()
         else:
-            warnings.warn(
-                "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
             self.last_epoch = epoch
-            closed: Any = getattr(self, "_get_closed_form_lr", self.get_lr)
-            found = closed()
-        self._set(found)
+        closed: Any = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
+        self._set(self._within(closed or self.get_lr))
+
+    def _check_order(self) -> None:
+        """A warning where the first rate would never be used."""
+        optimizer, wrong = self.optimizer, ""
+        if vars(optimizer).get("step") is not getattr(optimizer, "_step_known", None):
+            wrong = "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. "
+        elif not getattr(optimizer, "_opt_called", True):
+            wrong = "Detected call of `lr_scheduler.step()` before `optimizer.step()`. "
+        if wrong:
+            warnings.warn(
+                f"{wrong}In PyTorch 1.1.0 and later, you should call them in the opposite order: `optimizer.step()` "
+                "before `lr_scheduler.step()`. Otherwise the first rate of the schedule is never used. See "
+                "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _within(self, formula: Any) -> Any:
+        self._get_lr_called_within_step = True
+        try:
+            return formula()
+        finally:
+            self._get_lr_called_within_step = False
 
     def _set(self, rates: Any) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(float(rate))
-            else:
-                group["lr"] = rate
-        self._last_lr = [_number(group["lr"]) for group in self.optimizer.param_groups]
+            _give(group, rate)
+        self._last_lr = self._rates()
 
     def _rates(self) -> list[Any]:
-        return [_number(group["lr"]) for group in self.optimizer.param_groups]
+        return [_copied(group["lr"]) for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
         """All but the optimizer."""
@@ -103,11 +127,47 @@ class LRScheduler:
         self.__dict__.update(state_dict)
 
 
-_LRScheduler = LRScheduler
+class _LRScheduler(LRScheduler):
+    """The name that the base had."""
 
 
-def _number(rate: Any) -> Any:
-    return rate.item() if isinstance(rate, Tensor) else rate
+def _give(group: dict[str, Any], rate: Any) -> None:
+    """Another rate for a group; a tensor that is its rate stays the same object."""
+    if isinstance(group["lr"], Tensor):
+        group["lr"].fill_(float(rate))
+    else:
+        group["lr"] = rate
+
+
+def _copied(rate: Any) -> Any:
+    return rate.detach().clone() if isinstance(rate, Tensor) else rate
+
+
+def _warn_get_lr_called_within_step(scheduler: Any) -> None:
+    if not scheduler._get_lr_called_within_step:
+        warnings.warn(
+            "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _check_schedulers(name: str, schedulers: Any, optimizer: Any) -> None:
+    """The errors for schedulers that cannot be put together."""
+    for i, scheduler in enumerate(schedulers):
+        kind = type(scheduler).__name__
+        if not hasattr(scheduler, "optimizer"):
+            raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
+        if isinstance(scheduler, ReduceLROnPlateau):
+            raise ValueError(
+                f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
+                f"specified when calling `step`, but got one at index {i} in the given schedulers sequence."
+            )
+        if scheduler.optimizer is not optimizer:
+            raise ValueError(
+                f"{name} expects all schedulers to belong to the same optimizer, but got scheduler {kind} at index {i} "
+                f"has {scheduler.optimizer}, which is different from {optimizer}."
+            )
 
 
 def _functions(lr_lambda: Any, optimizer: Any) -> list[Any]:
@@ -117,6 +177,11 @@ def _functions(lr_lambda: Any, optimizer: Any) -> list[Any]:
     if len(lr_lambda) != count:
         raise ValueError(f"Expected {count} lr_lambdas, but got {len(lr_lambda)}")
     return list(lr_lambda)
+
+
+def _state_of(function: Any) -> Any:
+    """What a function has to be saved: only objects that can be called have something."""
+    return None if function is None or hasattr(function, "__code__") else function.__dict__.copy()
 
 
 class LambdaLR(LRScheduler):
@@ -130,11 +195,12 @@ class LambdaLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
+        _warn_get_lr_called_within_step(self)
         return [rate * f(self.last_epoch) for f, rate in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
         """All but the optimizer, and functions: only objects that can be called have a state."""
-        kept = [None if callable(f) and hasattr(f, "__code__") else f.__dict__.copy() for f in self.lr_lambdas]
+        kept = [_state_of(f) for f in self.lr_lambdas]
         return {**super().state_dict(), "lr_lambdas": kept}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -150,6 +216,7 @@ class MultiplicativeLR(LambdaLR):
     """The last rates times a function of the epoch."""
 
     def get_lr(self) -> list[Any]:
+        _warn_get_lr_called_within_step(self)
         if self._is_initial:
             return self._rates()
         return [rate * f(self.last_epoch) for f, rate in zip(self.lr_lambdas, self._rates(), strict=True)]
@@ -166,6 +233,7 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
             return self._rates()
         return [rate * self.gamma for rate in self._rates()]
@@ -185,6 +253,7 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch not in self.milestones:
             return self._rates()
         return [rate * self.gamma ** self.milestones[self.last_epoch] for rate in self._rates()]
@@ -207,6 +276,7 @@ class ConstantLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch == 0:
             return [rate * self.factor for rate in self._rates()]
         if self.last_epoch != self.total_iters:
@@ -241,11 +311,13 @@ class LinearLR(LRScheduler):
         return self.start_factor + part
 
     def get_lr(self) -> list[Any]:
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch == 0:
             return [rate * self.start_factor for rate in self._rates()]
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._rates()
-        change = self._factor(self.last_epoch) / self._factor(self.last_epoch - 1)
+        rise = self.end_factor - self.start_factor
+        change = 1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise)
         return [rate * change for rate in self._rates()]
 
     def _get_closed_form_lr(self) -> list[Any]:
@@ -260,6 +332,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
+        _warn_get_lr_called_within_step(self)
         if self._is_initial:
             return self._rates()
         return [rate * self.gamma for rate in self._rates()]
@@ -279,6 +352,7 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
+        _warn_get_lr_called_within_step(self)
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._rates()
         left = 1.0 - self.last_epoch / self.total_iters
@@ -301,6 +375,7 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
+        _warn_get_lr_called_within_step(self)
         t, rates = self.last_epoch, self._rates()
         if self._is_initial:
             return rates
@@ -326,10 +401,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
         if T_mult < 1 or not isinstance(T_mult, int):
             raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
+        if not isinstance(eta_min, (float, int)):
+            raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
         self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
+        _warn_get_lr_called_within_step(self)
         part = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (rate - self.eta_min) * part for rate in self.base_lrs]
 
@@ -352,7 +430,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_cur = epoch % self.T_0 if self.T_mult == 1 else epoch - start
             self.T_i = length
         self.last_epoch: Any = math.floor(epoch)
-        self._set(self.get_lr())
+        self._set(self._within(self.get_lr))
 
 
 def _per_group(value: Any, optimizer: Any, name: str) -> list[Any]:
@@ -360,6 +438,8 @@ def _per_group(value: Any, optimizer: Any, name: str) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         return [value] * count
     if len(value) != count:
+        if name == "min_lrs":
+            raise ValueError(f"expected {count} min_lrs, got {len(value)}")
         raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
                          f"param_groups has {count}.")  # fmt: skip
     return list(value)
@@ -436,6 +516,7 @@ class OneCycleLR(_WithMomentum):
         return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
 
     def get_lr(self) -> list[Any]:
+        _warn_get_lr_called_within_step(self)
         t = self.last_epoch
         if t > self.total_steps:
             raise ValueError(f"Tried to step {t} times. The specified number of total steps is {self.total_steps}")
@@ -461,8 +542,6 @@ class CyclicLR(_WithMomentum):
     gamma: float
     mode: str
 
-    _left_out = ("_scale_fn_custom",)
-
     def __init__(
         self, optimizer: Any, base_lr: Any, max_lr: Any, step_size_up: int = 2000, step_size_down: Any = None,
         mode: str = "triangular", gamma: float = 1.0, scale_fn: Any = None, scale_mode: str = "cycle",
@@ -471,7 +550,7 @@ class CyclicLR(_WithMomentum):
         _is_optimizer(optimizer)
         for group, rate in zip(optimizer.param_groups, _per_group(base_lr, optimizer, "base_lr"), strict=True):
             if last_epoch == -1:
-                group["lr"] = rate
+                _give(group, rate)
         self.max_lrs: list[Any] = _per_group(max_lr, optimizer, "max_lr")
         down = float(step_size_up if step_size_down is None else step_size_down)
         self.total_size: float = float(step_size_up) + down
@@ -492,6 +571,18 @@ class CyclicLR(_WithMomentum):
         super().__init__(optimizer, last_epoch)
         self.base_lrs: list[Any] = _per_group(base_lr, optimizer, "base_lr")
 
+    def state_dict(self) -> dict[str, Any]:
+        """All but the optimizer, and a function of the scale: only an object that can be called has a state."""
+        return {**super().state_dict(), "_scale_fn_custom": _state_of(self._scale_fn_custom)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take what `state_dict` gave."""
+        given = dict(state_dict)
+        kept = given.pop("_scale_fn_custom", None)
+        if kept is not None:
+            self._scale_fn_custom.__dict__.update(kept)
+        super().load_state_dict(given)
+
     def scale_fn(self, x: float) -> float:
         """The height of a cycle, or of an iteration."""
         if self._scale_fn_custom is not None:
@@ -500,6 +591,7 @@ class CyclicLR(_WithMomentum):
         return heights[self.mode]
 
     def get_lr(self) -> list[Any]:
+        _warn_get_lr_called_within_step(self)
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         part = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -512,6 +604,14 @@ class CyclicLR(_WithMomentum):
         return [low + (high - low) * height for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
 
+def _undo(scheduler: Any) -> None:
+    """Take back the first step of a scheduler, or of those that it is made of."""
+    for part in getattr(scheduler, "_schedulers", ()):
+        _undo(part)
+    if not hasattr(scheduler, "_schedulers"):
+        scheduler.last_epoch -= 1
+
+
 class SequentialLR(LRScheduler):
     """One scheduler after the other, from milestones on."""
 
@@ -519,12 +619,7 @@ class SequentialLR(LRScheduler):
         _is_optimizer(optimizer)
         if not schedulers:
             raise ValueError("SequentialLR expects at least one scheduler, but got no scheduler.")
-        for i, scheduler in enumerate(schedulers):
-            if scheduler.optimizer is not optimizer:
-                raise ValueError(
-                    f"SequentialLR expects all schedulers to belong to the same optimizer, but got scheduler "
-                    f"{type(scheduler).__name__} at index {i} of another one"
-                )
+        _check_schedulers("SequentialLR", schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
                 "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
@@ -537,7 +632,7 @@ class SequentialLR(LRScheduler):
         for group in optimizer.param_groups:  # as if none of the schedulers had been made yet
             group["lr"] = group["initial_lr"]
         for scheduler in self._schedulers:
-            scheduler.last_epoch -= 1
+            _undo(scheduler)
         self._schedulers[0]._initial_step()
         self._last_lr = self._schedulers[0].get_last_lr()
 
@@ -575,12 +670,7 @@ class ChainedScheduler(LRScheduler):
             raise ValueError("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
         self._schedulers = list(schedulers)
         self.optimizer: Any = self._schedulers[0].optimizer if optimizer is None else optimizer
-        for i, scheduler in enumerate(self._schedulers):
-            if scheduler.optimizer is not self.optimizer:
-                raise ValueError(
-                    f"ChainedScheduler expects all schedulers to belong to the same optimizer, but got scheduler "
-                    f"{type(scheduler).__name__} at index {i} of another one"
-                )
+        _check_schedulers("ChainedScheduler", self._schedulers, self.optimizer)
         self._last_lr = self._rates()
 
     def step(self, epoch: Any = None) -> None:
@@ -617,8 +707,8 @@ class ReduceLROnPlateau(LRScheduler):
         if threshold_mode not in ("rel", "abs"):
             raise ValueError(f"threshold mode {threshold_mode} is unknown!")
         self.factor, self.optimizer = factor, optimizer
-        self.default_min_lr = min_lr
-        self.min_lrs: list[Any] = _per_group(min_lr, optimizer, "min_lr")
+        self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
+        self.min_lrs: list[Any] = _per_group(min_lr, optimizer, "min_lrs")
         self.patience, self.cooldown, self.eps = patience, cooldown, eps
         self.last_epoch = 0
         self._last_lr = self._rates()
@@ -652,8 +742,19 @@ class ReduceLROnPlateau(LRScheduler):
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
-            lowest = zip(self._rates(), self.min_lrs, strict=True)
-            lower = [(rate, max(rate * self.factor, least)) for rate, least in lowest]
-            self._set([new if rate - new > self.eps else rate for rate, new in lower])
+            self._reduce()
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
         self._last_lr = self._rates()
+
+    def _reduce(self) -> None:
+        rates = [float(rate) for rate in self._rates()]
+        if len(self.min_lrs) != len(rates):
+            if self.default_min_lr is None:
+                raise RuntimeError(
+                    f"The number of param groups in the `optimizer` ({len(rates)}) differs from when "
+                    f"`ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), and `min_lr` is a list; make the "
+                    "scheduler again, with a rate for each group."
+                )
+            self.min_lrs = [self.default_min_lr] * len(rates)
+        lower = [max(rate * self.factor, least) for rate, least in zip(rates, self.min_lrs, strict=True)]
+        self._set([new if rate - new > self.eps else rate for rate, new in zip(rates, lower, strict=True)])

@@ -3,14 +3,55 @@
 from __future__ import annotations
 
 import copy
+import functools
 import warnings
-from collections import defaultdict
-from typing import Any
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 from adjoint.torch.graph import Handle
 from adjoint.torch.nn.module import clear_gradient, kind_of
 from adjoint.torch.state import grad_mode
 from adjoint.torch.tensor import Tensor
+
+ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
+
+_PRE: dict[int, Any] = {}  # hooks of all optimizers
+_POST: dict[int, Any] = {}
+
+
+def register_optimizer_step_pre_hook(hook: Any) -> Handle:
+    """Call `hook(optimizer, args, kwargs)` before each step of any optimizer."""
+    return Handle(_PRE, hook)
+
+
+def register_optimizer_step_post_hook(hook: Any) -> Handle:
+    """Call `hook(optimizer, args, kwargs)` after each step of any optimizer."""
+    return Handle(_POST, hook)
+
+
+def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A class's `step` with the hooks around it; a step that a subclass calls by super() is a part of its own step."""
+
+    @functools.wraps(step)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        self = args[0]
+        if type(self).step is not wrapper:
+            return step(*args, **kwargs)
+        for hook in [*_PRE.values(), *self._step_pre_hooks.values()]:
+            found = hook(self, args, kwargs)
+            if found is None:
+                continue
+            if not isinstance(found, tuple) or len(found) != 2:
+                raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {found}.")
+            args, kwargs = found
+        out = step(*args, **kwargs)
+        self._opt_called = True
+        for hook in [*self._step_post_hooks.values(), *_POST.values()]:
+            hook(self, args, kwargs)
+        return out
+
+    return wrapper
 
 
 class Optimizer:
@@ -25,10 +66,14 @@ class Optimizer:
     tensor([0.8000, 1.6000], requires_grad=True)
     """
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "step" in vars(cls):
+            cls.step = _hooked(cls.step)  # type: ignore[method-assign]
+
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
-        self._step_pre_hooks: dict[int, Any] = {}
-        self._step_post_hooks: dict[int, Any] = {}
+        self._begin_hooks()
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
@@ -44,6 +89,10 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
+    def _begin_hooks(self) -> None:
+        for name in _HOOKS:
+            setattr(self, name, OrderedDict())
+
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Optimize further parameters, with settings of their own or the defaults."""
         if not isinstance(param_group, dict):
@@ -55,7 +104,10 @@ class Optimizer:
                 "will change between runs. Please use a list instead."
             )
         found = [given] if isinstance(given, Tensor) else list(given)
-        if found and all([isinstance(entry, tuple) for entry in found]):
+        named = [isinstance(entry, tuple) for entry in found]
+        if any(named):
+            if not all(named):
+                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
             param_group["param_names"] = [name for name, _ in found]
             found = [x for _, x in found]
         for x in found:
@@ -72,6 +124,12 @@ class Optimizer:
                 "see github.com/pytorch/pytorch/issues/40967 for more information",
                 stacklevel=3,
             )
+        if self.param_groups and ("param_names" in param_group) != ("param_names" in self.param_groups[0]):
+            which, others = ("with", "without") if "param_names" in param_group else ("without", "with")
+            raise ValueError(
+                f"all optimizer param groups should be with/without names. cannot add param group {which} names to the "
+                f"optimizer, whose groups are {others} names"
+            )
         known = {id(x) for group in self.param_groups for x in group["params"]}
         if any([id(x) in known for x in found]):
             raise ValueError("some parameters appear in more than one parameter group")
@@ -85,12 +143,8 @@ class Optimizer:
 
     def step(self, closure: Any = None) -> Any:
         """Change the parameters by their gradients; `closure` computes the loss anew, with its gradients."""
-        for hook in list(self._step_pre_hooks.values()):
-            hook(self, (closure,), {})
         loss = self._loss(closure)
         self._step()
-        for hook in list(self._step_post_hooks.values()):
-            hook(self, (closure,), {})
         return loss
 
     def _step(self) -> None:
@@ -111,10 +165,28 @@ class Optimizer:
         """Call `hook(optimizer, args, kwargs)` after each step."""
         return Handle(self._step_post_hooks, hook)
 
+    def register_state_dict_pre_hook(self, hook: Any, prepend: bool = False) -> Handle:
+        """Call `hook(optimizer)` before `state_dict`."""
+        return _registered(self._optimizer_state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Any, prepend: bool = False) -> Handle:
+        """Call `hook(optimizer, state_dict)` after `state_dict`; it may give another one."""
+        return _registered(self._optimizer_state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Any, prepend: bool = False) -> Handle:
+        """Call `hook(optimizer, state_dict)` before `load_state_dict`; it may give another one."""
+        return _registered(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Any, prepend: bool = False) -> Handle:
+        """Call `hook(optimizer)` after `load_state_dict`."""
+        return _registered(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+
     # --- as dictionaries ---
 
     def state_dict(self) -> dict[str, Any]:
         """The state and the settings; parameters are numbers in it, in the order of the groups."""
+        for hook in list(self._optimizer_state_dict_pre_hooks.values()):
+            hook(self)
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
@@ -123,10 +195,18 @@ class Optimizer:
             packed = {name: value for name, value in group.items() if name != "params"}
             groups.append({**packed, "params": [numbers[id(x)] for x in group["params"]]})
         state = {numbers.get(id(x), x) if isinstance(x, Tensor) else x: value for x, value in self.state.items()}
-        return {"state": state, "param_groups": groups}
+        made: dict[str, Any] = {"state": state, "param_groups": groups}
+        for hook in list(self._optimizer_state_dict_post_hooks.values()):
+            found = hook(self, made)
+            made = made if found is None else found
+        return made
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take what `state_dict` gave, for parameters in the same order."""
+        state_dict = dict(state_dict)
+        for hook in list(self._optimizer_load_state_dict_pre_hooks.values()):
+            found = hook(self, state_dict)
+            state_dict = state_dict if found is None else found
         saved = state_dict["param_groups"]
         if len(saved) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
@@ -141,11 +221,15 @@ class Optimizer:
         for key, value in state_dict["state"].items():
             x = known.get(key)
             state[key if x is None else x] = copy.deepcopy(value) if x is None else _fitted(value, x)
-        self.state = state
-        self.param_groups = [
-            {**copy.deepcopy({k: v for k, v in new.items() if k != "params"}), "params": old["params"]}
-            for old, new in zip(self.param_groups, saved, strict=True)
-        ]
+        groups = []
+        for old, new in zip(self.param_groups, saved, strict=True):
+            taken = {name: copy.deepcopy(value) for name, value in new.items() if name != "params"}
+            if "param_names" in old:
+                taken.setdefault("param_names", old["param_names"])
+            groups.append({**taken, "params": old["params"]})
+        self.__setstate__({"state": state, "param_groups": groups})
+        for hook in list(self._optimizer_load_state_dict_post_hooks.values()):
+            hook(self)
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -159,8 +243,28 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.__dict__.setdefault("_step_pre_hooks", {})
-        self.__dict__.setdefault("_step_post_hooks", {})
+        if "_step_pre_hooks" not in self.__dict__:
+            self._begin_hooks()
+
+    # what `_begin_hooks` makes
+    _step_pre_hooks: OrderedDict[int, Any]
+    _step_post_hooks: OrderedDict[int, Any]
+    _optimizer_state_dict_pre_hooks: OrderedDict[int, Any]
+    _optimizer_state_dict_post_hooks: OrderedDict[int, Any]
+    _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Any]
+    _optimizer_load_state_dict_post_hooks: OrderedDict[int, Any]
+
+
+_HOOKS = tuple([name for name in Optimizer.__annotations__ if name.endswith("_hooks")])
+
+Optimizer.step = _hooked(Optimizer.step)  # type: ignore[method-assign]
+
+
+def _registered(hooks: OrderedDict[int, Any], hook: Any, prepend: bool) -> Handle:
+    handle = Handle(hooks, hook)
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
 
 
 def _fitted(value: Any, x: Tensor, key: str = "") -> Any:

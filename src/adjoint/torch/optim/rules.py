@@ -44,6 +44,42 @@ def _check(settings: dict[str, Any]) -> None:
 _LOWEST = {"lr", "eps", "weight_decay", "momentum", "alpha", "lr_decay", "momentum_decay", "initial_accumulator_value"}
 
 
+def _check_ways(settings: dict[str, Any]) -> None:
+    """PyTorch's errors for tensors as settings, and for ways of a step, which are one way here."""
+    lr, betas, foreach = settings["lr"], settings.get("betas", ()), settings.get("foreach")
+    plain = foreach and not settings.get("capturable")
+    if isinstance(lr, Tensor):
+        if plain:
+            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+        if lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+    if len({isinstance(beta, Tensor) for beta in betas}) == 2:
+        raise ValueError("betas must be either both floats or both Tensors")
+    for i, beta in enumerate(betas):
+        if isinstance(beta, Tensor):
+            if plain:
+                raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
+            if beta.numel() != 1:
+                raise ValueError(f"Tensor betas[{i}] must be 1-element")
+    if settings.get("fused") and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+    if "beta2_decay" in settings:
+        _check_factored(settings)
+
+
+def _check_factored(settings: dict[str, Any]) -> None:
+    """Those of Adafactor, in its words."""
+    first, second = settings["eps"]
+    for what, value, least in (
+        ("Learning rate", settings["lr"], 0), ("epsilon1", 0 if first is None else first, 0), ("epsilon2", second, 0),
+        ("Clipping threshold d", settings["d"], 1), ("weight_decay", settings["weight_decay"], 0),
+    ):  # fmt: skip
+        if not value >= least:
+            raise ValueError(f"{what} should be >= {least} but is: {value}")
+    if not settings["beta2_decay"] <= 0:
+        raise ValueError(f"beta2_decay should be <= 0 but is: {settings['beta2_decay']}")
+
+
 class Ruled(Optimizer):
     """An optimizer of a row of the table below."""
 
@@ -59,6 +95,7 @@ class Ruled(Optimizer):
                 f"{type(self).__name__}.__init__() takes params and {', '.join(names)}; received {args} and {given}"
             )
         settings = {**self._settings, **dict(zip(names, args, strict=False)), **given}
+        _check_ways(settings)
         _check({k: v for k, v in settings.items() if not (k == "eps" and isinstance(v, tuple))})
         if settings.get("nesterov") and (settings["momentum"] <= 0 or settings["dampening"] != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
@@ -91,7 +128,7 @@ class Ruled(Optimizer):
             g = -g if turned else g
             if decay:
                 x = x * (1 - lr * decay)
-            before = self._begun(core, x, state)
+            before = self._begun(core, x, state, p._dtype)
             jobs.setdefault(before, []).append((p, state, Job(x, g, self._remembered(state))))
         for before, rows in jobs.items():
             update = functools.partial(core.update, step=before + 1, lr=lr)
@@ -115,10 +152,12 @@ class Ruled(Optimizer):
                 kind = "AdamW"
             else:
                 decay, settings["weight_decay"] = group["weight_decay"], 0.0
+        if "betas" in settings:
+            settings["betas"] = tuple([float(beta) for beta in settings["betas"]])
         key = tuple([tuple(v) if v.__class__ is list else v for v in settings.values()])
         return _core(kind, tuple(settings), key, group["lr"] if kind == "Rprop" else None), decay
 
-    def _begun(self, core: Any, x: Any, state: dict[str, Any]) -> int:
+    def _begun(self, core: Any, x: Any, state: dict[str, Any], dtype: Any) -> int:
         """How many steps there were; before the first one what is remembered is made."""
         if self._counts:
             if state:
@@ -128,9 +167,21 @@ class Ruled(Optimizer):
             return 0
         elif state:
             return 1
-        for name, slot in core.begin(x).items():
-            state[self._slots[name]] = constant(_outer(slot, None))
+        begun = core.begin(x)
+        for name, known in self._slots.items():
+            if name in begun:
+                state[known] = constant(_outer(begun[name], dtype))
         return 0
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Settings and counts of steps may be those of an earlier version of PyTorch."""
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, default in self._settings.items():
+                group.setdefault(name, default)
+        for known in self.state.values():
+            if isinstance(known.get("step"), (int, float)):
+                known["step"] = constant(np.asarray(known["step"], default_float()))
 
     def _remembered(self, state: dict[str, Any]) -> dict[str, Any]:
         return {name: _inner(values(state[known])) for name, known in self._slots.items() if known in state}
@@ -163,6 +214,16 @@ def _outer(x: Any, dtype: Any) -> Any:
             return np.ascontiguousarray(value).view(dtype)[..., 0]
         return Whole(dtype).read(leaf_of(value), value)
     return value
+
+
+class _Summing(Ruled):
+    """Has its state before the first step, as in PyTorch."""
+
+    def __init__(self, params: Any, *args: Any, **given: Any) -> None:
+        super().__init__(params, *args, **given)
+        for group in self.param_groups:
+            for p in group["params"]:
+                self._begun(self._rule(group)[0], _inner(values(p)), self.state[p], p._dtype)
 
 
 class _Averaging(Ruled):
@@ -214,6 +275,7 @@ Adafactor | {_FACTORS}            | square=variance rows=row_var columns=col_var
 """
 
 ALL: dict[str, Any] = {}
+_MORE = {"ASGD": _Averaging, "Adagrad": _Summing}
 
 
 def _declare(row: str) -> None:
@@ -227,7 +289,7 @@ def _declare(row: str) -> None:
     known = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=v) for n, v in defaults.items()]
     first = inspect.Parameter("params", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     members["__signature__"] = inspect.Signature([first, *known])
-    ALL[name] = type(name, (_Averaging if name == "ASGD" else Ruled,), members)
+    ALL[name] = type(name, (_MORE.get(name, Ruled),), members)
 
 
 for _row in filter(None, _TABLE.splitlines()):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from typing import Any
 
 from adjoint.torch import creation
 from adjoint.torch.nn import LAYERS
 from adjoint.torch.nn.module import Module
-from adjoint.torch.optim.lr_scheduler import LRScheduler
+from adjoint.torch.optim.lr_scheduler import LRScheduler, _warn_get_lr_called_within_step
 from adjoint.torch.state import no_grad
 
 
@@ -159,12 +158,7 @@ class SWALR(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         """The next rates, from those that are set."""
-        if not self._get_lr_called_within_step:
-            warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-                UserWarning,
-                stacklevel=2,
-            )
+        _warn_get_lr_called_within_step(self)
         step = max(self._step_count - 1, 1 if self.anneal_epochs == 0 else 0)
         before, now = self._share(step - 1), self._share(step)
         found = []

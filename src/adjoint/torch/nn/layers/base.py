@@ -89,7 +89,8 @@ class Loss(Settings):
 
     _function: Any
     _buffered = ("weight", "pos_weight")
-    _plain: tuple[str, ...] = ()
+    _settings = {"size_average": None, "reduce": None, "reduction": "mean"}
+    _plain: tuple[str, ...] = ("reduction",)
     _weights: tuple[str, ...] = ()
     reduction: str
 

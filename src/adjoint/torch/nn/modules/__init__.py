@@ -2,9 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from adjoint.torch import nn as _nn
+from adjoint.torch.missing import rooms as _rooms
+from adjoint.torch.nn.layers.base import Loss as _Loss
+from adjoint.torch.nn.layers.parametric import _BatchNorm, _Conv, _InstanceNorm, _Norm
+
+# room | the layers that PyTorch has there
+_TABLE = """
+conv          | .*Conv.*
+batchnorm     | .*BatchNorm.*
+instancenorm  | .*InstanceNorm.*
+normalization | (Group|Layer|RMS)Norm|LocalResponseNorm
+pooling       | .*[pP]ool.*
+padding       | .*Pad[123]d
+loss          | (?!Adaptive).*Loss
+dropout       | .*Dropout.*
+rnn           | (RNN|GRU|LSTM).*
+transformer   | Transformer.*
+linear        | (Lazy|Bi)?[lL]inear|Identity
+sparse        | Embedding.*
+upsampling    | Upsampl.*
+distance      | CosineSimilarity|PairwiseDistance
+flatten       | Flatten|Unflatten
+fold          | Fold|Unfold
+adaptive      | Adaptive.*Loss
+channelshuffle | ChannelShuffle
+pixelshuffle  | Pixel.*
+activation    | .*
+"""
+_LISTED = [row.partition("|")[::2] for row in _TABLE.strip().splitlines()]
+_BASES: dict[str, dict[str, Any]] = {
+    "conv": {"_ConvNd": _Conv}, "batchnorm": {"_BatchNorm": _BatchNorm, "_NormBase": _Norm},
+    "instancenorm": {"_InstanceNorm": _InstanceNorm}, "loss": {"_Loss": _Loss},
+}  # fmt: skip
+_found: dict[str, list[str]] = {room.strip(): [*_BASES.get(room.strip(), ())] for room, _ in _LISTED}
+for _name in _nn.LAYERS:
+    _found[next(room.strip() for room, names in _LISTED if re.fullmatch(names.strip(), _name))].append(_name)
+_found["container"] = ["Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"]
+_rooms(__name__, _found, {**vars(_nn), **{name: base for known in _BASES.values() for name, base in known.items()}})
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,6 @@
 """`torch.utils.data`: datasets, samplers, and the loader of batches."""
 
+from adjoint.torch.missing import rooms as _rooms
 from adjoint.torch.utils.data.datasets import ChainDataset as ChainDataset
 from adjoint.torch.utils.data.datasets import ConcatDataset as ConcatDataset
 from adjoint.torch.utils.data.datasets import Dataset as Dataset
@@ -18,3 +19,12 @@ from adjoint.torch.utils.data.samplers import Sampler as Sampler
 from adjoint.torch.utils.data.samplers import SequentialSampler as SequentialSampler
 from adjoint.torch.utils.data.samplers import SubsetRandomSampler as SubsetRandomSampler
 from adjoint.torch.utils.data.samplers import WeightedRandomSampler as WeightedRandomSampler
+
+_DATASETS = "ChainDataset ConcatDataset Dataset IterableDataset StackDataset Subset TensorDataset random_split"
+_SAMPLERS = "BatchSampler RandomSampler Sampler SequentialSampler SubsetRandomSampler WeightedRandomSampler"
+_LOADER = "DataLoader default_collate get_worker_info"
+_rooms(
+    __name__,
+    {"dataset": _DATASETS.split(), "sampler": _SAMPLERS.split(), "dataloader": _LOADER.split()},
+    globals(),
+)
