@@ -185,6 +185,10 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
             if any([its is known for known in owners]):
                 array = var_of(copied(value), array.node)
         node = array.node
+        if node is not None and node.number <= start:  # an operand as it is
+            level = LEVEL if where is None else where.level
+            node = level.reshape(array, shape=tuple(value.shape)).node
+            array = var_of(array.value, node)
         if made is not None and node is not None and node.number > start:
             label(node.first if node.result is not None else node, made, start)
         return of(array)
@@ -193,6 +197,18 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
         return taken(function(*[given(a) for a in args], **{k: given(v) for k, v in options.items()}))
     except errors.AdjointError as error:
         raise translated(error) from error
+
+
+def without_slope(made: str, value: Tensor, *inputs: Any) -> Any:
+    """A value whose derivatives by the inputs are zero. It has their history all the same, as PyTorch's has."""
+
+    def found(v: Any, *xs: Any) -> Any:
+        for x in xs:  # their sum has any shape
+            v = ad.where(False, ad.astype(ad.sum(ad.real(x) if x.dtype.kind == "c" else x), v.dtype), v)
+        return v
+
+    tracked = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
+    return call(found, made, value, *tracked) if tracked else value
 
 
 def _where(given: Any) -> Any:
@@ -222,6 +238,9 @@ def write(x: Any, function: Any, *others: Any, **options: Any) -> Any:
     out = function(x, *others, **options)
     if is_lifted(x) or is_lifted(out):
         return lifted.write(x, out)
+    if out._dtype.kind == "b" and x._dtype.kind in "fc" and x.requires_grad and not off():
+        numbers = of(level_of(x).astype(out._array, dtype=x._dtype))
+        out = without_slope(f"{function.__name__.capitalize()}Backward0", numbers, x)
     if any([_shares(x, other) for other in others]):  # what was saved of it is overwritten, too
         if out._array.node is not None and out._array.node.number > start:
             marks_of(out._array.node).in_place = True

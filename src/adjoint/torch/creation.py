@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-import adjoint as ad
 from adjoint import errors
 from adjoint.torch import lifted, state
-from adjoint.torch.calls import call, into
+from adjoint.torch.calls import into, without_slope
 from adjoint.torch.devices import CPU, chosen
 from adjoint.torch.devices import device as device_of
 from adjoint.torch.dtypes import (
@@ -332,13 +331,16 @@ randn: Any = _of_sizes(
 )
 
 
-def _number(value: Any) -> Any:
+def _number(value: Any, name: str = "", place: int = 0) -> Any:
+    """One of Python's numbers, where PyTorch takes no tensor that is tracked."""
+    if name and isinstance(value, Tensor) and value.requires_grad:
+        raise TypeError(f"{name}(): argument 'fill_value' (position {place}) must be Number, not Tensor")
     return value.item() if isinstance(value, Tensor) else value
 
 
 @filling
 def full(size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
-    fill = _number(fill_value)
+    fill = _number(fill_value, "full", 2)
     kind = numpy_dtype(dtype) or (fill_value._dtype if isinstance(fill_value, Tensor) else dtype_of_number(fill))
     return finished(np.full(sizes_of((size,)), fill, kind), kind, requires_grad, device)
 
@@ -348,7 +350,8 @@ def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:
     kind = numpy_dtype(dtype) or input._dtype
-    return finished(np.full(tuple(input.shape), _number(fill_value), kind), kind, requires_grad, device or input.device)
+    fill = _number(fill_value, "full_like", 2)
+    return finished(np.full(tuple(input.shape), fill, kind), kind, requires_grad, device or input.device)
 
 
 @filling
@@ -441,7 +444,10 @@ def normal(
         size = np.broadcast_shapes(*[tuple(v.shape) for v in (mean, std) if isinstance(v, Tensor)])
     if device is None:
         device = next((v.device for v in (mean, std) if isinstance(v, Tensor)), None)
-    made = randn(tuple(size), generator=generator, dtype=dtype, device=device) * std + mean
+    made = randn(tuple(size), generator=generator, dtype=dtype, device=device)
+    with state.grad_mode(False):
+        made = made * std + mean
+    made = without_slope("Normal", made, mean, std)
     return made.requires_grad_() if requires_grad else made  # type: ignore[no-any-return]
 
 
@@ -451,7 +457,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
     chance = looked(input) if p is None else p
     drawn = (source(generator).random(tuple(input.shape)) < chance).astype(input._dtype)
     chosen_ones = beside(input, drawn)
-    return call(lambda x, d: ad.where(False, x, d), "Bernoulli", input, chosen_ones)  # type: ignore[no-any-return]  # no gradient
+    return without_slope("Bernoulli", chosen_ones, input)  # type: ignore[no-any-return]
 
 
 @function
@@ -483,6 +489,7 @@ def _new_full(
     self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
+    _number(fill_value, "new_full", 2)
     return full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad, device=device or self.device)
 
 

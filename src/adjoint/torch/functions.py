@@ -477,13 +477,18 @@ def to(
     """The tensor in another type, or on another device; itself where nothing changes."""
     from adjoint.torch import dtypes
 
+    flags = []
     for given in args:
         if isinstance(given, Tensor):
             dtype, device = given._dtype, given.device
         elif isinstance(given, (dtypes.dtype, type)):
             dtype = given
-        elif given is not None and not isinstance(given, bool):
+        elif isinstance(given, bool):
+            flags.append(given)
+        elif given is not None:
             device = given
+    copy = copy or flags[1:] == [True]  # the first is non_blocking
+    copy = copy or str(memory_format).startswith("torch.channels_last")  # an order of its own, which is taken as it is
     there = where_is(input) if device is None else devices.where(device)
     wanted = dtype if isinstance(dtype, np.dtype) else numpy_dtype(dtype)
     same = wanted is None or wanted is input._dtype
@@ -519,7 +524,7 @@ def _moved(x: Tensor, there: Any) -> Tensor:
 
 
 def _cast(name: str, kind: str) -> None:
-    METHODS[name] = lambda self, memory_format=None: to(self, dtype=np.dtype(kind))
+    METHODS[name] = lambda self, memory_format=None: to(self, dtype=np.dtype(kind), memory_format=memory_format)
 
 
 for _name, _kind in {

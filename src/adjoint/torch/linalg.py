@@ -13,7 +13,7 @@ from adjoint.torch.calls import call, into
 from adjoint.torch.functions import numpy_named
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS
-from adjoint.torch.reductions import axes_of
+from adjoint.torch.reductions import axes_of, norm_of
 from adjoint.torch.tensor import Tensor, axis_of, beside, looked
 
 
@@ -226,8 +226,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Lst
 
 @numpy_named
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Any:
-    axes = axes_of(dim, x.ndim)
-    return call(lambda a: ad.linalg.vector_norm(a, ord=ord, axis=axes, keepdims=keepdim), "LinalgVectorNorm", x)
+    return norm_of(x, ord, axes_of(dim, x.ndim), keepdim)
 
 
 @numpy_named

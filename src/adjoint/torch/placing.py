@@ -150,10 +150,17 @@ def fill(input: Tensor, value: Any) -> Any:
 # --- blocks -----------------------------------------------------------------------------------------------
 
 
+def _with_axes(x: Tensor, count: int) -> Tensor:
+    """The tensor with at least so many axes: an axis in front first, then one behind, then one in front."""
+    for axis in (0, 0, 2)[x.ndim : count]:
+        x = FUNCTIONS["unsqueeze"](x, axis)
+    return x
+
+
 def _at_least(count: int) -> None:
     def spelled(*tensors: Any) -> Any:
         given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
-        found = call(lambda *xs: [getattr(ad, f"atleast_{count}d")(x) for x in xs], "View", *given)
+        found = tuple([_with_axes(x, count) for x in given])
         return found if given is not tensors or len(given) > 1 else found[0]
 
     public(f"atleast_{count}d", method=False)(spelled)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import adjoint as ad
-from adjoint.torch.calls import call, named, off
+from adjoint.torch.calls import call, named, off, without_slope
 from adjoint.torch.dtypes import result_dtype
 from adjoint.torch.functions import floating_of, public, to
 from adjoint.torch.graph import label
@@ -262,14 +262,20 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
         from adjoint.torch.linalg import matrix_norm
 
         return matrix_norm(x, "nuc", (-2, -1) if dim is None else dim, keepdim)
-    order = 2 if p in ("fro", None) else p
-    axes = axes_of(dim, x.ndim)
-    return call(lambda a: ad.linalg.vector_norm(a, ord=order, axis=axes, keepdims=keepdim), "LinalgVectorNorm", x)
+    return norm_of(x, 2 if p in ("fro", None) else p, axes_of(dim, x.ndim), keepdim)
+
+
+def norm_of(x: Tensor, order: Any, axes: Any, keepdim: bool) -> Any:
+    """The norm of vectors; that of order 0 counts elements, so its derivative is zero."""
+    made = "LinalgVectorNorm"
+    found = call(lambda a: ad.linalg.vector_norm(a, ord=order, axis=axes, keepdims=keepdim), made, x)
+    return found if order else without_slope(made, found, x)
 
 
 @public("dist")
 def dist(input: Tensor, other: Tensor, p: Any = 2) -> Any:
-    return call(lambda a, b: ad.linalg.vector_norm(a - b, ord=p), "Dist", input, other)
+    found = call(lambda a, b: ad.linalg.vector_norm(a - b, ord=p), "Dist", input, other)
+    return found if p else without_slope("Dist", found, input, other)
 
 
 def _nan(name: str, function: Any) -> None:
@@ -543,11 +549,20 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
 
 @public("meshgrid", method=False)
 def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
-    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
-    return call(lambda *xs: ad.meshgrid(*xs, indexing=indexing), "Expand", *given)
+    given = list(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors)
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    swapped = indexing == "xy" and len(given) > 1
+    if swapped:
+        given[0], given[1] = given[1], given[0]
+    shape = [x.numel() for x in given]
+    out = [x.reshape([-1 if i == j else 1 for j in range(len(given))]).expand(shape) for i, x in enumerate(given)]
+    if swapped:
+        out[0], out[1] = out[1], out[0]
+    return tuple(out)
 
 
-# --- without gradients ------------------------------------------------------------------------------------
+# --- sets and counts --------------------------------------------------------------------------------------
 
 
 @public("unique")
@@ -558,16 +573,16 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    found = np.unique(looked(input), return_inverse=True, return_counts=True, axis=dim)
-    inverse = found[1].reshape(tuple(input.shape)) if dim is None else found[1].reshape(-1)
-    out = [found[0], *[inverse] * return_inverse, *[found[2]] * return_counts]
-    made = [beside(input, part) for part in out]
-    return tuple(made) if len(made) > 1 else made[0]
+    """The distinct elements in order. Gradients go to what is found first."""
+    made = "Unique2" if dim is None else "UniqueDim"
+    return call(
+        "unique", made, input, return_inverse=return_inverse, return_counts=return_counts, axis=dim, equal_nan=False
+    )
 
 
 @public("bincount")
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    return beside(input, np.bincount(looked(input), None if weights is None else looked(weights), minlength))
+    return call("bincount", "Bincount", input, weights, minlength)  # type: ignore[no-any-return]
 
 
 @public("searchsorted", method=False)

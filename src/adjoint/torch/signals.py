@@ -8,7 +8,7 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import creation
-from adjoint.torch.calls import call
+from adjoint.torch.calls import call, without_slope
 from adjoint.torch.creation import finished
 from adjoint.torch.dtypes import default_float, numpy_dtype
 from adjoint.torch.filling import drawn
@@ -121,14 +121,15 @@ def _of_complex_window(x: Any, window: Any, n: int, options: dict[str, Any]) -> 
 @public("poisson", method=False)
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Counts with these means."""
-    return beside(input, creation.source(generator).poisson(looked(input)).astype(input._dtype))
+    made = beside(input, creation.source(generator).poisson(looked(input)).astype(input._dtype))
+    return without_slope("Poisson", made, input)  # type: ignore[no-any-return]
 
 
 @public("binomial", method=False)
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """How many of so many attempts succeed with these chances."""
     made = creation.source(generator).binomial(looked(count).astype(np.int64), looked(prob))
-    return beside(prob, np.asarray(made, prob._dtype))
+    return without_slope("Binomial", beside(prob, np.asarray(made, prob._dtype)), count, prob)  # type: ignore[no-any-return]
 
 
 @public("randint_like", method=False)

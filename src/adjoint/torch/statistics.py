@@ -8,8 +8,8 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import creation
-from adjoint.torch.calls import call
-from adjoint.torch.functions import floating_of, public
+from adjoint.torch.calls import call, without_slope
+from adjoint.torch.functions import floating_of, public, to
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.reductions import pair_of, picked
 from adjoint.torch.tensor import Tensor, axis_of, beside, looked
@@ -56,13 +56,15 @@ class _Histogram(NamedTuple):
 @public("histogram")
 def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """How many elements are in each bin, or their weights, and the edges."""
-    array = looked(input)
+    bounds = bins
     if not isinstance(bins, Tensor):  # edges that are rounded as PyTorch's, to which elements are compared
-        low, high = np.histogram_bin_edges(array, 1, range).tolist()
-        bins = creation.linspace(low, high, bins + 1, dtype=input.dtype, device="cpu")
-    weights = None if weight is None else looked(weight)
-    found, edges = np.histogram(array, looked(bins), weights=weights, density=density)
-    return _Histogram(*[beside(input, part.astype(input._dtype)) for part in (found, edges)])
+        low, high = np.histogram_bin_edges(looked(input), 1, range).tolist()
+        bounds = creation.linspace(low, high, bins + 1, dtype=input.dtype, device=input.device)
+        if input.requires_grad:  # they follow the extreme elements
+            free = call(lambda x: ad.histogram(x, bins, range)[1], None, input)
+            bounds = bounds + (free - free.detach())
+    found, edges = call("histogram", "Histogram", input, bounds, density=density, weights=weight)
+    return _Histogram(to(found, dtype=input._dtype), edges)
 
 
 def _quantile(name: str) -> None:
@@ -152,8 +154,7 @@ def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """One element of each run of equal ones."""
-    found = call("unique_consecutive", None, input.detach(), return_inverse, return_counts, axis=dim)
-    return found if return_inverse or return_counts or isinstance(found, Tensor) else found[0]
+    return call("unique_consecutive", "UniqueConsecutive", input, return_inverse, return_counts, axis=dim)
 
 
 @public("bucketize")
@@ -180,7 +181,8 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Any:
 @public("cdist")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Any:
     """The distances of all pairs of rows."""
-    return call(lambda a, b: ad.cdist(a, b, p), "CdistBackward", x1, x2)
+    found = call(lambda a, b: ad.cdist(a, b, p), "Cdist", x1, x2)
+    return found if p else without_slope("Cdist", found, x1, x2)
 
 
 # --- integrals and differences ----------------------------------------------------------------------------
@@ -214,10 +216,9 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     axes = tuple(range(input.ndim)) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
     spacing = 1 if spacing is None else spacing
     steps = spacing if isinstance(spacing, (tuple, list)) else [spacing] * len(axes)
-    given = [looked(step) if isinstance(step, Tensor) else step for step in steps]
 
-    def found(x: Any) -> Any:
+    def found(x: Any, *given: Any) -> Any:
         out = ad.gradient(x, *given, axis=tuple(axes), edge_order=edge_order)
         return tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
-    return call(found, "Cat", floating_of(input))
+    return call(found, "Cat", floating_of(input), *steps)

@@ -142,7 +142,9 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @public("ravel")
 def ravel(input: Tensor) -> Tensor:
-    return input if input.ndim == 1 and input.is_contiguous() else reshape(input, -1)
+    if not input.is_contiguous():
+        return reshape(clone(input), -1)
+    return input if input.ndim == 1 else reshape(input, -1)
 
 
 @public("unflatten")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from adjoint.torch.calls import call, off
+from adjoint.torch.calls import call, off, without_slope
 from adjoint.torch.graph import label
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.nn.functional.shared import reduction_of, tensor
@@ -317,7 +317,8 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 def pdist(input: Tensor, p: float = 2) -> Any:
     """The distances between rows, each pair once."""
-    return call("nn.pdist", "PdistForward", input, float(p))
+    found = call("nn.pdist", "Pdist", input, float(p))
+    return found if p else without_slope("Pdist", found, input)
 
 
 def cosine_embedding_loss(
