@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as onp
 import pytest
 from conftest import peer
+from each import Each
 from numpy.testing import assert_allclose
 
 import adjoint as ad
@@ -306,6 +307,25 @@ def test_functions_are_called_back_with_boxes() -> None:
 
 def loss(x: Any) -> Any:
     return np.sum(np.tanh(x) * np.array([1.0, 2.0, 3.0]) + np.linalg.norm(x) ** 2)
+
+
+@pytest.mark.slow
+@pytest.mark.peers
+def test_operators_take_arrays_of_other_libraries_on_both_sides() -> None:
+    torch, dask, jax = peer("torch"), peer("dask.array"), peer("jax.numpy")
+    with Each() as each, peer("jax").enable_x64(True):
+        for put in (torch.tensor, dask.from_array, jax.asarray):
+            y = put(V + 3)
+            for op in OPERATORS:
+                with each(put.__module__, op.__name__):
+                    left = inside(lambda x, op=op, y=y: [onp.asarray(getval(op(y, x)))], put(abs(X)))
+                    right = inside(lambda x, op=op, y=y: [onp.asarray(getval(op(x, y)))], put(abs(X)))
+                    assert_allclose(left[0], op(V + 3, abs(X)))
+                    assert_allclose(right[0], op(abs(X), V + 3))
+                    if op in OPERATORS[:5]:
+                        f = lambda x, op=op: np.sum(op(put(V + 3), x) * x)  # noqa: B023
+                        g = lambda x, op=op: np.sum(op(V + 3, x) * x)
+                        assert_allclose(onp.asarray(autograd.grad(f)(put(abs(X)))), autograd.grad(g)(abs(X)))
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import Each
 
 import adjoint as ad
 from adjoint import errors
@@ -97,6 +98,24 @@ def test_numpy_on_the_left_defers_to_the_tensor(value: Any, op: Any) -> None:
     assert isinstance(out, ad.Tensor)
     np.testing.assert_allclose(out.numpy(), op(value, x.numpy()))
     assert out.is_tracked() == (op is not operator.lt)
+
+
+REFLECTED = "add sub mul truediv floordiv mod pow divmod matmul and or xor lshift rshift".split()
+
+
+@pytest.mark.parametrize("right", [ad.int32, ad.int64, ad.float32, ad.float64])
+@pytest.mark.parametrize("left", [ad.int32, ad.float32, ad.float64])
+def test_reflected_methods_have_their_operands_the_other_way_round(left: Any, right: Any) -> None:
+    with Each() as each:
+        for name in REFLECTED:
+            op = divmod if name == "divmod" else getattr(operator, f"__{name}__")
+            if name in {"and", "or", "xor", "lshift", "rshift"} and np.result_type(left, right).kind == "f":
+                continue
+            x, y = ad.tensor([7, 2, 9], dtype=left), ad.tensor([3, 4, 2], dtype=right)
+            with each(name):
+                np.testing.assert_array_equal(getattr(y, f"__r{name}__")(x), op(x, y))
+                level = ad.Autodiff(ad.NumPy())
+                np.testing.assert_array_equal(getattr(y, f"__r{name}__")(x.to_device(level)), op(x, y))
 
 
 def test_unknown_operands_are_left_to_the_other_side() -> None:

@@ -504,7 +504,7 @@ def infix(name: str, *, reflected: bool = False) -> Callable[..., Any]:
         kind = other.__class__
         if kind is Tensor:
             if other._device is not backend or other._dtype is not dtype or dtype.kind not in direct:
-                return binary(name, self, other)
+                return binary(name, other, self) if reflected else binary(name, self, other)
             value = other._array
         elif (kind is float or kind is int) and dtype.kind in beside_numbers:
             value = other

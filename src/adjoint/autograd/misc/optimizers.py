@@ -1,7 +1,8 @@
 """Plain gradient descent, RMSProp and Adam, of nested containers of arrays.
 
 `grad(x, i)` gives the gradient at step i; `callback(x, i, g)` is called before each step. The steps themselves can be
-differentiated. `adjoint.optim` has more, with states that can be kept.
+differentiated. Averages have the library and the data type of the arrays. `adjoint.optim` has more, with states that
+can be kept.
 """
 
 from __future__ import annotations
@@ -9,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from adjoint.autograd import numpy as np
 from adjoint.autograd.misc.flatten import flatten
 from adjoint.autograd.wrap_util import wraps
 
@@ -54,7 +54,7 @@ def sgd(
     >>> sgd(lambda x, i: 2 * (x - 3.0), np.zeros(2)).round(3)
     array([3., 3.])
     """
-    velocity = np.zeros(len(x))
+    velocity = np.zeros_like(x)
 
     def step(i: int, g: Any) -> Any:
         nonlocal velocity
@@ -75,7 +75,7 @@ def rmsprop(
     eps: float = 1e-8,
 ) -> Any:
     """RMSProp (T. Tieleman and G. Hinton 2012), whose average of squares starts at ones."""
-    squares = np.ones(len(x))
+    squares = np.ones_like(x)
 
     def step(i: int, g: Any) -> Any:
         nonlocal squares
@@ -97,7 +97,7 @@ def adam(
     eps: float = 1e-8,
 ) -> Any:
     """Adam (D. Kingma and J. Ba 2015)."""
-    mean, squares = np.zeros(len(x)), np.zeros(len(x))
+    mean, squares = np.zeros_like(x), np.zeros_like(x)
 
     def step(i: int, g: Any) -> Any:
         nonlocal mean, squares
