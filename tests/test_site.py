@@ -72,7 +72,7 @@ def agree(here: Any, there: Any) -> bool:
 @pytest.mark.parametrize("page", ["numpy", "pytorch", "jax", "autograd", "burn"])
 def test_both_columns_of_a_table_give_the_same(page: str) -> None:
     if importlib.util.find_spec(LIBRARIES.get(page, "numpy")) is None:
-        pytest.skip(f"needs {page}: pip install adjoint[peers]")
+        pytest.skip(f"needs {page}: pip install 'adjoint[peers]'")
     text = (DOCS / "coming_from" / f"{page}.md").read_text()
     setup = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
     found = rows(text)

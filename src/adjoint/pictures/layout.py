@@ -34,7 +34,7 @@ def library() -> Any:
     try:
         import pygraphviz  # pyright: ignore[reportMissingImports]  # an extra
     except ImportError as error:
-        raise errors.MissingLibraryError("draw needs pygraphviz: pip install adjoint[draw]") from error
+        raise errors.MissingLibraryError("draw needs pygraphviz: pip install 'adjoint[draw]'") from error
     return pygraphviz
 
 
