@@ -47,7 +47,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "benchmarks": [], "refusals": []}  # which have no pages beside them
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

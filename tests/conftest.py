@@ -75,8 +75,8 @@ def peer(name: str, extra: str = "peers") -> Any:
         if error.name != name.partition(".")[0]:
             raise
         if os.environ.get("CI"):
-            raise ModuleNotFoundError(f"{name} must be installed in CI: pip install adjoint[{extra}]") from error
-        pytest.skip(f"needs {name}: pip install adjoint[{extra}]", allow_module_level=True)
+            raise ModuleNotFoundError(f"{name} must be installed in CI: pip install 'adjoint[{extra}]'") from error
+        pytest.skip(f"needs {name}: pip install 'adjoint[{extra}]'", allow_module_level=True)
 
 
 def same(x: ad.Tensor[Any] | None, y: Any) -> None:

@@ -98,7 +98,7 @@ def test_what_goes_wrong_is_said(client: Any) -> None:
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(errors.MissingLibraryError, match=r"pip install adjoint\[dask\]"):
+    with pytest.raises(errors.MissingLibraryError, match=r"pip install 'adjoint\[dask\]'"):
         ad.train.Cluster(None, shards=2)
 
 

@@ -14,7 +14,7 @@ import pytest
 TESTS = Path(__file__).resolve().parent
 pytestmark = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("scipy", "sklearn", "einops", "opt_einsum")),
-    reason="needs the libraries that run on tensors: pip install adjoint[test]",
+    reason="needs the libraries that run on tensors: pip install 'adjoint[test]'",
 )
 
 # what must have right gradients with any versions that the project supports

@@ -26,7 +26,7 @@ DIGITS, TOUR = ROOT / "examples" / "digits.py", ROOT / "examples" / "tour.py"
 
 needs_extras = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("matplotlib", "rich", "safetensors", "sklearn")),
-    reason="needs the examples' libraries: pip install adjoint[examples]",
+    reason="needs the examples' libraries: pip install 'adjoint[examples]'",
 )
 
 

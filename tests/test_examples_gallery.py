@@ -34,7 +34,7 @@ import adjoint as ad
 
 pytestmark = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("matplotlib", "rich", "scipy")),
-    reason="needs the examples' libraries: pip install adjoint[examples]",
+    reason="needs the examples' libraries: pip install 'adjoint[examples]'",
 )
 SMALL = {
     gaussian_process: ["--points", "12"],

@@ -25,7 +25,7 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 MODULES = pytest.mark.parametrize("module", [autoencoder, ensemble, low_rank, neural_ode], ids=lambda m: m.__name__)
 pytestmark = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("matplotlib", "rich", "sklearn")),
-    reason="needs the examples' libraries: pip install adjoint[examples]",
+    reason="needs the examples' libraries: pip install 'adjoint[examples]'",
 )
 
 

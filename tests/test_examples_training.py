@@ -22,7 +22,7 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 MODULES = pytest.mark.parametrize("module", [diabetes, breast_cancer, characters, airline], ids=lambda m: m.__name__)
 pytestmark = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("matplotlib", "rich", "sklearn")),
-    reason="needs the examples' libraries: pip install adjoint[examples]",
+    reason="needs the examples' libraries: pip install 'adjoint[examples]'",
 )
 
 

@@ -15,7 +15,7 @@ from each import Each
 
 import adjoint as ad
 
-llvm = pytest.importorskip("llvmlite.binding", reason="needs llvmlite: pip install adjoint[compile]")
+llvm = pytest.importorskip("llvmlite.binding", reason="needs llvmlite: pip install 'adjoint[compile]'")
 
 import coefficients  # noqa: E402
 import native_code  # noqa: E402

@@ -31,7 +31,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 def graphviz() -> None:
     """Skips where Graphviz is missing, but in CI fails."""
     if not os.environ.get("CI"):
-        pytest.importorskip("pygraphviz", reason="needs pygraphviz: pip install adjoint[draw]")
+        pytest.importorskip("pygraphviz", reason="needs pygraphviz: pip install 'adjoint[draw]'")
 
 
 def by_name(found: Boxes) -> dict[str, Box]:
@@ -450,8 +450,8 @@ def test_notebooks_show_gradients_modules_and_histories() -> None:
 @pytest.mark.slow
 def test_a_notebook_runs_and_shows_them() -> None:
     graphviz()
-    nbformat = pytest.importorskip("nbformat", reason="needs nbformat: pip install adjoint[docs]")
-    nbclient = pytest.importorskip("nbclient", reason="needs nbclient: pip install adjoint[docs]")
+    nbformat = pytest.importorskip("nbformat", reason="needs nbformat: pip install 'adjoint[docs]'")
+    nbclient = pytest.importorskip("nbclient", reason="needs nbclient: pip install 'adjoint[docs]'")
     train = (
         "learner = ad.train.Learner(ad.nn.Linear(2, 1), ad.nn.mse_loss, ad.optim.SGD(lr=0.1))\n"
         "learner.fit([(ad.ones((4, 2)), ad.ones((4, 1)))], epochs=2)[1]"
@@ -480,7 +480,7 @@ def test_a_notebook_runs_and_shows_them() -> None:
 @pytest.fixture
 def figures() -> Iterator[Any]:
     """Matplotlib without a screen."""
-    matplotlib = pytest.importorskip("matplotlib", reason="needs Matplotlib: pip install adjoint[draw]")
+    matplotlib = pytest.importorskip("matplotlib", reason="needs Matplotlib: pip install 'adjoint[draw]'")
     matplotlib.use("agg")
     pyplot = pytest.importorskip("matplotlib.pyplot")
     yield pyplot

@@ -494,4 +494,4 @@ except ad.errors.MissingLibraryError as error:
     print(error)
 """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "pip install adjoint[scipy]" in said
+    assert "pip install 'adjoint[scipy]'" in said

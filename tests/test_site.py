@@ -72,7 +72,7 @@ def agree(here: Any, there: Any) -> bool:
 @pytest.mark.parametrize("page", ["numpy", "pytorch", "jax", "autograd", "burn"])
 def test_both_columns_of_a_table_give_the_same(page: str) -> None:
     if importlib.util.find_spec(LIBRARIES.get(page, "numpy")) is None:
-        pytest.skip(f"needs {page}: pip install adjoint[peers]")
+        pytest.skip(f"needs {page}: pip install 'adjoint[peers]'")
     text = (DOCS / "coming_from" / f"{page}.md").read_text()
     setup = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
     found = rows(text)
@@ -95,6 +95,43 @@ def test_a_row_that_differs_is_found() -> None:
     for there in (np.ones(3), np.zeros(2)):
         with pytest.raises(AssertionError):
             agree(np.ones(2), there)
+
+
+# what code on a page asks for, and the extra that brings it
+NEEDS = {
+    r"^ *(import|from) scipy|ad\.scipy\.": "scipy|sparse",
+    r"ad\.sparse_|\"sparse\"": "scipy|sparse",
+    r"^ *(import|from) torch": "torch",
+    r"^ *(import|from) dask": "dask",
+    r"^ *(import|from) pandas": "pandas",
+    r"^ *(import|from) (sklearn|matplotlib)": "examples|draw",
+    r"\.save\(path|ad\.train\.(save|load|Checkpoints)": "train",
+    r"ad\.(draw|plot)\b": "draw",
+    r"\.lower\(|native": "compile",
+}
+
+
+def missing_extras(text: str) -> set[str]:
+    """The extras that code on a page needs, and of which nothing is said before it."""
+    found, said = set(), ""
+    for prose, code in re.findall(
+        r"(.*?)^(?:```(?:python|\{code-cell\})[^\n]*\n(.*?)^```|\Z)", text, re.MULTILINE | re.DOTALL
+    ):
+        said += " ".join(re.findall(r"pip install [^`]*", prose))
+        found |= {
+            extra for asks, extra in NEEDS.items() if re.search(asks, code, re.MULTILINE) and not re.search(extra, said)
+        }
+    return found
+
+
+def test_pages_say_what_to_install_before_their_code_needs_it() -> None:
+    pages = sorted([*(DOCS / "how_to").glob("*.md"), *(DOCS / "learn").glob("*.md")])
+    first = (DOCS / "learn" / "index.md").read_text()
+    with Each() as each:
+        for page in pages:
+            with each(page.name):
+                assert missing_extras((first if page.name[0].isdigit() else "") + page.read_text()) == set()
+    assert missing_extras("# A\n```python\nimport torch\n```\n`pip install torch`\n") == {"torch"}
 
 
 # --- the build ---

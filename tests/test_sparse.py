@@ -516,7 +516,7 @@ def test_places_that_differ_between_examples_count_all() -> None:
 def test_scipy_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy", None)
     for f in (ad.sparse_jacobian(g), ad.sparse_hessian(rosenbrock)):
-        with pytest.raises(errors.MissingLibraryError, match=r"pip install adjoint\[sparse\]"):
+        with pytest.raises(errors.MissingLibraryError, match=r"pip install 'adjoint\[sparse\]'"):
             f(X, 2.0) if f.__name__ == "sparse_jacobian(g)" else f(X)
 
 

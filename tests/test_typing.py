@@ -28,8 +28,8 @@ def marked() -> Lines:
 def run(tool: str, *arguments: str) -> str:
     """What a type checker prints about the files; it must be installed in CI."""
     if importlib.util.find_spec(tool) is None:
-        assert not os.environ.get("CI"), f"{tool} must be installed in CI: pip install adjoint[lint]"
-        pytest.skip(f"needs {tool}: pip install adjoint[lint]")
+        assert not os.environ.get("CI"), f"{tool} must be installed in CI: pip install 'adjoint[lint]'"
+        pytest.skip(f"needs {tool}: pip install 'adjoint[lint]'")
     command = [sys.executable, "-m", tool, *arguments, *map(str, FILES)]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=FOLDER).stdout
 

@@ -301,7 +301,7 @@ def test_the_view_fits_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rich", None)
     monkeypatch.setitem(sys.modules, "rich.console", None)
     assert lines in shown(monkeypatch, Terminal())
-    with pytest.raises(errors.MissingLibraryError, match=r"needs rich; pip install adjoint\[train\]"):
+    with pytest.raises(errors.MissingLibraryError, match=r"needs rich; pip install 'adjoint\[train\]'"):
         ad.train.Progress("dashboard")
 
 

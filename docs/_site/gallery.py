@@ -119,7 +119,7 @@ def write(folder: Path, *, execute: bool) -> None:
         "",
     ]
     for group, members in GROUPS.items():
-        index += [f"## {group}", "", "::::{grid} 1 1 2 2", ""]
+        index += [f"## {group}", "", "::::{grid} 1 1 2 2", ":gutter: 3", ""]
         index += [line for name in members.split() for line in _card(name, ran[name])] + ["::::", ""]
     index += ["```{toctree}", ":hidden:", "", *names, "```", ""]
     texts = {"index": "\n".join(index), **{name: _page(name, ran[name]) for name in names}}

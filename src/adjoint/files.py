@@ -115,5 +115,5 @@ def _library(what: str) -> Any:
     try:
         import safetensors.numpy
     except ImportError as error:
-        raise errors.MissingLibraryError(f"{what}: needs safetensors; pip install adjoint[train]") from error
+        raise errors.MissingLibraryError(f"{what}: needs safetensors; pip install 'adjoint[train]'") from error
     return safetensors

@@ -39,7 +39,7 @@ def _pyplot() -> Any:
     try:
         return importlib.import_module("matplotlib.pyplot")
     except ImportError as error:
-        raise errors.MissingLibraryError("ad.plot needs Matplotlib: pip install adjoint[draw]") from error
+        raise errors.MissingLibraryError("ad.plot needs Matplotlib: pip install 'adjoint[draw]'") from error
 
 
 def _axes(ax: Any, name: str) -> Any:

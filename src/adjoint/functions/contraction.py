@@ -205,7 +205,7 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor[Any]:
     """The sum of products that Einstein's notation describes, "ij,jk->ik"; `...` stands for more axes.
 
     Two operands at a time become one batched matrix product. For three or more `opt_einsum` finds the order, where that
-    is installed (pip install adjoint[einsum]), else `numpy.einsum_path`. Raises ArgumentError for a wrong notation,
+    is installed (pip install 'adjoint[einsum]'), else `numpy.einsum_path`. Raises ArgumentError for a wrong notation,
     ShapeError for sizes that do not fit.
 
     >>> import adjoint as ad

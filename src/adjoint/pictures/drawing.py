@@ -75,7 +75,7 @@ def draw(what: Any, /, *args: Any, names: Mapping[str, Any] | None = None) -> Dr
     source, its value and its gradient. Colours are the size of gradients, or the bytes. Loops and repeated layers are
     folded; a click opens them. It goes through forward and backward step by step, finds boxes by name, line or shape,
     and exports SVG and PNG. It is one file without anything from the network. Graphviz places the boxes, which
-    pygraphviz brings (`pip install adjoint[draw]`).
+    pygraphviz brings (`pip install 'adjoint[draw]'`).
 
     Parameters
     ----------

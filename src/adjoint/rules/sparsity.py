@@ -28,7 +28,8 @@ def scipy_sparse() -> Any:
         from scipy import sparse
     except ModuleNotFoundError:
         raise errors.MissingLibraryError(
-            "sparse Jacobians and Hessians are SciPy matrices, and SciPy is not installed: pip install adjoint[sparse]"
+            "sparse Jacobians and Hessians are SciPy matrices, and SciPy is not installed: "
+            "pip install 'adjoint[sparse]'"
         ) from None
     return sparse
 

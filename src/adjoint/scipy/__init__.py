@@ -5,7 +5,7 @@ products with Hessians where a method is content with those. Where the search st
 its structure; a list or tuple of Python numbers is an array, as it is in SciPy. SciPy works in float64; the function
 gets the dtypes of the start, integers as float64.
 
-Needs SciPy: `pip install adjoint[scipy]`. To differentiate *through* a solution see `adjoint.implicit`.
+Needs SciPy: `pip install 'adjoint[scipy]'`. To differentiate *through* a solution see `adjoint.implicit`.
 """
 
 from adjoint.scipy.fits import curve_fit

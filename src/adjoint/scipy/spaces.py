@@ -28,7 +28,7 @@ def optimizers() -> Any:
         import scipy.optimize
     except ModuleNotFoundError:
         raise errors.MissingLibraryError(
-            "ad.scipy needs SciPy, which is not installed: pip install adjoint[scipy]"
+            "ad.scipy needs SciPy, which is not installed: pip install 'adjoint[scipy]'"
         ) from None
     return scipy.optimize
 

@@ -63,8 +63,8 @@ def root(
         arrays; it may be any Python, such as `lambda g, x0: scipy.optimize.root(g, x0).x`.
     linear_solver
         How the linear systems of steps and derivatives are solved. "dense": by the whole Jacobian. "sparse": by the
-        entries that its pattern has, and SciPy's sparse LU factors (`pip install adjoint[scipy]`). "gmres", or "cg" for
-        a symmetric positive definite Jacobian: by products alone. A function `linear_solver(matvec, b)` gives the u
+        entries that its pattern has, and SciPy's sparse LU factors (`pip install 'adjoint[scipy]'`). "gmres", or "cg"
+        for a symmetric positive definite Jacobian: by products alone. A function `linear_solver(matvec, b)` gives the u
         with `matvec(u) = b`, to three digits at least; all are NumPy vectors of the entries of x0, leaf after leaf,
         complex ones as real and imaginary parts. None chooses, see the notes.
     callback

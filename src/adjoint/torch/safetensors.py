@@ -17,7 +17,7 @@ def save_file(tensors: dict[str, Tensor], filename: Any, metadata: dict[str, str
 
     The file is there as a whole or not at all. Raises ValueError for what is no tensor, RuntimeError for two names of
     one memory, FileError where the file cannot be written, MissingLibraryError without safetensors
-    (`pip install adjoint[train]`).
+    (`pip install 'adjoint[train]'`).
 
     >>> import tempfile, pathlib
     >>> import adjoint.torch as torch

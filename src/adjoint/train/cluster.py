@@ -82,7 +82,7 @@ class Cluster:
         try:
             import distributed
         except ImportError as error:
-            raise errors.MissingLibraryError("Cluster: needs distributed; pip install adjoint[dask]") from error
+            raise errors.MissingLibraryError("Cluster: needs distributed; pip install 'adjoint[dask]'") from error
         if not isinstance(client, distributed.Client) or client.asynchronous:
             raise errors.ArgumentTypeError(
                 f"Cluster: the client is a distributed.Client that is not asynchronous, received {errors.shown(client)}"

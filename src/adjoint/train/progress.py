@@ -33,9 +33,9 @@ class Progress(Callback):
     Parameters
     ----------
     view
-        "dashboard" draws in a terminal (`pip install adjoint[train]`), "lines" prints a line for each epoch, "notebook"
-        updates the output of a cell. None takes the one that fits: the notebook's in Jupyter or VS Code, the dashboard
-        where the stream is a terminal and rich is installed, else lines.
+        "dashboard" draws in a terminal (`pip install 'adjoint[train]'`), "lines" prints a line for each epoch,
+        "notebook" updates the output of a cell. None takes the one that fits: the notebook's in Jupyter or VS Code, the
+        dashboard where the stream is a terminal and rich is installed, else lines.
     every
         Seconds from one picture to the next; for None 0.25 in a terminal, 1 in a notebook, and 30 for lines within an
         epoch, or more, so that pictures take no more than a twentieth of the time.
@@ -138,7 +138,7 @@ def _rich() -> Any:
     try:
         import rich.console
     except ImportError as error:
-        raise errors.MissingLibraryError("Progress: the dashboard needs rich; pip install adjoint[train]") from error
+        raise errors.MissingLibraryError("Progress: the dashboard needs rich; pip install 'adjoint[train]'") from error
     return rich.console
 
 

@@ -18,7 +18,7 @@ class TensorBoard(Callback):
 
     The tags are step/loss, step/lr, train/<metric> and valid/<metric>, and model and optimizer are there as text. A run
     that goes on after a checkpoint goes on in the same folder; what it does again replaces what was there. Needs
-    tensorboardX (`pip install adjoint[train]`); show it with `tensorboard --logdir path`.
+    tensorboardX (`pip install 'adjoint[train]'`); show it with `tensorboard --logdir path`.
 
     Parameters
     ----------
@@ -95,5 +95,5 @@ def _library() -> Any:
     try:
         import tensorboardX
     except ImportError as error:
-        raise errors.MissingLibraryError("TensorBoard: needs tensorboardX; pip install adjoint[train]") from error
+        raise errors.MissingLibraryError("TensorBoard: needs tensorboardX; pip install 'adjoint[train]'") from error
     return tensorboardX

@@ -34,7 +34,7 @@ Values = np.ndarray[Any, Any]
 def sparse_jacobian(f: Function, argnums: int | str = 0, *, pattern: Any = None) -> Function:
     """A function that gives the Jacobian of f as a SciPy sparse matrix.
 
-    Needs SciPy: `pip install adjoint[sparse]`.
+    Needs SciPy: `pip install 'adjoint[sparse]'`.
 
     Parameters
     ----------

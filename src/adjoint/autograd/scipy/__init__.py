@@ -1,6 +1,6 @@
 """Parts of SciPy for functions that are differentiated: special, stats, linalg, signal and integrate.
 
-They need SciPy: `pip install adjoint[scipy]`.
+They need SciPy: `pip install 'adjoint[scipy]'`.
 """
 
 from adjoint.backends import needed

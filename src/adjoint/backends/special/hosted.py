@@ -21,7 +21,7 @@ def scipy_special() -> Any:
         import scipy.special
     except ModuleNotFoundError:
         raise errors.MissingLibraryError(
-            "values of this special function are SciPy's, and SciPy is not installed: pip install adjoint[scipy]"
+            "values of this special function are SciPy's, and SciPy is not installed: pip install 'adjoint[scipy]'"
         ) from None
     return scipy.special
 
