@@ -44,8 +44,9 @@ def joined(graph: Graph) -> Graph:
 
 
 def _is_zero(x: Any) -> bool:
-    known = getattr(x, "const", None)
-    return known is not None and not np.any(known) and not np.signbit(known).any()
+    if x.__class__ is not Value or x.const is None or x.dtype.kind not in "fiu":
+        return False
+    return not np.any(x.const) and not (x.dtype.kind == "f" and np.signbit(x.const).any())
 
 
 def _concat(chain: Sequence[Equation]) -> list[Equation] | None:
@@ -63,7 +64,7 @@ def _concat(chain: Sequence[Equation]) -> list[Equation] | None:
                     return None
                 along = axis
         found.append((0, 0, e) if along is None else (*box[along], e))
-    if along is None or out.dtype.kind not in "fiu":
+    if along is None:
         return None
     axis, place, last = along, 0, chain[0]
     parts: list[Any] = []
