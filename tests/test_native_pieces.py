@@ -69,6 +69,18 @@ def test_what_is_assigned_keeps_signs_of_zeros() -> None:
         np.testing.assert_array_equal(np.signbit(ad.compile(f)(x)), np.signbit(f(ad.asarray(x)).numpy()))
 
 
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "bool", "complex64"])
+def test_slices_of_other_types(dtype: str) -> None:
+    def f(x: Any) -> Any:
+        y = ad.zeros((70, 140), dtype=x.dtype)
+        y[:, :70] = x
+        y[:, 70:140] = x[::-1]
+        return y
+
+    x = (np.random.default_rng(2).normal(size=(70, 70)) * 9).astype("int8").astype(dtype)
+    np.testing.assert_array_equal(ad.compile(f)(x), f(ad.asarray(x)).numpy())
+
+
 def test_a_step_of_a_loop_is_machine_code() -> None:
     """The gradient of a cell with gates that are slices of one product is one function."""
     n = 16

@@ -19,7 +19,7 @@ from each import Each
 from test_native import arguments, program
 
 import adjoint as ad
-from adjoint.compiler import threads
+from adjoint.compiler import replay, threads
 from adjoint.compiler.native import gemm, parallel
 
 pytest.importorskip("llvmlite")
@@ -301,3 +301,20 @@ def test_forks_while_loops_run() -> None:
 def test_processes_end(code: str) -> None:
     """At their end, while others compute, and after Ctrl-C."""
     assert python(code) == "True 2\n"
+
+
+def test_memory_of_a_large_program_is_of_one_call_at_a_time() -> None:
+    """It is kept for the next call, of whatever program, and calls at the same time have their own."""
+    f, g = (
+        ad.compile(lambda x, c=c: [y := ad.exp(x * c), (y @ y)[0], (y.T + y).sum(axis=0)][1:]) for c in (-0.1, -0.2)
+    )
+    xs = [np.random.default_rng(k).uniform(size=(1600, 1600)) for k in range(4)]
+    assert f.lower(xs[0]).memory > replay._FROM
+    want = [[list(run(x)) for x in xs] for run in (f, g)]
+    with ThreadPoolExecutor(4) as pool_of_callers:
+        for _ in range(3):
+            found = pool_of_callers.map(lambda k: (f, g)[k % 2](xs[k // 2]), range(8))
+            for k, ys in enumerate(found):
+                for y, expected in zip(ys, want[k % 2][k // 2], strict=True):
+                    np.testing.assert_array_equal(y, expected)
+    assert len(replay._spare) == 1

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _REUSED = 1024  # bytes: smaller arrays NumPy keeps at hand
 _MANY = 4096  # elements: for fewer the shorter way is faster
 _BYTES = np.dtype(np.uint8)
+_FROM, _TO = 1 << 24, 1 << 27  # bytes of memory that is kept between calls: less than that the C library keeps
+_spare: list[np.ndarray[Any, Any]] = []  # at most one piece, for whoever comes first
 
 
 class Replay:
@@ -143,6 +145,20 @@ class Replay:
                 found = self._places.get(line)
             trace = trace.tb_next
         return found, line
+
+
+def _room(size: int) -> np.ndarray[Any, Any]:
+    """Memory for machine code. That of the last call, whose pages are there: to have new ones made takes long."""
+    try:
+        found = _spare.pop()
+    except IndexError:
+        return np.empty(size, _BYTES)
+    return found if found.size >= size else np.empty(size, _BYTES)
+
+
+def _keep(memory: np.ndarray[Any, Any]) -> None:
+    if not _spare:
+        _spare.append(memory)
 
 
 def _has(graph: Graph, names: Sequence[str]) -> bool:
@@ -289,7 +305,13 @@ class _Body:
             new = f"{tuple(x.shape)!r}, {writer.constant(x.dtype)}"
             lines.append(f" {self.names[x]} = " + (f"over({places[x]}, {new})" if x in places else f"empty({new})"))
         made = [self.names[x] for x in region.outputs]
-        if region.external:
+        kept = ""
+        if region.external and _FROM <= region.memory <= _TO:
+            writer.scope.update(room=_room, keep=_keep)
+            kept = f"v{next(self._next)}"
+            lines.append(f" {kept} = room({region.memory + 64})")
+            made.append(kept)
+        elif region.external:
             made.append(f"empty({region.memory + 64}, {writer.constant(_BYTES)})")
         self.owned.update(e.results)
         given = [
@@ -300,6 +322,8 @@ class _Body:
         inputs = "".join(f"{x}, " for x in given)
         retry = f"{writer.constant(again)}({region.name}, ({inputs}), {writer.constant(region.inputs)}, ({outputs}))"
         lines.append(f" {region.name}({inputs}{outputs}) or {retry}")
+        if kept:
+            lines += [f" keep({kept})", f" del {kept}"]
         dead = [x for x in e.reads() if self.last.get(x) is e and x not in self.inputs]
         return [*lines, *([f" del {', '.join(self.names[x] for x in dict.fromkeys(dead))}"] if dead else [])]
 

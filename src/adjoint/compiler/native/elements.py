@@ -278,9 +278,13 @@ def _astype(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
 
 @functools.lru_cache(1024)
 def _definitions(name: str, dtype: DType, lanes: int) -> tuple[str, dict[str, str]]:
-    """The symbol of an elementary function, and the text of it and of what it calls."""
+    """The symbol of an elementary function, and the text of it and of what it calls: to be part of its callers.
+
+    A call would have all registers saved, and constants loaded again.
+    """
     library = elementary.Library(has_avx512())
-    return library.function(name, dtype, lanes), library.definitions
+    symbol = library.function(name, dtype, lanes)
+    return symbol, {key: text.replace(") {", ") #2 {", 1) for key, text in library.definitions.items()}
 
 
 def _elementary(name: str) -> Emitter:

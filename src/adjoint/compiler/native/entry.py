@@ -157,6 +157,7 @@ declare void @PyErr_SetNone(ptr)
 @adjoint_not_held = external global i8
 attributes #0 = { nounwind "prefer-vector-width"="512" }
 attributes #1 = { nounwind alwaysinline "prefer-vector-width"="512" }
+attributes #2 = { nounwind alwaysinline "prefer-vector-width"="512" }
 """
 
 WORKERS = """@adjoint_pool = external global i8

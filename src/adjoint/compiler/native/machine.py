@@ -232,8 +232,8 @@ def _module(text: str, target: Any) -> Any:
     """What LLVM reads in a text."""
     module = llvm().parse_assembly(text)
     module.verify()
-    if ") #1 {" in text:
-        _inline(module, target)
+    if ") #1 {" in text or ") #2 {" in text:
+        _inline(module, target, ") #1 {" in text)
     return module
 
 
@@ -248,13 +248,13 @@ def _key(text: str) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def _inline(module: Any, target: Any) -> None:
-    """Have small functions of a loop be part of it, and what they hand on in memory be in registers."""
+def _inline(module: Any, target: Any, joins: bool) -> None:
+    """Have functions be part of their callers; `joins` has what those of a loop hand on in memory be in registers."""
     binding = llvm()
     passes = binding.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     passes.add_global_dead_code_eliminate_pass()
-    for _ in range(2):
+    for _ in range(2 if joins else 0):
         passes.add_sroa_pass()
         passes.add_instruction_combine_pass()
         passes.add_new_gvn_pass()

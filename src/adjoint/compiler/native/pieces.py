@@ -44,8 +44,9 @@ def joined(graph: Graph) -> Graph:
 
 
 def _is_zero(x: Any) -> bool:
-    known = getattr(x, "const", None)
-    return known is not None and not np.any(known) and not np.signbit(known).any()
+    if x.__class__ is not Value or x.const is None or x.dtype.kind not in "fiu":
+        return False
+    return not np.any(x.const) and not (x.dtype.kind == "f" and np.signbit(x.const).any())
 
 
 def _concat(chain: Sequence[Equation]) -> list[Equation] | None:
@@ -63,29 +64,33 @@ def _concat(chain: Sequence[Equation]) -> list[Equation] | None:
                     return None
                 along = axis
         found.append((0, 0, e) if along is None else (*box[along], e))
-    if along is None or out.dtype.kind not in "fiu":
+    if along is None:
         return None
-    axis, place, parts, equations = along, 0, [], []
-    found.sort(key=lambda piece: piece[:2])
-    whole: Any = lambda size: (*out.shape[:axis], size, *out.shape[axis + 1 :])
-    for start, stop, e in [*found, (out.shape[axis], out.shape[axis], None)]:
+    axis, place, last = along, 0, chain[0]
+    parts: list[Any] = []
+    equations: list[Equation] = []
+
+    def whole(size: int) -> tuple[int, ...]:
+        return (*out.shape[:axis], size, *out.shape[axis + 1 :])
+
+    def zeros(size: int) -> list[Value]:
+        zero = np.zeros((), out.dtype)
+        return [Value(whole(size), out.dtype, np.broadcast_to(zero, whole(size)))] if size else []
+
+    for start, stop, e in sorted(found, key=lambda piece: piece[:2]):
         if start < place:
             return None
-        if start > place:
-            zeros = np.zeros((), out.dtype)
-            parts.append(Value(whole(start - place), out.dtype, np.broadcast_to(zeros, whole(start - place))))
-        if e is not None:
-            made = _piece(e, whole(stop - start))
-            equations += made
-            parts.append(made[-1].results[0] if made else e.operands[1])
+        made = _piece(e, whole(stop - start))
+        equations += made
+        parts += [*zeros(start - place), made[-1].results[0] if made else e.operands[1]]
         place = stop
-    last = chain[0]
+    parts += zeros(out.shape[axis] - place)
     return [*equations, Equation("concat", parts, {"axis": axis}, [out], backward=last.backward, line=last.line)]
 
 
 def _box(e: Equation, shape: Sequence[int]) -> list[tuple[int, int]] | None:
     """Of each axis where the slice begins and ends; None of other keys than slices of neighbours and numbers."""
-    found = []
+    found: list[tuple[int, int]] = []
     for entry in slices(e.parameters["key"]):
         if len(found) == len(shape) or not isinstance(entry, (int, slice)):
             return None

@@ -28,7 +28,7 @@ from adjoint.compiler.threads import get_num_threads
 
 _WORKERS = 255  # at most
 _WAITS = 1500  # how often the caller looks for the end before it sleeps: some 50 microseconds
-_SPINS = 10000  # how often a worker looks for the next loop: about as long as it takes to wake it
+_SPINS = 2000  # how often a worker looks for the next loop: some 100 microseconds, more than there are between two
 _REST = 8
 
 # Where the words of the state are. What different threads write is 64 bytes apart.

@@ -43,7 +43,7 @@ class Called(Nest):
         pointers = [self._pointer(self._root(a)) for a in (*step.operands, step.out)]
         offsets, sizes = [str(z.offset) for z in arrays], out.shape[:-2]
         self.count: int = math.prod(sizes)  # of matrices
-        loops, counters, self.parts = begun(self.b, sizes, self._shared(step.work))
+        loops, counters, self.parts = begun(self.b, sizes, self._parts_of_stack(step.work))
         for axis, counter in enumerate(counters):
             moves = [self.b(f"mul nsw i64 {counter}, {z.strides[axis]}") for z in arrays]
             offsets = [self.b(f"add nsw i64 {old}, {move}") for old, move in zip(offsets, moves, strict=True)]
@@ -58,7 +58,7 @@ class Called(Nest):
         if text:
             self.texts.insert(0, text)
 
-    def _shared(self, work: int) -> int:
+    def _parts_of_stack(self, work: int) -> int:
         """Into how many parts a stack is cut."""
         return 1
 
@@ -158,7 +158,7 @@ class Tiled(Called):
     def _reads(self, x: Layout) -> bool:
         return True
 
-    def _shared(self, work: int) -> int:
+    def _parts_of_stack(self, work: int) -> int:
         return parts_of(self.count, work)
 
     def _call(self, x: Layout, y: Layout, x_place: str, y_place: str, out: str) -> None:
@@ -172,8 +172,8 @@ class Tiled(Called):
         self.parts = -(-rows // block.rows) * across
         row = b(f"mul nuw nsw i64 {b(f'udiv i64 %part, {across}')}, {block.rows}")
         column = b(f"mul nuw nsw i64 {b(f'urem i64 %part, {across}')}, {block.columns}")
-        places = self._moved(x_place, (row, x.strides[0])), self._moved(y_place, (column, y.strides[1]))
-        given = ", ".join(f"ptr {p}" for p in (*places, self._moved(out, (row, columns), (column, 1))))
+        places = self._block_at(x_place, (row, x.strides[0])), self._block_at(y_place, (column, y.strides[1]))
+        given = ", ".join(f"ptr {p}" for p in (*places, self._block_at(out, (row, columns), (column, 1))))
         last_row, last_column = ((n - 1) // size * size for n, size in zip((rows, columns), block, strict=True))
         part, after = part_of(x, y), b.name()
         for here, height in _sizes(b, row, last_row, block.rows, rows):
@@ -188,7 +188,7 @@ class Tiled(Called):
         b.do(f"br label %{after}")
         b.label(after)
 
-    def _moved(self, place: str, *steps: tuple[str, int]) -> str:
+    def _block_at(self, place: str, *steps: tuple[str, int]) -> str:
         for index, stride in steps:
             far = self.b(f"mul nsw i64 {index}, {stride}")
             place = self.b(f"getelementptr {self.type}, ptr {place}, i64 {far}")

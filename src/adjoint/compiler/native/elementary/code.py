@@ -253,7 +253,7 @@ class Code:
         return self.number((whole << self.format.stored) + self.format.bits_of(1.0))
 
     def inverse(self, x: Value) -> Value:
-        """1 / x for x from 2^-100 to 2^100, within 0.6 units in the last place: by Newton's iteration, if that is faster."""
+        """1 / x for x from 2^-100 to 2^100, within 0.6 units in the last place: by Newton's iteration if that pays."""
         if not self.avx512:
             return 1.0 / x
         r = self._of_avx512("rcp14", [x])
