@@ -25,7 +25,7 @@ from adjoint.random_keys import replayed
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import zeros_like
 from adjoint.transforms.forward import jvp
-from adjoint.transforms.levels import CustomRules, Tensors
+from adjoint.transforms.levels import CustomRules, Pullback, Tensors
 from adjoint.transforms.recomputed import Examples, apply_on_level
 from adjoint.transforms.reverse import vjp
 
@@ -160,29 +160,52 @@ class Rules(CustomRules):
 
     def node(self, xs: Tensors, device: Autodiff[Any], active: Sequence[int]) -> Made | None:
         """What calls of the function record on reverse mode over what computes, for arguments like these."""
-        inner, specs = device.inner, [(x.shape, x.dtype) for x in xs]
+        run = self._direct([wrap(_leaf_array(x), device.inner) for x in xs], device.inner, active)
+        if run is None:
+            return None
+        name = self.name
+
+        def made(arrays: Sequence[Any], operands: Sequence[Var]) -> list[Tensor[Any]]:
+            values, pull = run(arrays)
+            return [wrap(var, device) for var in device.record(name, pull, operands, values)]
+
+        return made
+
+    def pullback(self, below: Tensors, device: Decorator[Any], active: Sequence[bool]) -> tuple[list[Any], Pullback]:
+        base = grounded(below, device.inner)
+        wanted = [i for i, x in enumerate(below) if active[i] and x.dtype.kind in INEXACT]
+        if base is not None and base is device.inner and wanted:
+            run = self._direct(below, base, wanted)
+            if run is not None:
+                return run([_leaf_array(x) for x in below])
+        return super().pullback(below, device, active)
+
+    def _direct(
+        self, xs: Tensors, inner: Backend, active: Sequence[int]
+    ) -> Callable[[Sequence[Any]], tuple[list[Any], Pullback]] | None:
+        """The results and the pullback of a node, of arrays on what computes; None where it takes more than that."""
         with running_on(inner):
-            parts = self.parts([wrap(_leaf_array(x), inner) for x in xs], active, inner)
+            parts = self.parts(xs, active, inner)
         graph: Any = parts.forward.graph
         if parts.draws or any([x.dtype.kind == "c" for x in (*graph.inputs, *graph.outputs[: parts.results])]):
             return None
-        count, name = parts.results, self.name
-        on_levels = self.pull_of(None, inner, specs, Keys())  # the pullback where it is recorded, or of a batch
+        count, size = parts.results, len(xs)
+        on_levels = self.pull_of(None, inner, [(x.shape, x.dtype) for x in xs], Keys())  # recorded, or of a batch
 
-        def made(arrays: Sequence[Any], operands: Sequence[Var]) -> list[Tensor[Any]]:
+        def run(arrays: Sequence[Any]) -> tuple[list[Any], Pullback]:
             out = parts.forward(arrays)
             kept = out[count:]
 
-            def pull(on: Any, cotangents: Sequence[Any], operands: Sequence[Any], results: Sequence[Any]) -> Any:
+            def pull(on: Any, cotangents: Sequence[Any], operands: Sequence[Any], results: Sequence[Any]) -> list[Any]:
                 if on is not inner:
                     return on_levels(on, cotangents, operands, results)
                 given = [zeros_like(on, y) if c is None else c for c, y in zip(cotangents, results, strict=True)]
                 found = dict(zip(active, parts.backward([*kept, *given]), strict=True))
-                return [found.get(i) for i in range(len(specs))]
+                return [found.get(i) for i in range(size)]
 
-            return [wrap(var, device) for var in device.record(name, pull, operands, out[:count])]
+            return list(out[:count]), pull
 
-        return made
+        return run
 
     def residuals(self, xs: Tensors, ys: Tensors) -> Any:
         return xs, None, ()
