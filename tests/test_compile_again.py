@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import functools
 import math
 import types
 import warnings
@@ -416,6 +417,24 @@ def test_names_of_the_module_and_defaults(monkeypatch: pytest.MonkeyPatch) -> No
                 for _ in range(4):
                     same(g, t())
                     same(g, X)
+
+
+def test_functions_of_ours_that_hold_the_users() -> None:
+    """A transform's function in a closure holds the user's, and so does a function of a library with defaults."""
+    k = 1.0
+
+    def inner(x: Any) -> Any:
+        return (x * x * k).sum()
+
+    slope, each_one = ad.grad(inner), ad.vmap(ad.value_and_grad(inner))
+    part = functools.partial(lambda n, x: x * n * k, 2.0)
+    g = ad.compile(lambda x: (slope(x), each_one(x[:, None]), part(x)))
+    with Each() as each:
+        for value in (1.0, 2.0, t([2.0, 3.0])[0], 3):
+            k = value
+            with each(value):
+                for _ in range(4):
+                    same(g, t())
 
 
 def test_the_body_of_a_class_reads_names_of_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
