@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import functools
 import math
 import types
 import warnings
@@ -149,8 +150,8 @@ VALUES: dict[str, Any] = {
     "network": lambda: ad.nn.Sequential(ad.nn.Linear(2, 3), ad.nn.relu, ad.nn.Linear(3, 1)),
     "dropout": lambda: ad.nn.Sequential(ad.nn.Linear(2, 3), ad.nn.relu, ad.nn.Dropout(0.5)),
 }
-# read from scratch each time: functions that have derivatives, and an array that is copied
-FROM_SCRATCH = {"tracked", "a tracked result", "tracked inside", "tracked outside", "byte order"}
+# read from scratch each time: functions that have derivatives on several levels, and an array that is copied
+FROM_SCRATCH = {"tracked inside", "tracked outside", "byte order"}
 
 
 def described(x: Any) -> Any:
@@ -249,6 +250,85 @@ def test_modules_that_are_compiled() -> None:
         net[0].bias[0] = k  # which gives its tensor another value
 
 
+# --- with derivatives ---
+
+POINT = np.array([0.3, 0.8, -0.4])
+TRACKED: dict[str, Any] = {
+    "product": lambda w, x: (w * x).sum(),
+    "several": lambda w, x: (ad.sin(w) * x, {"a": (w @ x) ** 2, "b": 3, "c": None}),
+    "one not used": lambda w, x: [ad.exp(w).sum(), (w * w * x).sum()][1:],
+    "not by all": lambda w, x: (ad.sin(w).sum(), x * 2),
+    "all of an argument": lambda w, x: (w[:], x[:], (w * w).sum()),
+    "views": lambda w, x: (w[:2], w[::-1], (w * x)[None]),
+    "integers": lambda w, x: ((w * x).sum(), ad.argmax(w), ad.ones(2)),
+    "loop": lambda w, x: ad.scan(lambda c, y: (ad.tanh(c * y + x), c.sum()), x, w),
+    "choice": lambda w, x: ad.cond(w[0] > 0, lambda w: (w * x).sum(), lambda w: (w**2).sum(), w),
+    "random": lambda w, x: (ad.nn.dropout(w, 0.5) * x).sum(),
+    "complex": lambda w, x: ad.abs(w * 1j + x).sum(),
+    "checked": lambda w, x: (ad.take(w, ad.argsort(x)) ** 2).sum() + w @ x,
+    "a derivative in it": lambda w, x: (ad.grad(lambda w: (w**3 * x).sum())(w) ** 2).sum(),
+}
+DERIVED: dict[str, Any] = {
+    "backward": lambda y, w: y.backward(wrt=[w])[w],
+    "twice": lambda y, w: (y.backward(retain_graph=True, wrt=[w])[w], y.backward(wrt=[w])[w]),
+    "second order": lambda y, w: (y.backward(create_graph=True, wrt=[w])[w] ** 2).sum().backward(wrt=[w])[w],
+    "third order": lambda y, w: (
+        ((y.backward(create_graph=True, wrt=[w])[w] ** 2).sum().backward(create_graph=True, wrt=[w])[w] ** 2)
+        .sum()
+        .backward(wrt=[w])[w]
+    ),
+}
+
+
+def total(tree: Any) -> Any:
+    """A number that depends on all floating results, on each in its own way."""
+    parts = [x for x in ad.tree.leaves(tree) if isinstance(x, ad.Tensor) and x.dtype.kind == "f"]
+    return sum([(x**2 * (k + 1)).sum() for k, x in enumerate(parts)])
+
+
+@pytest.mark.parametrize("name", TRACKED)
+def test_derivatives_of_often_called_functions(name: str) -> None:
+    f = ad.compile(TRACKED[name])
+    with Each() as each:
+        for tracked in ("w", "x", "wx", "w is x"):
+            for k in range(5):
+                w = t(POINT + 0.1 * k)
+                w = w.require_grad() if "w" in tracked else w
+                x = w if tracked == "w is x" else t(POINT * (k - 2.2))
+                x = x.require_grad() if "x" in tracked and tracked != "w is x" else x
+                for by in [y for y in (w, x) if y.device.tracked(y._array)]:
+                    for derived, derive in DERIVED.items():
+                        with each(name, tracked, k, derived):
+                            found, expected = (ad.random.seed(7) or total(g(w, x)) for g in (f, TRACKED[name]))
+                            alike(ad.tensor(found.item()), ad.tensor(expected.item()))
+                            alike(derive(found, by), derive(expected, by))
+
+
+def test_only_what_is_tracked_is_differentiated_by() -> None:
+    """The cotangent of the images of a network, say, was computed for nobody."""
+    f = ad.compile(lambda w, x: ad.tanh(x @ w).sum())
+    w, x = ad.ones((3, 2)).require_grad(), ad.ones((4, 3))
+    for _ in range(4):
+        np.testing.assert_allclose(f(w, x).backward()[w].numpy(), 4 * (1 - np.tanh(3.0) ** 2) * np.ones((3, 2)), 1e-5)
+    (called,) = f._families.values()
+    (parts,) = called.family.programs.values()
+    products = [e for e in (*parts.forward.graph.equations, *parts.backward.graph.equations) if e.name == "matmul"]
+    assert len(products) == 2
+
+
+def test_settings_at_the_time_of_backward_do_not_count() -> None:
+    def f(w: Any) -> Any:
+        return (w * ad.ones(2)).sum() ** 2
+
+    g = ad.compile(f)
+    for k in range(5):
+        w = t().require_grad()
+        y = g(w)
+        with ad.use_dtype("float64"), ad.use_device("numpy"):
+            slope = y.backward(create_graph=k % 2 == 1)[w]
+        np.testing.assert_allclose(slope.detach().numpy(), -2.0)
+
+
 # --- what is no argument ---
 
 
@@ -337,6 +417,24 @@ def test_names_of_the_module_and_defaults(monkeypatch: pytest.MonkeyPatch) -> No
                 for _ in range(4):
                     same(g, t())
                     same(g, X)
+
+
+def test_functions_of_ours_that_hold_the_users() -> None:
+    """A transform's function in a closure holds the user's, and so does a function of a library with defaults."""
+    k = 1.0
+
+    def inner(x: Any) -> Any:
+        return (x * x * k).sum()
+
+    slope, each_one = ad.grad(inner), ad.vmap(ad.value_and_grad(inner))
+    part = functools.partial(lambda n, x: x * n * k, 2.0)
+    g = ad.compile(lambda x: (slope(x), each_one(x[:, None]), part(x)))
+    with Each() as each:
+        for value in (1.0, 2.0, t([2.0, 3.0])[0], 3):
+            k = value
+            with each(value):
+                for _ in range(4):
+                    same(g, t())
 
 
 def test_the_body_of_a_class_reads_names_of_the_module(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from each import Each
 import adjoint as ad
 import adjoint.torch as torch
 from adjoint import backend, concrete, devices, random_keys
-from adjoint.compiler import compiled, sizes, traced
+from adjoint.compiler import environment, sizes, traced
 from adjoint.scopes import innermost
 from adjoint.torch import engine
 from adjoint.torch import state as face
@@ -178,7 +178,7 @@ def state() -> list[Any]:
         control._inside.get(),
         innermost(random_keys._run),
         concrete.collecting(),
-        innermost(compiled._disabled),
+        innermost(environment.disabled),
         innermost(traced._recording),
         innermost(sizes._bound),
         *[mode.now() for mode in (face.recorded, face.saved_hooks, face.duals)],

@@ -26,6 +26,16 @@ def slow_ones(*values: Any) -> list[Any]:
 # --- choices and loops ---
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_steps_have_vectors_of_any_length(dtype: str) -> None:
+    """Small arrays of a loop are in registers, of 3 elements too, for which a processor has no instructions."""
+    for n in (1, 2, 3, 5, 6, 7, 9, 13, 17):
+        x = np.linspace(-0.9, 0.8, n).astype(dtype)
+        for f in (ad.exp, ad.tanh, ad.nn.sigmoid):
+            loop = lambda x, f=f: ad.scan(lambda c, _: (0.5 * f(c) + x, None), x, None, 3)[0].sum()
+            close(ad.grad(loop), x, rtol=1e-4 if dtype == "float32" else 1e-10)
+
+
 def random_choices(seed: int) -> None:
     """Random programs as the functions of a switch, and of a cond in a while_loop in a scan."""
     rng = np.random.default_rng(seed)

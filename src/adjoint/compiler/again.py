@@ -18,6 +18,7 @@ from adjoint.backends.numpy import NumPy
 from adjoint.compiler.calls import Signature, can_vary, kind_of_node
 from adjoint.compiler.environment import Environment, disabled, settings
 from adjoint.compiler.programs import Program, Result
+from adjoint.compiler.rules import Made
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.graph.nodes import LeafNode, Var
 from adjoint.module.fields import Constant, Fields, Setting
@@ -26,18 +27,24 @@ from adjoint.tensor import Tensor, UniqueTensor, allocate
 from adjoint.transforms.arguments import array_of
 
 if TYPE_CHECKING:
-    from adjoint.compiler.compiled import Compiled
+    from adjoint.compiler.compiled import Called
 
 Again = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 UNLIKE = object()  # what it gives where a call is of another kind
 
 
-def again(compiled: Compiled, call: Signature, program: Program, args: Any, kwargs: Any) -> Again | None:
-    """The function for calls like this one, which has just run; None where the general way is taken each time."""
+def again(f: Any, call: Signature, program: Program, called: Called | None, args: Any, kwargs: Any) -> Again | None:
+    """The function for calls like this one, which has just run; None where the general way is taken each time.
+
+    `called` is what ran, if results are tracked.
+    """
     if call.level is not None or program.symbols is not None:
         return None
-    return _Writer(compiled, call, program).written(args, kwargs)
+    node = called.node(call) if program.live and called is not None else None
+    if program.live and node is None:
+        return None
+    return _Writer(f, call, program, called, node).written(args, kwargs)
 
 
 class _UnknownError(Exception):
@@ -47,12 +54,13 @@ class _UnknownError(Exception):
 class _Writer:
     """The lines of the function, and the names in them: of constants in its scope, and of variables."""
 
-    def __init__(self, compiled: Compiled, call: Signature, program: Program) -> None:
-        self.compiled, self.call, self.program = compiled, call, program
+    def __init__(self, f: Any, call: Signature, program: Program, called: Called | None, node: Made | None) -> None:
+        self.f, self.call, self.program, self.called, self.node = f, call, program, called, node
         self.base, self.on_numpy = call.base, type(call.base) is NumPy
         self.lines: list[str] = []
         self.arrays: list[str] = []  # of the inputs
         self.inputs: list[str] = []
+        self.operands: list[str] = []  # the inputs as arrays of the level, where results are tracked
         self.count = 0  # of leaves that were read
         self._variables = 0
         self._known: dict[int, str] = {}  # names of constants, by identity
@@ -98,7 +106,7 @@ class _Writer:
         self._settings()
         if call.of_module:
             module, positional, named = structure.children()
-            self.read(self.constant(self.compiled.f), self.compiled.f, module)
+            self.read(self.constant(self.f), self.f, module)
         elif call.named:
             positional, named = structure.children()
         else:
@@ -138,7 +146,7 @@ class _Writer:
 
     def _closed(self) -> None:
         """Tensors that the function closes over, and that all else which it reads is what it was."""
-        before, f = self.call.environment, self.compiled.f
+        before, f = self.call.environment, self.f
         if before is None:
             return
         now = [before]
@@ -182,7 +190,9 @@ class _Writer:
                     raise _UnknownError
                 self._module(name, x, structure)
             except _UnknownError:
-                del self.lines[before[0] :], self.arrays[before[1] :], self.inputs[before[1] :]
+                del self.lines[before[0] :]
+                for noted in (self.arrays, self.inputs, self.operands):
+                    del noted[before[1] :]
                 self.count = before[2]
                 self._flattened(name, x)
 
@@ -308,11 +318,17 @@ class _Writer:
             device, kind = device.inner, ""
         shape = f"{array}.shape" if self.on_numpy else f"tuple({array}.shape)"
         self.refuse(f"{shape} != {x.shape} or {name}._dtype is not {self.constant(x._dtype)}")
-        self._note(name, array if device is device.leaf else f"{self.constant(device.leaf_array)}({array})")
+        array = array if device is device.leaf else f"{self.constant(device.leaf_array)}({array})"
+        self._note(name, array, f"{name}._array" if x._device is self.call.device else "")
 
-    def _note(self, name: str, array: str) -> None:
+    def _note(self, name: str, array: str, operand: str = "") -> None:
         self.inputs.append(name)
+        if self.node is not None and not operand:
+            operand = self.variable()
+            self.do(f"{operand} = Var(); {operand}.value = {array}; {operand}.node = None")
+            array = f"{operand}.value"
         self.arrays.append(array)
+        self.operands.append(operand)
 
     # --- results ---
 
@@ -320,6 +336,12 @@ class _Writer:
         """The call of the program, and its results."""
         program, as_numpy = self.program, self.call.as_numpy
         arrays = "".join(f"{x}, " for x in self.arrays)
+        if self.node is not None and self.called is not None:
+            names = [self.variable() if x is None else self.constant(x) for x in self.called.fixed]
+            targets = "".join(f"{name}, " for name, x in zip(names, self.called.fixed, strict=True) if x is None)
+            self.do(f"{targets}= {self.constant(self.node)}([{arrays}], [{', '.join(self.operands)}])")
+            self.do(f"return {self._built(names, self.called.structure)}")
+            return
         if not all([r.kind == "value" for r in program.results]) or not program.are_own(as_numpy):
             inputs = "" if as_numpy else f", ({''.join(f'{x}, ' for x in self.inputs)})"
             self.do(f"return {self.constant(program.arrays if as_numpy else program.tensors)}(({arrays}){inputs})")
@@ -330,7 +352,8 @@ class _Writer:
         call = f"{replay}(({arrays}))" if direct is None else f"{self.constant(direct)}({arrays})"
         self.do(f"{''.join(f'{x}, ' for x in outputs) or '_'} = {call}")
         as_caller = self._as_array if as_numpy else self._as_tensor
-        self.do(f"return {self._built([as_caller(*each) for each in zip(outputs, program.results, strict=True)])}")
+        made = [as_caller(*each) for each in zip(outputs, program.results, strict=True)]
+        self.do(f"return {self._built(made, program.structure)}")
 
     def _as_array(self, out: str, result: Result) -> str:
         to_numpy = self.constant(self.base.to_numpy)
@@ -357,11 +380,10 @@ class _Writer:
         )
         return made
 
-    def _built(self, leaves: Sequence[str]) -> str:
+    def _built(self, leaves: Sequence[str], structure: Any) -> str:
         """The expression of the function's result."""
-        names = iter(leaves)
-        if not _is_plain(structure := self.program.structure):
-            return f"{self.constant(self.program.build)}(({''.join(f'{x}, ' for x in names)}))"
+        if not _is_plain(structure):
+            return f"{self.constant(trees.builder(structure))}(({''.join(f'{x}, ' for x in leaves)}))"
         return _expression(trees.unflatten(structure, leaves), structure)
 
 

@@ -27,8 +27,10 @@ from adjoint.compiler.graph import Graph
 from adjoint.compiler.passes import after_each
 from adjoint.compiler.programs import Program
 from adjoint.compiler.replay import makes_code
-from adjoint.compiler.rules import Family, Rules
+from adjoint.compiler.rules import Family, Made, Rules
+from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, libraries_imported
+from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import check_callable, integers, is_numeric, items
 from adjoint.functions.creation import zeros
 from adjoint.lines import PACKAGE, Line
@@ -203,7 +205,7 @@ class Compiled:
         self.dynamic, self.donate = dynamic, donate
         self._programs: collections.OrderedDict[Any, Program] = collections.OrderedDict()
         self._general: collections.OrderedDict[Any, General] = collections.OrderedDict()
-        self._families: collections.OrderedDict[Any, _Called] = collections.OrderedDict()
+        self._families: collections.OrderedDict[Any, Called] = collections.OrderedDict()
         self._recordings = 0
         self._last: Seen | None = None
         self._again: collections.OrderedDict[Program, Again | None] = collections.OrderedDict()
@@ -281,10 +283,12 @@ class Compiled:
         if program.live:
             if any([call.leaves[i].__class__ is float for i in call.numbers]):
                 call.as_they_are()
-            return self._called(call)
-        if self.donate:
+                return self._called(call)
+            out = self._called(call)
+        elif self.donate:
             return self._donated(program, call)
-        out = program.arrays(call.arrays) if call.as_numpy else program.tensors(call.arrays, call.inputs)
+        else:
+            out = program.arrays(call.arrays) if call.as_numpy else program.tensors(call.arrays, call.inputs)
         self._remember(call, program, args, kwargs)
         return out
 
@@ -292,7 +296,9 @@ class Compiled:
         """Have calls like this one run without being read from scratch, from the third on: many are made once."""
         known = self._again.get(program)
         if known is None:
-            known = again(self, call, program, args, kwargs) if program in self._again else None
+            known = None
+            if program in self._again:
+                known = again(self.f, call, program, self._families.get(call.key), args, kwargs)
             self._again[program] = known
             while len(self._again) > KEPT:
                 self._again.popitem(last=False)
@@ -416,7 +422,7 @@ class Compiled:
         if called is None:
             self._count(call)
             self._last = call.seen()
-            called = self._families[call.key] = _Called(copy.copy(call))
+            called = self._families[call.key] = Called(copy.copy(call))
             while len(self._families) > KEPT:
                 self._families.popitem(last=False)
         return called.run(call)
@@ -438,7 +444,7 @@ def _callers() -> int:
 # --- on levels -------------------------------------------------------------------------------------
 
 
-class _Called:
+class Called:
     """A function for calls of one type, as one of flat lists of tensors, for levels."""
 
     def __init__(self, call: Signature) -> None:
@@ -460,11 +466,28 @@ class _Called:
         return [x for x in leaves if isinstance(x, Tensor)]
 
     def run(self, call: Signature) -> Any:
-        device = call.device
-        xs = [wrap(lift_to(x, device) if isinstance(x, Tensor) else array_of(x, device), device) for x in call.inputs]
+        xs = self._given(call)
         ys = iter(Rules(self.family, self.options).on(xs) if xs else self._flat([]))
         leaves = [next(ys) if x is None else x for x in self.fixed]
         return trees.unflatten(self.structure, leaves)
+
+    def _given(self, call: Signature) -> list[Tensor[Any]]:
+        device = call.device
+        return [wrap(lift_to(x, device) if isinstance(x, Tensor) else array_of(x, device), device) for x in call.inputs]
+
+    def node(self, call: Signature) -> Made | None:
+        """What calls like this one record on a level right over what computes; None on others."""
+        device = call.device
+        if (
+            type(device) is not Autodiff
+            or device.is_fresh
+            or device.aliases is not None
+            or device.inner is not call.base
+        ):
+            return None
+        xs = self._given(call)
+        active = [i for i, x in enumerate(xs) if device.is_active(x._array) and x.dtype.kind in INEXACT]
+        return Rules(self.family, self.options).node(xs, device, active)
 
 
 def _eager(f: Callable[..., Any], args: Any, kwargs: Any) -> Any:

@@ -73,6 +73,7 @@ class Environment:
         self.guard: tuple[Any, ...] = ()
         self._cells: list[tuple[types.CellType, Any]] = []
         self._globals: list[tuple[dict[str, Any], str, Any]] = []
+        self._read: set[tuple[int, str]] = set()  # ... which are these
         self._functions: list[tuple[types.FunctionType, types.CodeType, Any, Any]] = []
         self._containers: list[tuple[Any, tuple[Any, ...]]] = []
         self._arrays: list[tuple[Tensor[Any], Any]] = []
@@ -89,8 +90,12 @@ class Environment:
 
     def is_unchanged(self) -> bool:
         """Whether everything is the same object still."""
-        for cell, value in self._cells:
-            if _content(cell) is not value:
+        try:
+            for cell, value in self._cells:
+                if cell.cell_contents is not value:
+                    return False
+        except ValueError:  # one that has no value, or none any more
+            if any([_content(cell) is not value for cell, value in self._cells]):
                 return False
         for known, name, value in self._globals:
             if known.get(name, _Empty) is not value:
@@ -128,7 +133,7 @@ class Environment:
             guard.append(Same(x))
         elif isinstance(x, (dict, list, tuple, functools.partial)):
             parts = _parts(x)
-            if not isinstance(x, tuple):  # which stays as it is
+            if isinstance(x, (dict, list)):  # the others stay as they are
                 self._containers.append((x, parts))
             if isinstance(x, dict):
                 parts = parts[len(parts) // 2 :]
@@ -142,19 +147,23 @@ class Environment:
 
     def _gather_function(self, f: types.FunctionType, guard: list[Any], seen: set[int], *, own: bool) -> None:
         guard.append(Same(f.__code__))
-        self._functions.append((f, f.__code__, f.__defaults__, f.__kwdefaults__))
         for cell in f.__closure__ or ():
             value = _content(cell)
             self._cells.append((cell, value))
             self._gather(value, guard, seen, own=own)
+        if f.__code__.co_filename.startswith(PACKAGE):  # ours do not change, but may hold what is the user's
+            for value in (f.__defaults__, *(f.__kwdefaults__ or {}).values()):
+                self._gather(value, guard, seen, own=False)
+            return
+        self._functions.append((f, f.__code__, f.__defaults__, f.__kwdefaults__))
         for defaults in (f.__defaults__, f.__kwdefaults__):
             self._gather(defaults, guard, seen, own=False)
-        if f.__code__.co_filename.startswith(PACKAGE):
-            return  # ours do not change
         known = f.__globals__
         for name in _names(f.__code__):
             value = known.get(name, _Empty)
-            self._globals.append((known, name, value))
+            if (id(known), name) not in self._read:
+                self._read.add((id(known), name))
+                self._globals.append((known, name, value))
             if value is _Empty or value.__class__ is types.ModuleType:
                 continue
             same_module = isinstance(value, types.FunctionType) and value.__globals__ is known

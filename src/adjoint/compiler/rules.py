@@ -16,18 +16,21 @@ from adjoint.compiler.programs import Halves, Place, Program, halves, placed, re
 from adjoint.compiler.traced import Traced
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
-from adjoint.devices import observed_leaf
+from adjoint.devices import observed_leaf, running_on
 from adjoint.dtypes import INEXACT, chosen_dtype, default_dtype
+from adjoint.graph.nodes import Var
 from adjoint.operands import common_backend, lift_to
 from adjoint.random_keys import Replay as Keys
 from adjoint.random_keys import replayed
 from adjoint.tensor import Tensor, wrap
+from adjoint.transforms.arguments import zeros_like
 from adjoint.transforms.forward import jvp
-from adjoint.transforms.levels import CustomRules, Tensors
+from adjoint.transforms.levels import CustomRules, Pullback, Tensors
 from adjoint.transforms.recomputed import Examples, apply_on_level
 from adjoint.transforms.reverse import vjp
 
 Flat = Callable[[Tensors], Tensors]
+Made = Callable[[Sequence[Any], Sequence[Var]], Tensors]  # results, of arrays and of those on the level
 
 
 class Family:
@@ -141,9 +144,12 @@ class Rules(CustomRules):
         return [wrap(lift_to(y, device), device) for y in ys]
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
+        return self.forward_by(xs, [True] * len(xs))
+
+    def forward_by(self, xs: Tensors, wanted: Sequence[bool]) -> tuple[Tensors, Any]:
         device = common_backend(*xs)
         base = grounded(xs, device)
-        active = [i for i, x in enumerate(xs) if x.dtype.kind in INEXACT]
+        active = [i for i, (x, by) in enumerate(zip(xs, wanted, strict=True)) if by and x.dtype.kind in INEXACT]
         if base is None or not active:
             return self.on(xs), (xs, None, ())
         parts = self.parts(xs, active, base)
@@ -151,6 +157,55 @@ class Rules(CustomRules):
             out = parts.forward([_leaf_array(x) for x in xs])
         ys = [wrap(device.lift(y, base), device) for y in out[: parts.results]]
         return ys, (xs, (parts, active, base, device), out[parts.results :])
+
+    def node(self, xs: Tensors, device: Autodiff[Any], active: Sequence[int]) -> Made | None:
+        """What calls of the function record on reverse mode over what computes, for arguments like these."""
+        run = self._direct([wrap(_leaf_array(x), device.inner) for x in xs], device.inner, active)
+        if run is None:
+            return None
+        name = self.name
+
+        def made(arrays: Sequence[Any], operands: Sequence[Var]) -> list[Tensor[Any]]:
+            values, pull = run(arrays)
+            return [wrap(var, device) for var in device.record(name, pull, operands, values)]
+
+        return made
+
+    def pullback(self, below: Tensors, device: Decorator[Any], active: Sequence[bool]) -> tuple[list[Any], Pullback]:
+        base = grounded(below, device.inner)
+        wanted = [i for i, x in enumerate(below) if active[i] and x.dtype.kind in INEXACT]
+        if base is not None and base is device.inner and wanted:
+            run = self._direct(below, base, wanted)
+            if run is not None:
+                return run([_leaf_array(x) for x in below])
+        return super().pullback(below, device, active)
+
+    def _direct(
+        self, xs: Tensors, inner: Backend, active: Sequence[int]
+    ) -> Callable[[Sequence[Any]], tuple[list[Any], Pullback]] | None:
+        """The results and the pullback of a node, of arrays on what computes; None where it takes more than that."""
+        with running_on(inner):
+            parts = self.parts(xs, active, inner)
+        graph: Any = parts.forward.graph
+        if parts.draws or any([x.dtype.kind == "c" for x in (*graph.inputs, *graph.outputs[: parts.results])]):
+            return None
+        count, size = parts.results, len(xs)
+        on_levels = self.pull_of(None, inner, [(x.shape, x.dtype) for x in xs], Keys())  # recorded, or of a batch
+
+        def run(arrays: Sequence[Any]) -> tuple[list[Any], Pullback]:
+            out = parts.forward(arrays)
+            kept = out[count:]
+
+            def pull(on: Any, cotangents: Sequence[Any], operands: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+                if on is not inner:
+                    return on_levels(on, cotangents, operands, results)
+                given = [zeros_like(on, y) if c is None else c for c, y in zip(cotangents, results, strict=True)]
+                found = dict(zip(active, parts.backward([*kept, *given]), strict=True))
+                return [found.get(i) for i in range(size)]
+
+            return list(out[:count]), pull
+
+        return run
 
     def residuals(self, xs: Tensors, ys: Tensors) -> Any:
         return xs, None, ()

@@ -336,11 +336,12 @@ class Autodiff(Decorator[J]):
 
     def apply_custom(self, rules: Any, xs: list[Any]) -> list[Any]:
         """One node for the function, whose pullback is its backward rule."""
-        if not any([self.is_active(x._array) for x in xs]):
+        active = [self.is_active(x._array) for x in xs]
+        if not any(active):
             return rules.handed_on(xs, self)  # type: ignore[no-any-return]
         if not rules.differentiates:
             return rules.plain(xs)  # type: ignore[no-any-return]
-        values, pull = rules.pullback(rules.below(xs, self), self)
+        values, pull = rules.pullback(rules.below(xs, self), self, active)
         return [rules.tensor(var, self) for var in self.record(rules.name, pull, [x._array for x in xs], values)]
 
     # --- going back ---

@@ -16,6 +16,7 @@ from adjoint.devices import running_on
 from adjoint.dtypes import INEXACT, choosing, chosen_dtype, default_dtype
 from adjoint.functions.creation import full
 from adjoint.operands import common_backend, lift_to
+from adjoint.primitives import DType, Shape
 from adjoint.random_keys import Replay, replayed
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import zeros_like
@@ -43,6 +44,10 @@ class CustomRules:
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
         """The function, and what `backward` needs of it."""
         raise NotImplementedError
+
+    def forward_by(self, xs: Tensors, active: Sequence[bool]) -> tuple[Tensors, Any]:
+        """`forward` where `backward` has to give the cotangents of some arguments alone."""
+        return self.forward(xs)
 
     def backward(self, saved: Any, cotangents: Tensors) -> Tensors:
         """The cotangents of the arguments."""
@@ -83,21 +88,23 @@ class CustomRules:
             ys = apply(through, self.below(xs, device), device.inner)
         return through.up(ys, through.outs, device)
 
-    def pullback(self, below: Tensors, device: Decorator[Any]) -> tuple[list[Array], Pullback]:
+    def pullback(self, below: Tensors, device: Decorator[Any], active: Sequence[bool]) -> tuple[list[Array], Pullback]:
         """The results on the inner backend, and the backward rule as the pullback of a node of the level."""
         inner = device.inner
         replay = Replay()
         with running_on(inner), replayed(replay):
-            ys, saved = self.forward(below)
+            ys, saved = self.forward_by(below, active)
         for y in ys:
             if y.device is not inner and not any(level is y.device for level in inner.chain()):
                 raise errors.TrackedError(
                     f"{self.name}: the function closes over a tensor that {device} tracks, for which its rule has no "
                     "derivative; make it an argument (ad.closure_convert finds such tensors)"
                 )
-        values = [lift_to(y, inner) for y in ys]
-        shapes = [x.shape for x in below]
-        kinds = [x.dtype for x in below]
+        specs = [(x.shape, x.dtype) for x in below]
+        return [lift_to(y, inner) for y in ys], self.pull_of(saved, inner, specs, replay)
+
+    def pull_of(self, saved: Any, inner: Backend, specs: Sequence[tuple[Shape, DType]], replay: Replay) -> Pullback:
+        """The backward rule as the pullback of a node, of what was saved on the inner backend."""
         chosen, default = chosen_dtype(), default_dtype()
 
         def pull(
@@ -114,7 +121,7 @@ class CustomRules:
                         known = self.residuals([wrap(x, on) for x in operands], [wrap(y, on) for y in results])
                 found = self.backward(known, given)
             answers: list[Array | None] = []
-            for i, (g, shape, dtype) in enumerate(zip(found, shapes, kinds, strict=True)):
+            for i, (g, (shape, dtype)) in enumerate(zip(found, specs, strict=True)):
                 if dtype.kind not in INEXACT:
                     answers.append(None)
                     continue
@@ -128,7 +135,7 @@ class CustomRules:
                 answers.append(on.conj(array) if dtype.kind == "c" else array)
             return answers
 
-        return values, pull
+        return pull
 
 
 def apply(rules: CustomRules, xs: Tensors, device: Backend) -> Tensors:

@@ -264,7 +264,7 @@ class Code:
     def _of_avx512(self, name: str, operands: Sequence[Value]) -> Value:
         """An instruction of AVX-512 of 16, 32 or 64 bytes, as often as there are lanes for; missing ones are added."""
         size = 4 if self.kind == "float" else 8
-        lanes = max(16 // size, min(64 // size, self.lanes))
+        lanes = max(16 // size, min(64 // size, 1 << (self.lanes - 1).bit_length()))
         t, bits = f"<{lanes} x {self.kind}>", 8 * size * lanes
         masks = f"i{max(8, lanes)} -1"
         last = ", i32 4" if name == "scalef" and bits == 512 else ""  # rounding as it is set
