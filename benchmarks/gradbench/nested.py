@@ -7,6 +7,7 @@ J. Siskind, B. Pearlmutter, Using programming language theory to make automatic 
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,8 @@ def _derivative(lib: Library, mode: str) -> Function:
     """The gradient of a function of several numbers, in a mode."""
 
     def reverse(f: Function) -> Function:
-        def gradient(*x: Any) -> Point:
-            return tuple(lib.grad(f, tuple(range(len(x))))(*x))
-
-        return gradient
+        gradients = functools.cache(lambda n: lib.grad(f, tuple(range(n))))  # of n numbers
+        return lambda *x: tuple(gradients(len(x))(*x))
 
     def forward(f: Function) -> Function:
         def gradient(*x: Any) -> Point:
