@@ -78,7 +78,7 @@ def make_vjp(
     """
     scope: dict[str, Any] = {f"r{i}": rule for i, rule in enumerate(rules)}
     place = "B"
-    if (numbers := inner.numbers(primitive)) is not None:
+    if any(counts) and (numbers := inner.numbers(primitive)) is not None:  # others hardly compute
         scope |= {"Number": numbers.number_type, "N": numbers, "leaf": inner}
         place = "N if g.__class__ is Number and B is leaf else B"
     calls, start = [], 0

@@ -153,6 +153,9 @@ class Arguments:
                     if x.__class__ is np.ndarray and _FLOATING.get(x.dtype) is x.dtype:
                         array, dtype = self.base.from_numpy(x, copy=keep), x.dtype
                         kinds.add(dtype)
+                    elif x.__class__ is Tensor and x._dtype.kind in dtypes.INEXACT:
+                        array, dtype = lift_to(x, self.base), x._dtype
+                        kinds.add(dtype if counts_as_array(x) else None)
                     else:
                         array = self._array(i, x, keep)
                         dtype = self.base.dtype_of(array)
@@ -184,7 +187,7 @@ class Arguments:
         return f"argument {self.keys[int(first[1:])]}{rest}"
 
     def _array(self, i: int, x: Any, keep: bool) -> Array:
-        if (x.__class__ is Tensor and x._dtype.kind in dtypes.INEXACT) or x.__class__ is float:
+        if x.__class__ is float or (isinstance(x, Tensor) and x._dtype.kind in dtypes.INEXACT):
             return array_of(x, self.base)
         fault, dtype = None, getattr(x, "dtype", None) if is_array(x) else None
         if dtype is None and not isinstance(x, (float, complex)):
@@ -313,8 +316,10 @@ def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> l
     """Positions, or names of keyword arguments, of what is differentiated by."""
     if isinstance(argnums, int) and not isinstance(argnums, bool) and 0 <= argnums < len(args):
         return [argnums]
-    if argnums.__class__ is range and argnums == range(len(args)) and args:
-        return list(argnums)
+    if argnums.__class__ in (range, tuple) and {int}.issuperset(map(type, argnums)):  # type: ignore[arg-type]
+        keys: list[int | str] = list(argnums)  # type: ignore[arg-type]
+        if args and keys == list(range(len(args))):
+            return keys
     if isinstance(argnums, (int, str, np.integer)):
         entries: list[Any] = [argnums]
     elif (several := items(argnums)) is not None:
@@ -323,7 +328,7 @@ def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> l
         raise errors.ArgumentTypeError(
             f"{name}: argnums is a position, a name or a sequence of them, not {errors.shown(argnums)}"
         )
-    keys: list[int | str] = []
+    keys = []
     for entry in entries:
         place = entry
         if isinstance(entry, str):
