@@ -37,6 +37,8 @@ def main() -> int:
     jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
     chosen = [problem for problem in PROBLEMS if not options.problems or problem.name in options.problems]
     set_threads(options.threads)
+    for library in LIBRARIES.values():
+        PROBLEMS[0].run(library(), PROBLEMS[0].data(1.0))()  # what a library imports late is no part of a first run
     rows = []
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=sum(len(problem.sizes) for problem in chosen))

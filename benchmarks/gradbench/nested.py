@@ -18,18 +18,15 @@ STEPS = 1000  # of a loop that reverse mode goes through: more than there are
 
 
 def _derivative(lib: Library, mode: str) -> Function:
-    """The gradient of a function of several numbers, in a mode."""
+    """The gradient of a function of n numbers, in a mode."""
 
-    def reverse(f: Function) -> Function:
-        def gradient(*x: Any) -> Point:
-            return tuple(lib.grad(f, tuple(range(len(x))))(*x))
+    def reverse(f: Function, n: int) -> Function:
+        return lib.grad(f, tuple(range(n)))  # type: ignore[no-any-return]
 
-        return gradient
-
-    def forward(f: Function) -> Function:
+    def forward(f: Function, n: int) -> Function:
         def gradient(*x: Any) -> Point:
             zero, one = x[0] * 0.0, x[0] * 0.0 + 1.0
-            units = [tuple([one if i == k else zero for i in range(len(x))]) for k in range(len(x))]
+            units = [tuple([one if i == k else zero for i in range(n)]) for k in range(n)]
             return tuple([lib.jvp(f, x, unit)[1] for unit in units])
 
         return gradient
@@ -46,7 +43,7 @@ def _norm(lib: Library, x: Point) -> Any:
 
 def _argmin(lib: Library, gradient: Function, f: Function, x: Point, mode: str = "f") -> Point:
     """Steps along the gradient, twice as long after ten good ones and half as long after a bad one."""
-    slope = gradient(f)
+    slope = gradient(f, len(x))
     if lib.while_loop is not None:
         return _argmin_by_loop(lib, slope, f, x, mode)
     fx, gx, eta, good = f(*x), slope(*x), 1e-5, 0
@@ -118,7 +115,7 @@ def _particle(lib: Library, data: tuple[str, Point]) -> Run:
             across, up = (x - 10.0) * (x - 10.0), y - (10.0 - w)
             return 1 / xp.sqrt(across + up * up) + 1 / xp.sqrt(across + y * y)
 
-        push = inner(potential)
+        push = inner(potential, 2)
 
         def moved(state: Point) -> Point:
             x, y, u, v = state

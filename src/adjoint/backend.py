@@ -112,6 +112,13 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
         """A callable that runs the primitive: arrays positional, parameters by keyword."""
         raise errors.UnsupportedPrimitiveError(f"{self.name} cannot run the primitive {primitive.name!r}")
 
+    def numbers(self, primitive: Primitive) -> LeafBackend | None:
+        """What runs a primitive faster on single numbers, and its rules: a backend of the same arrays, if there is one.
+
+        Both have the class of these numbers, `number_type`.
+        """
+        return None
+
     def implement_into(self, primitive: Primitive) -> Implementation:
         """Like `implement`, but the callable may reuse the buffer of its first array.
 
@@ -249,6 +256,7 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
 class LeafBackend(Backend):
     """A backend that computes, or that records what is to be computed."""
 
+    number_type: type[Any] | None = None  # of what it computes without axes, where that is no array: see `numbers`
     arrays_on: Backend | None = None  # of a recording: the device on which tensors stand for arrays that a user gave
 
     @property

@@ -47,6 +47,7 @@ default_int = int64
 ALL = (
     bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32, float64, complex64, complex128,
 )  # fmt: skip
+_ITSELF = {d: d for d in ALL}
 # NumPy's letters for kinds. V is what it says of ml_dtypes' bfloat16; no structured dtype, which has it too, gets in
 FLOATING = "fV"
 INEXACT = "fcV"
@@ -74,6 +75,8 @@ def as_dtype(dtype: Any, name: str = "") -> DType:
     (dtype('float32'), dtype('float64'), dtype('int8'))
     """
     found = None
+    if isinstance(dtype, np.dtype) and _ITSELF.get(dtype) is dtype:
+        return dtype
     if isinstance(dtype, str) and dtype == "bfloat16":
         return bfloat16_dtype()
     if isinstance(dtype, (str, type, np.dtype)) or isinstance(getattr(dtype, "dtype", None), np.dtype):

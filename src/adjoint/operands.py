@@ -42,7 +42,7 @@ def common_backend(*tensors: Tensor[Any]) -> Backend:
 
 
 def _in_chain(backend: Backend, of: Backend) -> bool:
-    return backend is of or backend in of.chain()
+    return backend is of or (isinstance(of, Decorator) and (of.inner is backend or backend in of.chain()))
 
 
 def _common_of_constants(tensors: Sequence[Tensor[Any]]) -> Backend:
@@ -216,6 +216,8 @@ def binary(name: str, x: Any, y: Any) -> Any:
     Returns NotImplemented for operands that are no arrays, so that Python asks the other side; raises
     DtypeError for Python's own, which know no tensors.
     """
+    if x.__class__ is Tensor and y.__class__ is Tensor and x._dtype is y._dtype and x._dtype.kind in TABLE[name].direct:
+        return run(name, (x, y))  # on different backends
     pair = []
     for value, other in ((x, y), (y, x)):
         if not isinstance(value, Tensor) and not is_weak(value):
@@ -508,6 +510,8 @@ def infix(name: str, *, reflected: bool = False) -> Callable[..., Any]:
             value = other._array
         elif (kind is float or kind is int) and dtype.kind in beside_numbers:
             value = other
+        elif kind is np.float64 and dtype is dtypes.float64 and beside_numbers:
+            value = other = float(other)
         else:
             return binary(name, other, self) if reflected else binary(name, self, other)
         try:

@@ -231,7 +231,7 @@ class Autodiff(Decorator[J]):
             rules = [with_strong_zero(rule) for rule in rules]
         add = record.accumulate
         accumulate = None if add is None else lambda B, sink, g, s: add(B, sink, g, *s)
-        pull = make_vjp(rules, [len(names) for names in needs])
+        pull = make_vjp(rules, [len(names) for names in needs], primitive, self.inner)
         names = [name for names in needs for name in names]
         return VJP(primitive, names, tracked, pull, self, accumulate=accumulate, has_remats=has_remats)
 
@@ -503,7 +503,9 @@ def _root_cotangents(roots: list[tuple[Var, Array]], inner: Backend, level: Auto
         root, g = roots.pop()
         if root.node is None:
             raise errors.GraphError("backward: the root is a constant; ad.why(x, root) tells where the path is cut")
-        if g is None:
+        if g is None and inner is level.inner and root.value.__class__ is inner.leaf.number_type:
+            g = type(root.value)(1)
+        elif g is None:
             g = inner.full(shape=tuple(root.value.shape), value=1, dtype=level.inner.dtype_of(root.value))
         elif inner.dtype_of(g).kind == "c":
             g = inner.conj(g)

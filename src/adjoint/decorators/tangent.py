@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 from adjoint.backend import Array, Backend, Decorator, Implementation
 from adjoint.dtypes import INEXACT
-from adjoint.graph.jvp import JVP, definition_of, make_jvp, or_zeros
+from adjoint.graph import codegen
+from adjoint.graph.jvp import JVP, definition_of, make_jvp, or_zeros, written
 from adjoint.primitives import CREATION, RANDOM, Primitive, Shape
-from adjoint.rules import record_of
+from adjoint.rules import NotDifferentiable, record_of
 
 J = TypeVar("J", bound=Backend, covariant=True)
 
@@ -83,6 +84,10 @@ class Tangent(Decorator[J]):
             return lambda **parameters: Dual(run(**parameters), None)
         record = record_of(primitive)
         definition = definition_of(primitive, record)
+        if definition is None and (rules := written(primitive, record)):
+            return codegen.pushed(primitive, run, rules, self.inner, Dual)
+        if isinstance(record, NotDifferentiable) and primitive.results == 1:
+            return _lift_constant(run)
         jvp = None if definition else make_jvp(primitive, record, self.inner)
         return self._lift(primitive, run, jvp, definition)
 
@@ -106,3 +111,10 @@ class Tangent(Decorator[J]):
             return Dual(out, tangent)
 
         return lifted
+
+
+def _lift_constant(run: Implementation) -> Implementation:
+    def lifted(*operands: Any, **parameters: Any) -> Dual:
+        return Dual(run(*[o.value if o.__class__ is Dual else o for o in operands], **parameters), None)
+
+    return lifted

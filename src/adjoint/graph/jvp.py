@@ -14,6 +14,7 @@ from adjoint.dtypes import INEXACT
 from adjoint.graph.codegen import saved_getter, saved_source, shape_of
 from adjoint.primitives import ELEMENTWISE, Primitive
 from adjoint.rules import Bilinear, Composed, Linear, NotDifferentiable, Record, names_of
+from adjoint.rules.records import Rule
 
 # jvp(operands, tangents, out, parameters) gives the tangent of the result
 JVP = Callable[[Sequence[Any], Sequence[Any], Any, dict[str, Any]], Any]
@@ -23,6 +24,18 @@ def definition_of(primitive: Primitive, record: Record) -> Callable[..., Any] | 
     """The primitive's definition, where the pushforward follows from that alone."""
     fused = record.pushforward is not None or (primitive.kind is ELEMENTWISE and bool(record.rules))
     return record.definition if isinstance(record, Composed) and not fused else None
+
+
+def written(primitive: Primitive, record: Record) -> dict[int, Rule | None]:
+    """The rules of a primitive whose pushforward is written out, by operand; none where `make_jvp` serves."""
+    if record.pushforward is not None or primitive.results > 1 or "dtype" in primitive.parameters:
+        return {}
+    if isinstance(record, Linear) and len(primitive.operands) == 1 and not primitive.variadic:
+        return {0: None}
+    if primitive.kind is not ELEMENTWISE or primitive.variadic:
+        return {}
+    rules = {i: record.rules[name] for i, name in enumerate(primitive.operands) if name in record.rules}
+    return rules if 0 < len(rules) <= 2 else {}  # type: ignore[return-value]
 
 
 def make_jvp(primitive: Primitive, record: Record, inner: Any) -> JVP | None:

@@ -52,7 +52,9 @@ def _highest(values: Sequence[Any], name: str) -> Backend | None:
         if not isinstance(x, Tensor):
             continue
         refuse_ended(x, name)
-        device = x.device
+        device = x._device
+        if device is top:
+            continue
         if top is None or any(level is top for level in device.chain()):
             top = device
         elif lower(x._array, device, top) is None:
@@ -80,6 +82,9 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
     if isinstance(x, Tensor):
         return lift_to(x, base)
     dtypes.refuse_masked(x, "a transform's argument")
+    number = base.leaf.number_type
+    if number is not None and (x.__class__ is number or x.__class__ is float):
+        return base.from_numpy(number(x), copy=False)
     values = np.asarray(x)
     if not is_array(x):
         values = values.astype(base.leaf.widest(values.dtype))
@@ -148,6 +153,9 @@ class Arguments:
                     if x.__class__ is np.ndarray and _FLOATING.get(x.dtype) is x.dtype:
                         array, dtype = self.base.from_numpy(x, copy=keep), x.dtype
                         kinds.add(dtype)
+                    elif x.__class__ is Tensor and x._dtype.kind in dtypes.INEXACT:
+                        array, dtype = lift_to(x, self.base), x._dtype
+                        kinds.add(dtype if counts_as_array(x) else None)
                     else:
                         array = self._array(i, x, keep)
                         dtype = self.base.dtype_of(array)
@@ -179,8 +187,8 @@ class Arguments:
         return f"argument {self.keys[int(first[1:])]}{rest}"
 
     def _array(self, i: int, x: Any, keep: bool) -> Array:
-        if x.__class__ is Tensor and x._dtype.kind in dtypes.INEXACT:
-            return lift_to(x, self.base)
+        if x.__class__ is float or (isinstance(x, Tensor) and x._dtype.kind in dtypes.INEXACT):
+            return array_of(x, self.base)
         fault, dtype = None, getattr(x, "dtype", None) if is_array(x) else None
         if dtype is None and not isinstance(x, (float, complex)):
             fault = f"is {kind_of(x)} {errors.shown(x)}, not an array of real or complex floating dtype"
@@ -308,6 +316,10 @@ def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> l
     """Positions, or names of keyword arguments, of what is differentiated by."""
     if isinstance(argnums, int) and not isinstance(argnums, bool) and 0 <= argnums < len(args):
         return [argnums]
+    if argnums.__class__ in (range, tuple) and {int}.issuperset(map(type, argnums)):
+        keys: list[int | str] = list(argnums)
+        if args and keys == list(range(len(args))):
+            return keys
     if isinstance(argnums, (int, str, np.integer)):
         entries: list[Any] = [argnums]
     elif (several := items(argnums)) is not None:
@@ -316,7 +328,7 @@ def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> l
         raise errors.ArgumentTypeError(
             f"{name}: argnums is a position, a name or a sequence of them, not {errors.shown(argnums)}"
         )
-    keys: list[int | str] = []
+    keys = []
     for entry in entries:
         place = entry
         if isinstance(entry, str):
@@ -446,12 +458,18 @@ def matching(
             f"expected {errors.said(structure)}"
         )
     fitting: list[Array | None] = []
-    for x, like, path in zip(leaves, arrays, trees.paths(structure), strict=True):
+    for i, (x, like) in enumerate(zip(leaves, arrays, strict=True)):
         dtype = base.dtype_of(like)
-        place = f"{name}: the {what}{path}"
         if dtype.kind not in dtypes.INEXACT:
             fitting.append(None)
             continue
+        plain = x.__class__ is np.float64 and dtype is dtypes.float64
+        if plain or (x.__class__ is Tensor and x._dtype is dtype):
+            array = array_of(x, base)
+            if array.shape == like.shape:
+                fitting.append(array)
+                continue
+        place = f"{name}: the {what}{trees.paths(structure)[i]}"
         if not is_value(x):
             raise errors.ArgumentTypeError(f"{place} is {kind_of(x)}, expected an array of {dtype}")
         array = array_of(x, base, keep=True)

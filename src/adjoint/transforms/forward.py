@@ -60,7 +60,8 @@ def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any]
             structure,
             [call.result(zeros_like(call.base, d.value) if d.tangent is None else d.tangent) for d in duals],
         )
-        aux = trees.map(lambda x: to_base(x, level, call), aux)
+        if has_aux:
+            aux = trees.map(lambda x: to_base(x, level, call), aux)
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 

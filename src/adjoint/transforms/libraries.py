@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar
 
 from adjoint import dtypes, errors
@@ -19,6 +20,7 @@ from adjoint.functions.conversion import native
 from adjoint.operands import lower
 from adjoint.tensor import Tensor, wrap
 
+_OURS = trees.ATOMS | {FunctionType}  # leaves of no optional library
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -57,6 +59,8 @@ def of_libraries(run: F, like: Callable[..., Any], keep: bool = False) -> F:
 def _given_any(run: Callable[..., Any], args: Any, kwargs: Any, keep: bool) -> Any:
     """What a transformed function gives where there may be arrays of optional libraries."""
     leaves, structure = trees.flatten((args, kwargs))
+    if all([x.__class__ in _OURS for x in leaves]):
+        return run(*args, **kwargs)
     if any([x.__class__ not in trees.ATOMS and dtypes.is_table(x) for x in leaves]):
         leaves = [x.to_numpy() if dtypes.is_table(x) else x for x in leaves]
         args, kwargs = trees.unflatten(structure, leaves)

@@ -65,6 +65,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     name: run for topic in _TOPICS for name, run in topic.IMPLEMENTATIONS.items()
 }
 _INTO = {**elementwise.INTO, **scatter.INTO}
+_FAST = "add subtract multiply divide negative square sqrt exp log sin cos tan tanh".split()  # with their rules
 
 
 class NumPy(LeafBackend):
@@ -74,6 +75,8 @@ class NumPy(LeafBackend):
     >>> ad.tensor([1.0, 2.0], device=ad.NumPy())
     Tensor([1., 2.], dtype=float32, device=numpy)
     """
+
+    number_type = np.float64
 
     @computed_name
     def name(self) -> str:
@@ -85,6 +88,9 @@ class NumPy(LeafBackend):
         except KeyError:
             run = composed(self, primitive)
             return linalg.by_scipy(primitive.name, run) if primitive.name in linalg.BY_SCIPY else run
+
+    def numbers(self, primitive: Primitive) -> LeafBackend | None:
+        return Numbers() if primitive.name in _FAST else None
 
     def implement_into(self, primitive: Primitive) -> Implementation:
         return _INTO.get(primitive.name) or super().implement_into(primitive)
@@ -110,3 +116,10 @@ class NumPy(LeafBackend):
 
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         return np.asarray(array)
+
+
+class Numbers(NumPy):
+    """NumPy, as primitives and rules run on single numbers of double precision: by Python's operators."""
+
+    def implement(self, primitive: Primitive) -> Implementation:
+        return elementwise.NUMBERS.get(primitive.name) or super().implement(primitive)

@@ -1,0 +1,88 @@
+"""Numbers of double precision run by Python's operators: results and derivatives are those of arrays, to the bit."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+
+VALUES = [0.0, -0.0, 1.5, -0.75, 3.0, np.inf, -np.inf, np.nan, 5e-324, 1e308]
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+    "multiply": lambda x, y: x * y,
+    "divide": lambda x, y: x / y,
+    "number on the right": lambda x, y: (x * 3.0 - 2 + 0.0) / 7 * y,
+    "number on the left": lambda x, y: 2.0 / (3 - x) + -0.0 * y,
+    "numpy's number": lambda x, y: np.float64(0.3) * x / np.float64(3.0) - np.float64(2.0) + np.float64(0.0) * y,
+    "unary": lambda x, y: ad.exp(-x) * ad.tanh(y) + ad.sin(x) * ad.cos(x * y) - ad.tan(y),
+    "roots": lambda x, y: ad.sqrt(x * x + 1.0) / ad.log(ad.square(y) + 2.0),
+    "compared": lambda x, y: ad.where(x < y, x * y, x / 3.0),
+}
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+def first(mode: str, f: Callable[..., Any]) -> Callable[..., Any]:
+    if mode == "reverse":
+        return lambda x, y: ad.grad(lambda x, y: f(x, y).sum(), (0, 1))(x, y)
+    one: Callable[[Any], Any] = lambda x: x * 0.0 + 1.0
+    return lambda x, y: (ad.jvp(f, (x, y), (one(x), one(x)))[1], ad.jvp(lambda x: f(x, y), (x,), (one(x),))[1])
+
+
+def second(outer: str, inner: str, f: Callable[..., Any]) -> Callable[..., Any]:
+    return first(outer, lambda x, y: sum(first(inner, f)(x, y)))
+
+
+def bits(x: Any) -> bytes:
+    x = np.asarray(x)
+    return np.where(np.isnan(x), np.nan, x).tobytes()  # whatever the sign of a nan
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("modes", [("forward",), ("reverse",), *itertools.product(("forward", "reverse"), repeat=2)])
+def test_derivatives_are_those_of_arrays(name: str, modes: tuple[str, ...]) -> None:
+    f = FUNCTIONS[name]
+    derivative = first(*modes, f) if len(modes) == 1 else second(*modes, f)
+    for x, y in itertools.product(VALUES, repeat=2):
+        found = derivative(np.float64(x), np.float64(y))
+        wanted = derivative(np.array([x, x]), np.array([y, y]))
+        for one, many in zip(found, wanted, strict=True):
+            assert bits(one) == bits(many[0]), (x, y, one, many)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_values_of_tensors_are_those_of_arrays(name: str) -> None:
+    for device in (ad.NumPy(), ad.Autodiff(ad.NumPy()), ad.Tangent(ad.NumPy())):
+        make = lambda x, device=device: ad.tensor(x, device=device, dtype=ad.float64)
+        for x, y in itertools.product(VALUES, repeat=2):
+            single = FUNCTIONS[name](make([x])[0], make([y])[0])  # NumPy's numbers, not arrays without axes
+            assert bits(single.detach().numpy()) == bits(FUNCTIONS[name](make([x]), make([y])).detach().numpy()[0])
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_integers_still_wrap_in_silence() -> None:
+    x = ad.tensor([2**62, 2**62 - 1], dtype=ad.int64).sum()
+    assert int(x * 4 + 3) == -1
+    assert int((x + x).detach()) == -2
+
+
+def test_a_number_of_another_precision_is_none_of_these() -> None:
+    x = ad.tensor(1.5, dtype=ad.float32).require_grad()
+    assert (x * np.float64(2.0)).dtype == ad.float64  # NumPy's promotes, as it does among arrays
+    gradient = (x * 0.1 + x / 3).backward()[x]
+    assert gradient.dtype == ad.float32
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_numbers_meet_arrays(mode: str) -> None:
+    """sum((x sum(w)) w / x + (w - x) x) = sum(w)^2 + x sum(w) - 3 x^2 for three weights."""
+    w = np.array([1.0, -2.0, 0.5])
+    f = lambda x: ((x * w).sum() * (w / x) + (w - x) * x).sum()
+    at = np.float64(1.25)
+    found = ad.grad(f)(at) if mode == "reverse" else ad.jvp(f, (at,), (np.float64(1.0),))[1]
+    assert found == pytest.approx(w.sum() - 6 * at, rel=1e-12)
