@@ -190,3 +190,33 @@ def modules_and_values_inside_of_transforms(torch: Any, show: Any) -> None:
     F.vmap(lambda v: [seen.append(F.debug_unwrap(v)), v][1])(x)
     F.grad(lambda v: [seen.append(F.debug_unwrap(v)), v.sum()][1])(x)
     show(shown(seen), shown(F.debug_unwrap(x)))
+
+
+@program
+def tangents_that_end(torch: Any, show: Any) -> None:
+    A = module(torch, "autograd.forward_ad")
+
+    class Both(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, k: Any) -> Any:
+            return x * 2, k.clone()
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any, _: Any) -> Any:
+            return 2 * t, None
+
+    class Wrong(Both):
+        @staticmethod
+        def jvp(ctx: Any, t: Any, _: Any) -> Any:
+            return 2 * t, t.clone()
+
+    with A.dual_level():
+        dual = A.make_dual(torch.ones(2), torch.ones(2))
+        with torch.inference_mode():
+            show(A.unpack_dual(dual * 2).tangent)
+        show(shown(A.unpack_dual(dual * 2).tangent))
+        first, second = Both.apply(dual, torch.tensor(3))
+        show(shown(A.unpack_dual(first).tangent), A.unpack_dual(second).tangent)
+        refused(show, lambda: Wrong.apply(dual, torch.tensor(3)), 100)
+    with torch.autograd.set_multithreading_enabled(False), torch.autograd.grad_mode.set_multithreading_enabled(True):
+        show(torch.is_grad_enabled())

@@ -261,7 +261,7 @@ def _bare(device: Any, array: Any) -> Any:
     if isinstance(device, Autodiff):
         return var_of(_bare(device.inner, array.value), None)
     if isinstance(device, Tangent):
-        parts = (array.value, array.tangent)
+        parts = (array.value, None if modes.inference else array.tangent)
         return Dual(*[None if part is None else _bare(device.inner, part) for part in parts])
     return Batch(_bare(device.inner, array.value), array.batched) if isinstance(device, Batched) else array
 
