@@ -75,10 +75,11 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def replace_all_batch_norm_modules_(root: Any) -> Any:
     """Take the running statistics from every batch normalisation of a module, which keeps none from then on."""
-    from adjoint.torch.nn.layers.parametric import _BatchNorm
+    from adjoint.torch.nn import LAYERS
 
+    kinds = tuple([LAYERS[f"BatchNorm{n}d"] for n in (1, 2, 3)])
     for part in root.modules():
-        if isinstance(part, _BatchNorm):
+        if isinstance(part, kinds):
             part.running_mean = part.running_var = part.num_batches_tracked = None
             part.track_running_stats = False
     return root
