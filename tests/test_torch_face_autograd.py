@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch_autograd
+import torch_func  # noqa: F401  more programs
 import torch_graphs
-import torch_habits  # noqa: F401  more programs
+import torch_habits  # noqa: F401
 import torch_indices  # noqa: F401
 import torch_nodes  # noqa: F401
 import torch_optimizers  # noqa: F401

@@ -26,7 +26,7 @@ from adjoint.torch.dtypes import (
 from adjoint.torch.memory import of_numpy_array
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.state import modes
-from adjoint.torch.tensor import Tensor, beside, constant, looked, placed
+from adjoint.torch.tensor import Tensor, beside, constant, is_lifted, looked, placed
 
 
 def function(made: Any) -> Any:
@@ -52,15 +52,16 @@ def filling(made: Any) -> Any:
     return function(spelled)
 
 
-def _drawn_apart(make: Any, size: tuple[int, ...], generator: Any, dtype: Any) -> Tensor:
+def drawn_apart(make: Any, size: tuple[int, ...], generator: Any, dtype: Any) -> Tensor:
     """Numbers for each example of the vmaps around that want them to differ."""
-    apart = [(count, level) for randomness, count, level in modes.drawing if randomness == "different"]
-    value = make((*[count for count, _ in apart], *size), generator)
-    return lifted.of_examples(np.asarray(value, dtype), [level for _, level in apart])
+    examples = apart()
+    value = make((*[count for count, _ in examples], *size), generator)
+    return lifted.of_examples(np.asarray(value, dtype), [level for _, level in examples])
 
 
-def _apart() -> bool:
-    return any([randomness == "different" for randomness, _, _ in modes.drawing])
+def apart() -> list[tuple[int, Any]]:
+    """The examples, and their levels, that draw numbers of their own."""
+    return [(count, level) for randomness, count, level in modes.drawing if randomness == "different"]
 
 
 def finished(value: Any, dtype: Any, requires_grad: bool, where: Any = None) -> Tensor:
@@ -225,25 +226,27 @@ def _of_sizes(name: str, make: Any, *, random: bool = False) -> Any:
         generator: Any = None,
     ) -> Tensor:  # fmt: skip
         sizes = sizes_of(given or (size,))
-        if random and _apart():
-            return _drawn_apart(make, sizes, generator, numpy_dtype(dtype) or default_float())
+        if random and apart():
+            return drawn_apart(make, sizes, generator, numpy_dtype(dtype) or default_float())
         value = make(sizes, generator)
         return finished(value, numpy_dtype(dtype) or default_float(), requires_grad, device)
 
     def like(
         input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, generator: Any = None
     ) -> Tensor:
-        if random and _apart():
-            return _drawn_apart(make, tuple(input.shape), generator, numpy_dtype(dtype) or input._dtype)
+        if random and apart():
+            return drawn_apart(make, tuple(input.shape), generator, numpy_dtype(dtype) or input._dtype)
         value = make(tuple(input.shape), generator)
-        return finished(value, numpy_dtype(dtype) or input._dtype, requires_grad, device or input.device)
+        out = finished(value, numpy_dtype(dtype) or input._dtype, requires_grad, device or input.device)
+        return out if random else lifted.as_many(out, lifted.examples_of(input))
 
     def new(
         self: Tensor, *given: Any, size: Any = (), dtype: Any = None, requires_grad: bool = False, device: Any = None,
         layout: Any = None, pin_memory: bool = False,
     ) -> Tensor:  # fmt: skip
         sizes = sizes_of(given or (size,))
-        return finished(make(sizes, None), numpy_dtype(dtype) or self._dtype, requires_grad, device or self.device)
+        out = finished(make(sizes, None), numpy_dtype(dtype) or self._dtype, requires_grad, device or self.device)
+        return lifted.as_many(out, lifted.examples_of(self))
 
     made.__name__ = made.__qualname__ = name
     like.__name__ = like.__qualname__ = f"{name}_like"
@@ -312,7 +315,7 @@ def source(generator: Any, *, apart: bool = False) -> Any:
     for randomness, _, _ in modes.drawing:
         if randomness == "different" and not apart:
             raise NotImplementedError(
-                "adjoint.torch: with randomness='different' only rand, randn, rand_like and randn_like draw"
+                "adjoint.torch: this function does not draw with randomness='different'; draw with rand or randn"
             )
         if randomness == "error":
             raise RuntimeError(
@@ -350,8 +353,8 @@ def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:
     kind = numpy_dtype(dtype) or input._dtype
-    fill = _number(fill_value, "full_like", 2)
-    return finished(np.full(tuple(input.shape), fill, kind), kind, requires_grad, device or input.device)
+    made = np.full(tuple(input.shape), _number(fill_value, "full_like", 2), kind)
+    return lifted.as_many(finished(made, kind, requires_grad, device or input.device), lifted.examples_of(input))
 
 
 @filling
@@ -422,16 +425,23 @@ def randint(
     if "size" in named:
         args = (*args, named["size"])
     low, high, size = (0, *args) if len(args) == 2 else args
-    made = source(generator).integers(named.get("low", low), named.get("high", high), sizes_of((size,)))
-    return finished(made, numpy_dtype(dtype) or np.dtype("int64"), requires_grad, device)
+    low, high = named.get("low", low), named.get("high", high)
+    make: Any = lambda size, generator: source(generator, apart=True).integers(low, high, size)
+    sizes, kind = sizes_of((size,)), numpy_dtype(dtype) or np.dtype("int64")
+    if apart():
+        return drawn_apart(make, sizes, generator, kind)
+    return finished(make(sizes, generator), kind, requires_grad, device)
 
 
 @filling
 def randperm(
     n: int, *, generator: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:
-    made = source(generator).permutation(n)
-    return finished(made, numpy_dtype(dtype) or np.dtype("int64"), requires_grad, device)
+    kind = numpy_dtype(dtype) or np.dtype("int64")
+    if apart():
+        orders = lambda size, g: source(g, apart=True).permuted(np.broadcast_to(np.arange(n), size), axis=-1)
+        return drawn_apart(orders, (n,), generator, kind)
+    return finished(source(generator).permutation(n), kind, requires_grad, device)
 
 
 @filling
@@ -454,6 +464,9 @@ def normal(
 @function
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
     """One with the probability of each element, or p, else zero."""
+    if apart() or is_lifted(input):
+        below = FUNCTIONS["rand_like"](input, generator=generator) < (input if p is None else p)
+        return below.to(dtype=input._dtype)  # type: ignore[no-any-return]
     chance = looked(input) if p is None else p
     drawn = (source(generator).random(tuple(input.shape)) < chance).astype(input._dtype)
     chosen_ones = beside(input, drawn)
@@ -490,7 +503,8 @@ def _new_full(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     _number(fill_value, "new_full", 2)
-    return full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad, device=device or self.device)
+    out = full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad, device=device or self.device)
+    return lifted.as_many(out, lifted.examples_of(self))
 
 
 METHODS["new_tensor"], METHODS["new_full"] = _new_tensor, _new_full

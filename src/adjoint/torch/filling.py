@@ -109,6 +109,10 @@ FUNCTIONS["zero_"], FUNCTIONS["fill_"] = METHODS["zero_"], METHODS["fill_"]
 
 def drawn(name: str, draw: Any) -> None:
     def filled(self: Any, *args: Any, generator: Any = None, **options: Any) -> Any:
+        if creation.apart():
+            make = lambda size, g: draw(creation.source(g, apart=True), size, *args, **options)
+            each = creation.drawn_apart(make, tuple(self.shape), generator, self._dtype)
+            return _erase(self, each, name.capitalize())
         value = draw(creation.source(generator), tuple(self.shape), *args, **options)
         return _erase(self, beside(self, np.asarray(value, self._dtype)), name.capitalize())
 

@@ -10,12 +10,21 @@ from typing import Any, NoReturn
 import adjoint as ad
 from adjoint import errors
 from adjoint import tree as trees
+from adjoint.tensor import wrap
 from adjoint.torch.calls import translated
-from adjoint.torch.lifted import to_face, to_inner
+from adjoint.torch.lifted import examples_of, inner_of, no_captured_writes, to_face, to_inner, without_history
 from adjoint.torch.missing import missing as _missing
+from adjoint.torch.nn.utils.stateless import functional_call as functional_call
+from adjoint.torch.nn.utils.stateless import replace_all_batch_norm_modules_ as replace_all_batch_norm_modules_
+from adjoint.torch.nn.utils.stateless import stack_module_state as stack_module_state
 from adjoint.torch.state import grad_mode, modes
-from adjoint.torch.tensor import Tensor, axis_of
+from adjoint.torch.tensor import Tensor, axis_of, is_lifted
 
+# how errors for results that are no tensors begin
+_RETURNS = {
+    "vjp(f, *primals)": "vjp(f, *primals)", "jacrev": "vjp(f, *primals)", "jvp": "jvp(f, primals, tangents)",
+    "jacfwd": "jvp(f, primals, tangents)",
+}  # fmt: skip
 _AUX = "{name}: output of function f should be a tuple: (output, aux) if has_aux is True"
 
 
@@ -42,7 +51,7 @@ def _numbers_of(argnums: Any, count: int) -> tuple[int, ...]:
             raise RuntimeError(f"Got argnum={n}, but only {count} positional inputs")
         out.append(n % count)
     if len(set(out)) != len(out):
-        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+        raise RuntimeError(f"argnums elements must be unique, got {tuple(out)}")
     return tuple(out)
 
 
@@ -51,23 +60,47 @@ class _Call:
 
     def __init__(self, name: str, func: Any, args: Any, options: Any, argnums: Any, has_aux: bool = False) -> None:
         self.name, self.func, self.options, self.has_aux = name, func, options, has_aux
+        self.returns = _RETURNS.get(name)
         numbers = _numbers_of(argnums, len(args))
         chosen: Any = tuple([args[n] for n in numbers]) if isinstance(argnums, tuple) else args[numbers[0]]
         leaves, self.structure = trees.flatten(chosen)
         for x in leaves:
             if not isinstance(x, Tensor):
                 raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+            if x._dtype.kind not in "fc" and name not in ("jvp", "linearize"):
+                raise RuntimeError("only Tensors of floating point dtype can require gradients")
         self.args, self.numbers, self.several = args, numbers, isinstance(argnums, tuple)
         self.given = [to_inner(x) for x in leaves]
 
     def __call__(self, variables: Any) -> Any:
         """The function of the list of tensors."""
-        with grad_mode(True):
+        with no_captured_writes() as results, grad_mode(True):
             out = self.func(*self.replaced(variables), **self.options)
+            results += trees.leaves(out)
         if self.has_aux:
             if not isinstance(out, tuple) or len(out) != 2:
                 raise RuntimeError(_AUX.format(name=self.name))
-            return _inner(out[0]), _inner(out[1])
+            return self._results(out[0]), _inner(out[1])
+        return self._results(out)
+
+    def _results(self, out: Any) -> Any:
+        """The results, which are tensors."""
+        if self.returns:
+            found = trees.leaves(out)
+            if not found or any([x is None for x in found]):
+                raise RuntimeError(
+                    f"{self.returns}: Expected f to be a function that has non-empty output (got output = {out})"
+                )
+            for x in found:
+                if not isinstance(x, Tensor):
+                    raise RuntimeError(
+                        f"{self.returns}: expected f(*primals) to return only tensors, got unsupported type {type(x)}"
+                    )
+                if self.returns.startswith("vjp") and x._dtype.kind not in "fc":
+                    raise RuntimeError(
+                        "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with "
+                        f"dtype {x.dtype}"
+                    )
         return _inner(out)
 
     def replaced(self, variables: Any) -> list[Any]:
@@ -79,7 +112,12 @@ class _Call:
 
     def answer(self, found: Any) -> Any:
         """A list as the structure of what was differentiated by."""
-        return trees.unflatten(self.structure, [to_face(g) for g in found])
+        return trees.unflatten(self.structure, [_out(g) for g in found])
+
+
+def _out(x: Any) -> Any:
+    """A result, which leads nowhere where nothing is recorded."""
+    return to_face(x if modes.enabled or not isinstance(x, ad.Tensor) else without_history(x))
 
 
 def _inner(tree: Any) -> Any:
@@ -87,7 +125,7 @@ def _inner(tree: Any) -> Any:
 
 
 def _face(tree: Any) -> Any:
-    return trees.map(to_face, tree)
+    return trees.map(_out, tree)
 
 
 def grad_and_value(func: Any, argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -100,18 +138,16 @@ def grad_and_value(func: Any, argnums: Any = 0, has_aux: bool = False) -> Callab
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        call = _Call("grad_and_value", func, args, kwargs, argnums, has_aux)
+        call = _Call("grad_and_value(f)(*args)", func, args, kwargs, argnums, has_aux)
 
         def checked(variables: Any) -> Any:
             out = call(variables)
             value = out[0] if has_aux else out
             if not isinstance(value, ad.Tensor):
-                raise RuntimeError(
-                    f"grad_and_value(f)(*args): Expected f(*args) to return a single tensor, got {type(value)}"
-                )
+                raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(value)}")
             if value.ndim:
                 raise RuntimeError(
-                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with "
+                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                     f"{value.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
                 )
             return out
@@ -159,6 +195,9 @@ def vjp(func: Any, *primals: Any, has_aux: bool = False) -> Any:
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function."
                 f" cotangents: {trees.structure(cotangents)}, primal output: {structure}"
             )
+        for x in trees.leaves(cotangents):
+            if not isinstance(x, Tensor):
+                raise TypeError(f"gradients can be either Tensors or None, but got {type(x).__name__}")
         with _errors():
             (found,) = out[1](_inner(cotangents))
         return call.answer(found)
@@ -179,6 +218,15 @@ def jvp(func: Any, primals: Any, tangents: Any, *, strict: bool = False, has_aux
             f"jvp(f, primals, tangents): Expected {which} to be a tuple. E.g. it should be valid to call f(*primals). "
             f"Got {type(got)}"
         )
+    for which, given in (("primals", primals), ("tangents", tangents)):
+        found = trees.leaves(given)
+        if not found:
+            raise RuntimeError(f"jvp(f, primals, tangents): Expected {which} to contain at least one Tensor.")
+        for x in found:
+            if not isinstance(x, Tensor):
+                raise RuntimeError(
+                    f"jvp(f, primals, tangents): Expected {which} to only contain Tensors, got {type(x)}"
+                )
     call = _Call("jvp", func, primals, {}, tuple(range(len(primals))), has_aux)
     leaves, structure = trees.flatten(tangents)
     if structure != call.structure:
@@ -186,6 +234,13 @@ def jvp(func: Any, primals: Any, tangents: Any, *, strict: bool = False, has_aux
             "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, "
             "if primals is a tuple of 3 tensors, tangents also must be."
         )
+    for x, t in zip(call.given, leaves, strict=True):
+        if tuple(x.shape) != tuple(t.shape):
+            raise RuntimeError(
+                "Trying to set a forward gradient that has a different size than that of the original Tensor, this is "
+                f"not supported. Tensor is of size {list(x.shape)} while the given forward gradient is of size "
+                f"{list(t.shape)}."
+            )
     with _errors():
         out = ad.jvp(call, (call.given,), ([to_inner(t) for t in leaves],), has_aux)
     return tuple([_face(part) for part in out])
@@ -213,18 +268,34 @@ def linearize(func: Any, *primals: Any) -> Any:
     return _face(value), along
 
 
-def _jacobian(name: str, mode: str, func: Any, argnums: Any, has_aux: bool) -> Callable[..., Any]:
+def _jacobian(
+    name: str, mode: str, func: Any, argnums: Any, has_aux: bool, randomness: str | None = None
+) -> Callable[..., Any]:
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         call = _Call(name, func, args, kwargs, argnums, has_aux)
-        if any([x.dtype.kind == "c" for x in call.given]):
-            raise RuntimeError(f"{name}: Expected all inputs to be real but received complex tensor")
+        for i, x in enumerate(call.given):
+            if x.dtype.kind == "c":
+                raise RuntimeError(
+                    f"{name}: Expected all inputs to be real but received complex tensor at flattened input idx: {i}"
+                )
         structure: Any = None
 
         def flat(variables: Any) -> Any:
             nonlocal structure
-            out, aux = call(variables) if has_aux else (call(variables), None)
+            if randomness is None:
+                found = call(variables)
+            else:  # all tangents share a draw
+                with _drawn("error" if randomness == "error" else "same", 0, None):
+                    found = call(variables)
+            out, aux = found if has_aux else (found, None)
             leaves, structure = trees.flatten(out)
+            for i, x in enumerate(leaves):
+                if x.dtype.kind == "c":
+                    raise RuntimeError(
+                        f"{name}: Expected all outputs to be real but received complex tensor at flattened input idx: "
+                        f"{i}"
+                    )
             return (leaves, aux) if has_aux else leaves
 
         with _errors():
@@ -260,7 +331,7 @@ def jacfwd(func: Any, argnums: Any = 0, has_aux: bool = False, *, randomness: st
     tensor([[2., 0.],
             [0., 4.]])
     """
-    return _jacobian("jacfwd", "forward", func, argnums, has_aux)
+    return _jacobian("jacfwd", "forward", func, argnums, has_aux, randomness)
 
 
 def hessian(func: Any, argnums: Any = 0) -> Callable[..., Any]:
@@ -352,19 +423,28 @@ def vmap(
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         leaves, structure, axes = _axes_in(in_dims, args, func)
-        named, shape = trees.flatten(kwargs)
-        every, along = [*leaves, *named], [*axes, *[0 if isinstance(x, Tensor) else None for x in named]]
-        size = _size(every, along)
+        size = _size(leaves, axes)
 
+        @functools.wraps(func, updated=())
         def run(given: list[Any]) -> Any:
-            count = structure.num_leaves
-            return func(*trees.unflatten(structure, given[:count]), **trees.unflatten(shape, given[count:]))
+            return func(*trees.unflatten(structure, given), **kwargs)
 
         if chunk_size is None or chunk_size >= size:
-            return _mapped(run, every, along, out_dims, randomness, size)
-        return _in_chunks(run, every, along, out_dims, randomness, size, chunk_size)
+            return _mapped(run, leaves, axes, out_dims, randomness, size)
+        return _in_chunks(run, leaves, axes, out_dims, randomness, size, chunk_size)
 
     return wrapper
+
+
+@contextmanager
+def _drawn(randomness: str, size: int, level: Any) -> Iterator[None]:
+    """In this block random functions draw for the examples of a level."""
+    before = modes.drawing
+    modes.drawing = (*before, (randomness, size, level))
+    try:
+        yield
+    finally:
+        modes.drawing = before
 
 
 def _size(leaves: list[Any], axes: list[Any]) -> int:
@@ -384,44 +464,74 @@ def _size(leaves: list[Any], axes: list[Any]) -> int:
 def _mapped(run: Any, leaves: Any, axes: Any, out_dims: Any, randomness: str, size: int) -> Any:
     places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)]
     structure: Any = None
+    axes_out: list[Any] = []
+    written: list[int] = []  # arguments that the function wrote to
+    name = getattr(run, "__name__", "f")
 
     def flat(*tensors: Any) -> Any:
         nonlocal structure
         given = list(leaves)
         for i, x in zip(places, tensors, strict=True):
             given[i] = to_face(x)
-        before = modes.drawing
-        modes.drawing = (*before, (randomness, size, tensors[0].device))
-        try:
+        with _drawn(randomness, size, tensors[0].device):
             out = run(given)
-        finally:
-            modes.drawing = before
         found, structure = trees.flatten(out)
         for x in found:
             if not isinstance(x, Tensor):
                 raise ValueError(
-                    f"vmap({getattr(run, '__name__', 'f')}, ...): `f` must only return Tensors, got type {type(x)} as "
-                    "a return."
+                    f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(x)} as a return."
                 )
-        return tuple([to_inner(x) for x in found])
+        nonlocal axes_out
+        axes_out = _axes_out(out_dims, structure, name)
+        for x, axis in zip(found, axes_out, strict=True):
+            if axis is None and any([level is tensors[0].device for _, level in examples_of(x)]):
+                raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+        written.extend([i for i in places if axes[i] is not None and is_lifted(given[i]) and given[i]._rare.writes])
+        return tuple([to_inner(x) for x in (*found, *[given[i] for i in written])])
 
     def placed(found: Any) -> Any:
         """Results with the axis of examples where it was asked for."""
-        axes_out = _spread(out_dims, trees.unflatten(structure, list(range(len(found)))))
         return [to_face(x) if axis == 0 else _moved(to_face(x), axis) for x, axis in zip(found, axes_out, strict=True)]
 
+    draws = "split" if randomness == "different" else "shared"
     with _errors():
-        found = ad.vmap(flat, in_axes=tuple([axes[i] for i in places]), axis_size=size, randomness="shared")(
+        found = ad.vmap(flat, in_axes=tuple([axes[i] for i in places]), axis_size=size, randomness=draws)(
             *[to_inner(leaves[i]) for i in places]
         )
+    count = len(found) - len(written)
+    for i, x in zip(written, found[count:], strict=True):
+        leaves[i].copy_(_moved(to_face(x), axes[i]))
+    found = found[:count]
     return trees.unflatten(structure, placed(found))
+
+
+def _axes_out(out_dims: Any, structure: Any, name: str) -> list[Any]:
+    """The axis of examples of each result."""
+    tree = trees.unflatten(structure, list(range(structure.num_leaves)))
+    if isinstance(tree, int) and isinstance(out_dims, tuple) and len(out_dims) == 1:
+        out_dims = out_dims[0]
+    try:
+        axes = _spread(out_dims, tree)
+    except (ValueError, TypeError, KeyError):
+        if not isinstance(out_dims, (tuple, list, dict)):
+            axes = [out_dims]
+        else:
+            raise ValueError(
+                f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "
+                f"`outputs`. out_dims has structure {trees.structure(out_dims)} but outputs has structure {structure}."
+            ) from None
+    for axis in axes:
+        if axis is not None and not isinstance(axis, int):
+            raise ValueError(
+                f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of "
+                f"ints representing where in the outputs the vmapped dimension should appear, got {axis!r}"
+            )
+    return axes
 
 
 def _moved(x: Any, axis: Any) -> Any:
     if axis is None:
         return x.select(0, 0)
-    if not isinstance(axis, int):
-        raise ValueError(f"vmap: `out_dims` must be an int, None or a python collection of ints, got {axis!r}")
     return x.movedim(0, axis_of(axis, x.ndim))
 
 
@@ -446,74 +556,32 @@ def _in_chunks(run: Any, leaves: Any, axes: Any, out_dims: Any, randomness: str,
     )
 
 
-# --- modules --------------------------------------------------------------------------------------------
-
-
-def functional_call(
-    module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *, tie_weights: bool = True,
-    strict: bool = False,
-) -> Any:  # fmt: skip
-    """A module called with other parameters and buffers, which it has again afterwards as they were."""
-    given: dict[str, Any] = {}
-    several = isinstance(parameter_and_buffer_dicts, (list, tuple))
-    for found in parameter_and_buffer_dicts if several else (parameter_and_buffer_dicts,):
-        if set(given) & set(found):
-            raise ValueError(
-                f"{sorted(set(given) & set(found))} appeared in multiple dictionaries; behavior of functional call is "
-                "ambiguous"
-            )
-        given.update(found)
-    args = () if args is None else args if isinstance(args, tuple) else (args,)
-    places = {name: (x, owner, part) for owner, part, name, x in _slots(module)}
-    if strict and (set(given) ^ set(places)):
+def functionalize(func: Any, *, remove: str = "mutations") -> Callable[..., Any]:
+    """The function itself: writes and views are recorded as functions of values here."""
+    if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
-            f"Missing key(s): {sorted(set(places) - set(given))}. "
-            f"Unexpected key(s): {sorted(set(given) - set(places))}."
+            f"functionalize(f, remove='mutations'): received invalid argument for `remove`={remove}. Valid options "
+            "are: remove='mutations', remove='mutations_and_views'"
         )
-    swapped = []
-    try:
-        for name, value in given.items():
-            if name not in places:
-                continue
-            old = places[name][0]
-            tied = [(o, p) for x, o, p in places.values() if x is old] if tie_weights else [places[name][1:]]
-            for owner, part in tied:
-                swapped.append((owner, part, old))
-                owner[part] = value
-        return module(*args, **(kwargs or {}))
-    finally:
-        for owner, key, old in reversed(swapped):
-            owner[key] = old
+    return func  # type: ignore[no-any-return]
 
 
-def _slots(module: Any) -> Iterator[tuple[dict[str, Any], str, str, Any]]:
-    """Where a module and its parts keep parameters and buffers: the dict, the key, the whole name, the tensor."""
-    for prefix, part in module.named_modules():
-        for kept in (part._parameters, part._buffers):
-            for key, x in kept.items():
-                if x is not None:
-                    yield kept, key, f"{prefix}.{key}" if prefix else key, x
+def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
+    """The values of a tensor inside of a transform, of all examples of a `vmap`; of one level without `recurse`.
 
-
-def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The parameters and the buffers of equal modules, each stacked along a first axis, for `vmap`."""
-    from adjoint.torch.reductions import stack
-
-    if not len(models):
-        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
-    if not (all([m.training for m in models]) or all([not m.training for m in models])):
-        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
-    if not all([type(m) is type(models[0]) for m in models]):
-        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
-    parts: list[dict[str, Any]] = []
-    for of in ("named_parameters", "named_buffers"):
-        found = [dict(getattr(m, of)()) for m in models]
-        made = {}
-        for name, first in found[0].items():
-            joined = stack([each[name] for each in found])
-            made[name] = joined.detach().requires_grad_(first.requires_grad)
-        parts.append(made)
-    return parts[0], parts[1]
+    >>> import adjoint.torch as torch
+    >>> _ = torch.vmap(lambda x: [print(torch.func.debug_unwrap(x)), x][1])(torch.ones(2))
+    tensor([1., 1.])
+    """
+    if not is_lifted(tensor):
+        return tensor
+    inner = inner_of(tensor)
+    device, array = inner.device, inner._array
+    while True:
+        array, device = array.value, device.inner
+        found = to_face(wrap(array, device, None))
+        if not recurse or not is_lifted(found):
+            return found.detach()
 
 
 def __getattr__(name: str) -> NoReturn:

@@ -7,13 +7,16 @@ another one; a view of it is read and written through its parent, as everywhere 
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from adjoint.backend import Decorator
+from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
-from adjoint.decorators.tangent import Dual
+from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.graph.nodes import var_of
 from adjoint.operands import cast, common_backend, lift_to
 from adjoint.operands import run as run_primitive
@@ -44,6 +47,16 @@ _CONTROL = (
     "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that "
     "yet."
 )
+_SHARED = (
+    "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
+    "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
+    "over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic."
+)
+_CAPTURED = (
+    "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation that "
+    "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to "
+    "explicitly accept the mutated Tensor(s) as inputs."
+)
 _ALIASES = (
     "adjoint.torch: a value of a function transform is written to a tensor outside of it that has other views; write "
     "to a clone() of it"
@@ -54,6 +67,7 @@ class Lifted(Rare):
     """What a lifted tensor is."""
 
     entangled = True
+    before: Any = None  # what the tensor was, where a write made it one of a level
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
@@ -106,6 +120,37 @@ def of_examples(value: Any, levels: Any) -> Tensor:
     return lifted(x)
 
 
+def examples_of(x: Tensor) -> list[tuple[int, Any]]:
+    """How many examples a tensor has values for, and their level: those of all vmaps around, the outermost first."""
+    found: list[tuple[int, Any]] = []
+    if is_lifted(x):
+        inner = inner_of(x)
+        device, array = inner.device, wrap_of(inner)
+        while isinstance(device, Decorator):
+            if isinstance(device, Batched) and array.batched:
+                found.insert(0, (int(array.value.shape[0]), device))
+            array, device = device.unwrap(array), device.inner
+    return found
+
+
+def as_many(out: Tensor, examples: list[tuple[int, Any]]) -> Tensor:
+    """A constant as a tensor that has a place of its own for each example."""
+    if not examples:
+        return out
+    value = np.broadcast_to(values(out), (*[count for count, _ in examples], *out.shape))
+    return of_examples(value.copy(), [level for _, level in examples])
+
+
+def spread(x: Tensor, examples: list[tuple[int, Any]]) -> Any:
+    """A tensor as one that has a value for each example; what has them already stays."""
+    held = {id(level) for _, level in examples_of(x)}
+    missing = [(count, level) for count, level in examples if id(level) not in held]
+    if not missing or x._dtype.kind not in "fc":
+        return x
+    zeros = np.zeros((*[count for count, _ in missing], *[1] * x.ndim), x._dtype)
+    return x + of_examples(zeros, [level for _, level in missing])  # type: ignore[operator]
+
+
 def to_face(x: Any) -> Any:
     """A tensor of adjoint's as one of the face."""
     if not isinstance(x, Inner):
@@ -143,6 +188,10 @@ def inner_of(x: Any) -> Any:
         parent = inner_of(rare.parent)
         rare.inner = wrap(rare.view.read(parent.device, wrap_of(parent)), parent.device, parent.dtype)
         rare.known = _root(rare).writes
+    while rare.inner.device.ended and not isinstance(rare.inner.device, Batched):
+        # kept from a transform that has returned: its value, which the levels around it still record
+        level = rare.inner.device
+        rare.inner = wrap(wrap_of(rare.inner).value, level.inner, rare.inner.dtype)
     return rare.inner
 
 
@@ -151,7 +200,7 @@ def values_of(x: Any) -> Any:
     inner = inner_of(x)
     device, array = inner.device, wrap_of(inner)
     while isinstance(device, Decorator):
-        if isinstance(device, Batched):
+        if isinstance(device, Batched) and array.batched:
             return Shaped(inner)
         array, device = device.unwrap(array), device.inner
     return array
@@ -204,18 +253,24 @@ def run(name: str, operands: Any, dtype: Any, parameters: dict[str, Any], quiet:
 
 
 def without_history(inner: Any) -> Any:
-    """A dual number, made where nothing is recorded, whose parts lead nowhere."""
-    if modes.duals is None or not modes.duals.has(inner.device):
-        return inner
-    dual = wrap_of(inner)
-    value, tangent = (None if part is None else var_of(part.value, None) for part in (dual.value, dual.tangent))
-    return wrap(Dual(value, tangent), inner.device, None)
+    """A tensor, made where nothing is recorded, whose parts lead nowhere; tangents and examples stay."""
+    return wrap(_bare(inner.device, wrap_of(inner)), inner.device, None)
+
+
+def _bare(device: Any, array: Any) -> Any:
+    if isinstance(device, Autodiff):
+        return var_of(_bare(device.inner, array.value), None)
+    if isinstance(device, Tangent):
+        parts = (array.value, None if modes.inference else array.tangent)
+        return Dual(*[None if part is None else _bare(device.inner, part) for part in parts])
+    return Batch(_bare(device.inner, array.value), array.batched) if isinstance(device, Batched) else array
 
 
 def view_of(x: Any, view: Any) -> Tensor:
     """A view of a lifted tensor."""
     inner = inner_of(x)
-    out = lifted(wrap(view.read(inner.device, wrap_of(inner)), inner.device, None))
+    seen = wrap(view.read(inner.device, wrap_of(inner)), inner.device, None)
+    out = lifted(seen if modes.enabled else without_history(seen))
     rare = rare_of(out)
     rare.parent, rare.view, rare.known = x, view, _root(x._rare).writes  # type: ignore[attr-defined]
     return out
@@ -228,8 +283,14 @@ def write(x: Any, out: Tensor) -> Any:
         inner = cast(inner, x._dtype)
     if tuple(inner.shape) != tuple(x.shape):
         raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(inner.shape)}")
+    root = x
+    while root._rare is not None and root._rare.parent is not None:
+        root = root._rare.parent
+    held = {id(level) for _, level in examples_of(root)}
+    if any([id(level) not in held for _, level in examples_of(lifted(inner))]):
+        raise RuntimeError(_SHARED)
     if not is_lifted(x):
-        _lift(x, inner.device)
+        _lift(x)
     meeting = common_backend(inner_of(x), inner)
     rare = x._rare
     if rare.parent is None:
@@ -248,14 +309,30 @@ def write(x: Any, out: Tensor) -> Any:
     return x
 
 
-def _lift(x: Any, device: Any) -> None:
+@contextmanager
+def no_captured_writes() -> Iterator[list[Any]]:
+    """In this block of a transform values of its level are not left in tensors outside; results go to the list."""
+    before, modes.lifted_by_writes = modes.lifted_by_writes, []
+    results: list[Any] = []
+    try:
+        yield results
+        written = [t for reference in modes.lifted_by_writes if (t := reference()) is not None]
+    finally:
+        modes.lifted_by_writes = before
+    kept = set()
+    for x in results:
+        while isinstance(x, Tensor):  # a result, and what it is a view of
+            kept.add(id(x))
+            x = x._rare.parent if x._rare is not None else None
+    outside = [t for t in written if id(t) not in kept]
+    for t in outside:
+        t._rare, t._array = t._rare.before
+    if outside:
+        raise RuntimeError(_CAPTURED)
+
+
+def _lift(x: Any) -> None:
     """Make a tensor of the face's level, and what it is a view of, tensors of another one."""
-    if any([isinstance(level, Batched) for level in device.chain()]):
-        raise RuntimeError(
-            "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
-            "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` "
-            "not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic."
-        )
     chain = [x]
     while chain[-1]._rare is not None and chain[-1]._rare.parent is not None:
         chain.append(chain[-1]._rare.parent)
@@ -267,6 +344,9 @@ def _lift(x: Any, device: Any) -> None:
     for t in chain:
         inner = wrap(t._array, level_of(t), t._dtype)
         made = Lifted(inner)
+        if modes.lifted_by_writes is not None:
+            modes.lifted_by_writes.append(weakref.ref(t))
+            made.before = t._rare, t._array
         if t._rare is not None:
             made.parent, made.view = t._rare.parent, t._rare.view
         t._rare = made

@@ -35,11 +35,9 @@ def missing(name: str, of: str = "adjoint.torch") -> AttributeError:
 
 
 def rooms(package: str, names: Mapping[str, Iterable[str]], found: Mapping[str, Any]) -> None:
-    """Modules of a package where PyTorch has some of its names, for imports from there: `from torch.optim.sgd import SGD`."""
+    """Modules of a package where PyTorch has some of its names: `from torch.optim.sgd import SGD` finds it, too."""
     for room, members in names.items():
-        module = ModuleType(
-            f"{package}.{room}", f"Where PyTorch has some names of `{package.removeprefix('adjoint.')}`."
-        )
+        module = ModuleType(f"{package}.{room}", "Names of the package, where PyTorch has them.")
         vars(module).update({name: found[name] for name in members})
         sys.modules[module.__name__] = module
         setattr(sys.modules[package], room, module)

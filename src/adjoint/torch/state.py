@@ -113,6 +113,7 @@ duals: Mode[Any] = Mode(None)  # the level of forward mode
 
 class Modes(threading.local):
     drawing: tuple[Any, ...] = ()  # of each vmap around: what random functions may draw, and for how many examples
+    lifted_by_writes: list[Any] | None = None  # inside of a transform: what a write made a tensor of its level
     no_saved_hooks: str | None = None  # why there may be none
 
     @property

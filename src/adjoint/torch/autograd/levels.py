@@ -137,7 +137,12 @@ class FunctionRules(CustomRules):
         found = self.function.jvp(ctx, *self.in_places([to_face(t) for t in tangents]))
         given = list(found) if isinstance(found, tuple) else [found]
         moved = []
-        for o, t in zip(self.out, given, strict=True):
+        for i, (o, t) in enumerate(zip(self.out, given, strict=True)):
+            if t is not None and not (isinstance(o, Tensor) and o._dtype.kind in "fc"):
+                raise RuntimeError(
+                    f"Function's jvp returned a gradient at position {i}, but  the corresponding forward output is not "
+                    "a differentiable Tensor. You should return None at that position instead."
+                )
             if isinstance(o, Tensor):
                 y = to_inner(o)
                 moved.append(wrap(zeros_like(y.device, lift_to(y, y.device)), y.device) if t is None else to_inner(t))

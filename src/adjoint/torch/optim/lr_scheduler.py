@@ -53,8 +53,7 @@ class LRScheduler:
         self._is_initial = False
         self._get_lr_called_within_step = False
         self._last_lr = self._rates()
-        if not hasattr(optimizer, "_step_known"):  # what stands in the place of the class's step, and whether it ran
-            optimizer._step_known, optimizer._opt_called = vars(optimizer).get("step"), False
+        optimizer._watch_steps()
         self._initial_step()
 
     def _initial_step(self) -> None:
@@ -101,6 +100,14 @@ class LRScheduler:
                 stacklevel=3,
             )
 
+    def _warn_outside_of_step(self) -> None:
+        if not self._get_lr_called_within_step:
+            warnings.warn(
+                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+                UserWarning,
+                stacklevel=3,
+            )
+
     def _within(self, formula: Any) -> Any:
         self._get_lr_called_within_step = True
         try:
@@ -141,15 +148,6 @@ def _give(group: dict[str, Any], rate: Any) -> None:
 
 def _copied(rate: Any) -> Any:
     return rate.detach().clone() if isinstance(rate, Tensor) else rate
-
-
-def _warn_get_lr_called_within_step(scheduler: Any) -> None:
-    if not scheduler._get_lr_called_within_step:
-        warnings.warn(
-            "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-            UserWarning,
-            stacklevel=3,
-        )
 
 
 def _check_schedulers(name: str, schedulers: Any, optimizer: Any) -> None:
@@ -195,7 +193,7 @@ class LambdaLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        _warn_get_lr_called_within_step(self)
+        self._warn_outside_of_step()
         return [rate * f(self.last_epoch) for f, rate in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
@@ -216,7 +214,7 @@ class MultiplicativeLR(LambdaLR):
     """The last rates times a function of the epoch."""
 
     def get_lr(self) -> list[Any]:
-        _warn_get_lr_called_within_step(self)
+        self._warn_outside_of_step()
         if self._is_initial:
             return self._rates()
         return [rate * f(self.last_epoch) for f, rate in zip(self.lr_lambdas, self._rates(), strict=True)]
@@ -233,7 +231,7 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        _warn_get_lr_called_within_step(self)
+        self._warn_outside_of_step()
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
             return self._rates()
         return [rate * self.gamma for rate in self._rates()]
@@ -253,7 +251,7 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        _warn_get_lr_called_within_step(self)
+        self._warn_outside_of_step()
         if self.last_epoch not in self.milestones:
             return self._rates()
         return [rate * self.gamma ** self.milestones[self.last_epoch] for rate in self._rates()]
@@ -276,7 +274,7 @@ class ConstantLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        _warn_get_lr_called_within_step(self)
+        self._warn_outside_of_step()
         if self.last_epoch == 0:
             return [rate * self.factor for rate in self._rates()]
         if self.last_epoch != self.total_iters:
@@ -311,7 +309,7 @@ class LinearLR(LRScheduler):
         return self.start_factor + part
 
     def get_lr(self) -> list[Any]:
-        _warn_get_lr_called_within_step(self)
+        self._warn_outside_of_step()
         if self.last_epoch == 0:
             return [rate * self.start_factor for rate in self._rates()]
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -332,7 +330,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        _warn_get_lr_called_within_step(self)
+        self._warn_outside_of_step()
         if self._is_initial:
             return self._rates()
         return [rate * self.gamma for rate in self._rates()]
@@ -352,7 +350,7 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        _warn_get_lr_called_within_step(self)
+        self._warn_outside_of_step()
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._rates()
         left = 1.0 - self.last_epoch / self.total_iters
@@ -375,7 +373,7 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        _warn_get_lr_called_within_step(self)
+        self._warn_outside_of_step()
         t, rates = self.last_epoch, self._rates()
         if self._is_initial:
             return rates
@@ -407,7 +405,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        _warn_get_lr_called_within_step(self)
+        self._warn_outside_of_step()
         part = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (rate - self.eta_min) * part for rate in self.base_lrs]
 
@@ -516,7 +514,7 @@ class OneCycleLR(_WithMomentum):
         return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
 
     def get_lr(self) -> list[Any]:
-        _warn_get_lr_called_within_step(self)
+        self._warn_outside_of_step()
         t = self.last_epoch
         if t > self.total_steps:
             raise ValueError(f"Tried to step {t} times. The specified number of total steps is {self.total_steps}")
@@ -591,7 +589,7 @@ class CyclicLR(_WithMomentum):
         return heights[self.mode]
 
     def get_lr(self) -> list[Any]:
-        _warn_get_lr_called_within_step(self)
+        self._warn_outside_of_step()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         part = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)

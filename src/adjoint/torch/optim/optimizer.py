@@ -151,6 +151,11 @@ class Optimizer:
         """What a step does once the gradients are there: subclasses say it, or have a `step` of their own."""
         raise NotImplementedError
 
+    def _watch_steps(self) -> None:
+        """Remember what stands in the place of the class's `step`, and from now on whether it ran."""
+        if not hasattr(self, "_step_known"):
+            self._step_known, self._opt_called = vars(self).get("step"), False
+
     def _loss(self, closure: Any) -> Any:
         if closure is None:
             return None

@@ -9,7 +9,7 @@ from typing import Any
 from adjoint.torch import creation
 from adjoint.torch.nn import LAYERS
 from adjoint.torch.nn.module import Module
-from adjoint.torch.optim.lr_scheduler import LRScheduler, _warn_get_lr_called_within_step
+from adjoint.torch.optim.lr_scheduler import LRScheduler
 from adjoint.torch.state import no_grad
 
 
@@ -158,7 +158,7 @@ class SWALR(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         """The next rates, from those that are set."""
-        _warn_get_lr_called_within_step(self)
+        self._warn_outside_of_step()
         step = max(self._step_count - 1, 1 if self.anneal_epochs == 0 else 0)
         before, now = self._share(step - 1), self._share(step)
         found = []

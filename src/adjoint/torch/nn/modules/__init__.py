@@ -8,7 +8,6 @@ from typing import Any
 from adjoint.torch import nn as _nn
 from adjoint.torch.missing import rooms as _rooms
 from adjoint.torch.nn.layers.base import Loss as _Loss
-from adjoint.torch.nn.layers.parametric import _BatchNorm, _Conv, _InstanceNorm, _Norm
 
 # room | the layers that PyTorch has there
 _TABLE = """
@@ -34,10 +33,12 @@ pixelshuffle  | Pixel.*
 activation    | .*
 """
 _LISTED = [row.partition("|")[::2] for row in _TABLE.strip().splitlines()]
-_BASES: dict[str, dict[str, Any]] = {
-    "conv": {"_ConvNd": _Conv}, "batchnorm": {"_BatchNorm": _BatchNorm, "_NormBase": _Norm},
-    "instancenorm": {"_InstanceNorm": _InstanceNorm}, "loss": {"_Loss": _Loss},
-}  # fmt: skip
+_BASES: dict[str, dict[str, Any]] = {  # what programs ask `isinstance` of
+    "conv": {"_ConvNd": _nn.LAYERS["Conv1d"].__mro__[2]},
+    "batchnorm": dict(zip(("_BatchNorm", "_NormBase"), _nn.LAYERS["BatchNorm1d"].__mro__[1:], strict=False)),
+    "instancenorm": {"_InstanceNorm": _nn.LAYERS["InstanceNorm1d"].__mro__[1]},
+    "loss": {"_Loss": _Loss},
+}
 _found: dict[str, list[str]] = {room.strip(): [*_BASES.get(room.strip(), ())] for room, _ in _LISTED}
 for _name in _nn.LAYERS:
     _found[next(room.strip() for room, names in _LISTED if re.fullmatch(names.strip(), _name))].append(_name)

@@ -1,0 +1,85 @@
+"""Modules as functions of their parameters and buffers, for `torch.func`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def functional_call(
+    module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *, tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:  # fmt: skip
+    """A module called with other parameters and buffers, which it has again afterwards as they were."""
+    given: dict[str, Any] = {}
+    several = isinstance(parameter_and_buffer_dicts, (list, tuple))
+    for found in parameter_and_buffer_dicts if several else (parameter_and_buffer_dicts,):
+        if set(given) & set(found):
+            raise ValueError(
+                f"{sorted(set(given) & set(found))} appeared in multiple dictionaries; behavior of functional call is "
+                "ambiguous"
+            )
+        given.update(found)
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    places = {name: (x, owner, part) for owner, part, name, x in _slots(module)}
+    if strict and (set(given) ^ set(places)):
+        raise RuntimeError(
+            f"Missing key(s): {sorted(set(places) - set(given))}. "
+            f"Unexpected key(s): {sorted(set(given) - set(places))}."
+        )
+    swapped = []
+    try:
+        for name, value in given.items():
+            if name not in places:
+                continue
+            old = places[name][0]
+            tied = [(o, p) for x, o, p in places.values() if x is old] if tie_weights else [places[name][1:]]
+            for owner, part in tied:
+                swapped.append((owner, part, old))
+                owner[part] = value
+        return module(*args, **(kwargs or {}))
+    finally:
+        for owner, key, old in reversed(swapped):
+            owner[key] = old
+
+
+def _slots(module: Any) -> Iterator[tuple[dict[str, Any], str, str, Any]]:
+    """Where a module and its parts keep parameters and buffers: the dict, the key, the whole name, the tensor."""
+    for prefix, part in module.named_modules():
+        for kept in (part._parameters, part._buffers):
+            for key, x in kept.items():
+                if x is not None:
+                    yield kept, key, f"{prefix}.{key}" if prefix else key, x
+
+
+def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The parameters and the buffers of equal modules, each stacked along a first axis, for `vmap`."""
+    from adjoint.torch.reductions import stack
+
+    if not len(models):
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if not (all([m.training for m in models]) or all([not m.training for m in models])):
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+    if not all([type(m) is type(models[0]) for m in models]):
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    parts: list[dict[str, Any]] = []
+    for of in ("named_parameters", "named_buffers"):
+        found = [dict(getattr(m, of)()) for m in models]
+        made = {}
+        for name, first in found[0].items():
+            joined = stack([each[name] for each in found])
+            made[name] = joined.detach().requires_grad_(first.requires_grad)
+        parts.append(made)
+    return parts[0], parts[1]
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Take the running statistics from every batch normalisation of a module, which keeps none from then on."""
+    from adjoint.torch.nn import LAYERS
+
+    kinds = tuple([LAYERS[f"BatchNorm{n}d"] for n in (1, 2, 3)])
+    for part in root.modules():
+        if isinstance(part, kinds):
+            part.running_mean = part.running_var = part.num_batches_tracked = None
+            part.track_running_stats = False
+    return root
