@@ -311,3 +311,47 @@ def test_what_is_no_tensor_is_named_as_by_pytorch() -> None:
                         call(library)
                     said.append(str(caught.value))
                 assert said[0] == said[1]
+
+
+@pytest.mark.peers
+def test_wrong_inputs_are_refused_with_the_types_and_words_of_pytorch() -> None:
+    theirs = pytest.importorskip("torch")
+
+    def errors(t: Any) -> list[Any]:
+        x, whole, one = t.ones(3, 5), t.ones(3, 5, dtype=t.int64), t.tensor(1.0)
+        image, kernel = t.ones(1, 1, 4, dtype=t.int64), t.ones(1, 1, 2, dtype=t.int64)
+        f, negative = t.nn.functional, -t.ones(5, dtype=t.int64)
+        out = []
+        for call in (
+            lambda: t.pow(2, 3), lambda: t.float_power(2, 3), lambda: t.ldexp(2, whole), lambda: t.clamp_min(2, whole),
+            lambda: t.cov(x, fweights=t.ones(5)), lambda: t.cov(x, fweights=negative),
+            lambda: t.cov(x, aweights=-t.ones(5)), lambda: t.cov(x, aweights=t.ones(4)), lambda: t.flipud(one),
+            lambda: t.fliplr(t.ones(3)), lambda: t.gradient(x, spacing=[0.1], dim=[1, 0]),
+            lambda: t.gradient(x, dim=[1, 1]), lambda: t.gradient(x, edge_order=3),
+            lambda: whole.masked_fill(whole > 0, 1j), lambda: whole.masked_fill(whole > 0, t.tensor(1j)),
+            lambda: f.conv1d(image, kernel, t.ones(1)), lambda: f.conv1d(image.float(), kernel.float(), t.ones(1) * 1j),
+            lambda: f.conv1d(image.float(), kernel.float(), groups=0), lambda: f.max_pool1d(t.ones(0, 10), 1),
+            lambda: f.max_pool3d(t.ones(0, 1, 2, 10), 1), lambda: t.narrow(x, 0, t.tensor(True), 1),
+            lambda: t.narrow(one, 0, 0, 1), lambda: t.roll(one, 0, 0), lambda: t.roll(x, [2, 1], 0),
+            lambda: t.rot90(x, dims=[0]), lambda: t.rot90(x[0]), lambda: t.rot90(x, dims=[1, 1]),
+            lambda: t.mean(x, [], dtype=t.int64), lambda: t.linalg.cross(t.ones(2, 3), t.ones(3)),
+            lambda: t.linalg.cross(x, x), lambda: t.arange(0, float("inf"), 2), lambda: t.linspace(0, 3, -1),
+            lambda: t.ones(3).normal_(0, -1), lambda: t.diag_embed(x, dim1=1, dim2=1),
+            lambda: t.diag_embed(x, dim1=10), lambda: t.aminmax(x[:0]), lambda: t.amax(x[:0]),
+            lambda: f.adaptive_avg_pool2d(x, (2, 2)), lambda: f.adaptive_max_pool3d(x[None, None], []),
+            lambda: f.hardtanh(x, 0.5, -0.5), lambda: f.multi_margin_loss(x, whole[:, 0], weight=one),
+            lambda: t.hsplit(x, 0), lambda: t.eye(-1), lambda: t.eye(0, -3), lambda: t.unbind(one),
+            lambda: t.cat([x, None]), lambda: t.cat(x), lambda: t.fft.fft(one), lambda: t.fft.fftn(one, dim=[0]),
+            lambda: t.hstack([]), lambda: t.tril(x[0]), lambda: t.reshape(one, (0, -1)),
+            lambda: x.masked_scatter(x, x), lambda: t.multinomial(x, 2, out=x), lambda: -(x > 0),
+            lambda: t.take(x, whole, out=t.ones(1, 1).expand(3, 5)), lambda: t.add(x, 1, out=one.expand(3, 5)),
+            lambda: t.full((2,), t.tensor(1.0, requires_grad=True)),
+        ):  # fmt: skip
+            with pytest.raises(Exception) as error:  # noqa: PT011  # of any type: these are compared
+                call()
+            kind = error.type
+            out.append(next(k.__name__ for k in kind.__mro__ if k.__module__ == "builtins"))
+        return out
+
+    for i, (a, b) in enumerate(zip(errors(theirs), errors(ours), strict=True)):
+        assert a == b, i

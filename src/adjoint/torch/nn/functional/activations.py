@@ -51,6 +51,8 @@ def _declare(row: str, writes: bool) -> None:
         if len(args) > len(names) or not given.keys() <= set(names[len(args) :]):
             raise TypeError(f"{name}() takes input and {names}, received {args} and {given}")
         given.update(zip(names, args, strict=False))
+        if name == "hardtanh" and given.get("min_val", -1.0) > given.get("max_val", 1.0):
+            raise ValueError("min_val cannot be greater than max_val")
         inplace = given.pop("inplace", False)
         if inplace:
             return write(tensor(input, name), lambda x: call(core, made, x, **given))

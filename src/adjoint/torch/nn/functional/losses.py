@@ -208,6 +208,8 @@ def multi_margin_loss(
     reduction = reduction_of(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.ndim != 1:
+        raise ValueError("weight must be one-dimensional")
     return call(
         "nn.multi_margin_loss", "MultiMarginLoss", input, target, p=p, margin=margin, weight=weight,
         reduction=reduction,
