@@ -201,13 +201,30 @@ def test_types_and_names_beside_functions_are_those_of_pytorch() -> None:
 
 def test_what_is_not_there_says_so_by_name() -> None:
     for name, why in {
-        "sparse_coo_tensor": "sparse", "jit": "compiler", "quantize_per_tensor": "quantized", "bfloat16": "float32",
-        "lobpcg": "docs/torch.md",
+        "sparse_coo_tensor": "sparse", "jit": "compiler", "quantize_per_tensor": "quantized", "lobpcg": "docs/torch.md",
     }.items():  # fmt: skip
         with pytest.raises(AttributeError, match=f"'{name}'.*{why}"):
             getattr(ours, name)
     with pytest.raises(RuntimeError, match="No CUDA GPUs"):
         ours.ones(1).cuda()
+
+
+def test_bfloat16_can_be_named_but_has_no_tensors() -> None:
+    x, net = ours.ones(1, 2), ours.nn.Linear(2, 2)
+    assert (str(ours.bfloat16), ours.bfloat16.is_floating_point, ours.bfloat16.itemsize) == ("torch.bfloat16", True, 2)
+    assert x.dtype != ours.bfloat16
+    with ours.autocast("cpu", dtype=ours.bfloat16):
+        assert net(x).dtype is ours.float32
+    for call in (
+        lambda: x.bfloat16(), lambda: x.to(ours.bfloat16), lambda: ours.zeros(2, dtype=ours.bfloat16),
+        lambda: ours.tensor([1.0], dtype=ours.bfloat16), lambda: net.to(ours.bfloat16), lambda: net.bfloat16(),
+        lambda: ours.nn.Linear(2, 2, dtype=ours.bfloat16), lambda: ours.set_default_dtype(ours.bfloat16),
+        lambda: ours.finfo(ours.bfloat16), lambda: ours.promote_types(ours.bfloat16, ours.float32),
+        lambda: x.sum(dtype=ours.bfloat16), lambda: x.view(ours.bfloat16), lambda: x.type(ours.bfloat16),
+    ):  # fmt: skip
+        with pytest.raises(NotImplementedError, match="no tensors of torch.bfloat16.*float32"):
+            call()
+    assert net.weight.dtype is ours.float32
 
 
 @pytest.mark.peers

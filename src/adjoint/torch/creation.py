@@ -22,6 +22,7 @@ from adjoint.torch.dtypes import (
     dtype_of_number,
     numpy_dtype,
     of_numpy,
+    result_dtype,
 )
 from adjoint.torch.memory import of_numpy_array
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -465,6 +466,8 @@ def normal(
         size = np.broadcast_shapes(*[tuple(v.shape) for v in (mean, std) if isinstance(v, Tensor)])
     if device is None:
         device = next((v.device for v in (mean, std) if isinstance(v, Tensor)), None)
+    if dtype is None:
+        dtype = of_numpy(result_dtype([v for v in (mean, std) if isinstance(v, Tensor)] or [1.0]))
     made = randn(tuple(size), generator=generator, dtype=dtype, device=device)
     with state.grad_mode(False):
         made = made * std + mean

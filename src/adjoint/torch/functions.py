@@ -13,7 +13,7 @@ import adjoint as ad
 from adjoint import errors
 from adjoint.torch import creation, devices, lifted
 from adjoint.torch.calls import NUMBERS, call, into, number, off, operand, run, write
-from adjoint.torch.dtypes import default_float, numpy_dtype, result_dtype
+from adjoint.torch.dtypes import bfloat16, default_float, numpy_dtype, result_dtype
 from adjoint.torch.graph import label
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.tensor import (
@@ -526,6 +526,9 @@ def _moved(x: Tensor, there: Any) -> Tensor:
     array.value = copied(array.value)
     label(array.node, "ToCopy")
     return of(array)
+
+
+METHODS["bfloat16"] = lambda self, memory_format=None: to(self, dtype=bfloat16)
 
 
 def _cast(name: str, kind: str) -> None:

@@ -433,8 +433,8 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """All runs of so many elements along an axis, as a view, along a new last axis."""
     axis = axis_of(dimension, self.ndim)
     shape, (strides, start) = shape_of(self), place_of(self)
-    if not self.ndim:
-        raise NotImplementedError("adjoint.torch: unfold of a 0-d tensor is not there")
+    if not self.ndim:  # it counts as one axis of one element
+        return unfold(reshape(self, 1), dimension, size, step)[0]
     if size > shape[axis]:
         raise RuntimeError(f"maximum size for tensor at dimension {axis} is {shape[axis]} but size is {size}")
     if step <= 0:

@@ -459,10 +459,14 @@ def embedding_bag(
         )
     if input.ndim == 1 and offsets is None:
         raise ValueError("offsets has to be a 1D Tensor but got None")
-    if scale_grad_by_freq:
-        raise NotImplementedError("adjoint.torch: embedding_bag with scale_grad_by_freq is not there; see F.embedding")
+    if scale_grad_by_freq and mode == "max":
+        raise RuntimeError("embedding_bag: scaling by frequency is not supported with mode 'max'")
     if max_norm is not None:
         _renormed(weight, input, max_norm, norm_type)
+    if scale_grad_by_freq:  # the same values, whose gradients are divided by how often their row is read
+        often = FUNCTIONS["bincount"](input.reshape(-1), minlength=weight.shape[0]).clamp(min=1)
+        fixed = weight.detach()
+        weight = fixed + (weight - fixed) / often.to(dtype=weight._dtype).unsqueeze(1)
     return call(
         lambda i, w, o, f: ad.nn.embedding_bag(
             i, w, o, mode=mode, per_sample_weights=f, include_last_offset=include_last_offset, padding_idx=padding_idx
