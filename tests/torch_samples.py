@@ -118,6 +118,8 @@ def translated(value: Any, known: dict[int, Any] | None = None) -> Any:
         if id(value) not in known:
             known[id(value)] = _tensor(value)
         return known[id(value)]
+    if value is torch.bfloat16:
+        raise NotImplementedError("bfloat16")
     if isinstance(value, torch.dtype):
         return getattr(ours, str(value).removeprefix("torch."))
     if isinstance(value, torch.device):

@@ -69,13 +69,13 @@ class _Absent(dtype):
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "class_name", class_name)
 
-    is_floating_point = property(lambda self: True)  # type: ignore[assignment]
-    is_complex = property(lambda self: False)  # type: ignore[assignment]
-    is_signed = property(lambda self: True)  # type: ignore[assignment]
-    itemsize = property(lambda self: 2)  # type: ignore[assignment]
+    is_floating_point = property(lambda self: True)
+    is_complex = property(lambda self: False)
+    is_signed = property(lambda self: True)
+    itemsize = property(lambda self: 2)
 
     @property
-    def of_numpy(self) -> Any:  # type: ignore[override]
+    def of_numpy(self) -> Any:
         raise NotImplementedError(
             f"adjoint.torch: there are no tensors of torch.{self.name}, because NumPy has no such type; "
             "torch.float32 has all its values"

@@ -434,7 +434,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     axis = axis_of(dimension, self.ndim)
     shape, (strides, start) = shape_of(self), place_of(self)
     if not self.ndim:  # it counts as one axis of one element
-        return unfold(reshape(self, 1), dimension, size, step)[0]
+        return select(unfold(reshape(self, 1), dimension, size, step), 0, 0)
     if size > shape[axis]:
         raise RuntimeError(f"maximum size for tensor at dimension {axis} is {shape[axis]} but size is {size}")
     if step <= 0:
