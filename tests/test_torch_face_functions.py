@@ -201,13 +201,30 @@ def test_types_and_names_beside_functions_are_those_of_pytorch() -> None:
 
 def test_what_is_not_there_says_so_by_name() -> None:
     for name, why in {
-        "sparse_coo_tensor": "sparse", "jit": "compiler", "quantize_per_tensor": "quantized", "bfloat16": "float32",
-        "lobpcg": "docs/torch.md",
+        "sparse_coo_tensor": "sparse", "jit": "compiler", "quantize_per_tensor": "quantized", "lobpcg": "docs/torch.md",
     }.items():  # fmt: skip
         with pytest.raises(AttributeError, match=f"'{name}'.*{why}"):
             getattr(ours, name)
     with pytest.raises(RuntimeError, match="No CUDA GPUs"):
         ours.ones(1).cuda()
+
+
+def test_bfloat16_can_be_named_but_has_no_tensors() -> None:
+    x, net = ours.ones(1, 2), ours.nn.Linear(2, 2)
+    assert (str(ours.bfloat16), ours.bfloat16.is_floating_point, ours.bfloat16.itemsize) == ("torch.bfloat16", True, 2)
+    assert x.dtype != ours.bfloat16
+    with ours.autocast("cpu", dtype=ours.bfloat16):
+        assert net(x).dtype is ours.float32
+    for call in (
+        lambda: x.bfloat16(), lambda: x.to(ours.bfloat16), lambda: ours.zeros(2, dtype=ours.bfloat16),
+        lambda: ours.tensor([1.0], dtype=ours.bfloat16), lambda: net.to(ours.bfloat16), lambda: net.bfloat16(),
+        lambda: ours.nn.Linear(2, 2, dtype=ours.bfloat16), lambda: ours.set_default_dtype(ours.bfloat16),
+        lambda: ours.finfo(ours.bfloat16), lambda: ours.promote_types(ours.bfloat16, ours.float32),
+        lambda: x.sum(dtype=ours.bfloat16), lambda: x.view(ours.bfloat16), lambda: x.type(ours.bfloat16),
+    ):  # fmt: skip
+        with pytest.raises(NotImplementedError, match="no tensors of torch.bfloat16.*float32"):
+            call()
+    assert net.weight.dtype is ours.float32
 
 
 @pytest.mark.peers
@@ -311,3 +328,47 @@ def test_what_is_no_tensor_is_named_as_by_pytorch() -> None:
                         call(library)
                     said.append(str(caught.value))
                 assert said[0] == said[1]
+
+
+@pytest.mark.peers
+def test_wrong_inputs_are_refused_with_the_types_and_words_of_pytorch() -> None:
+    theirs = pytest.importorskip("torch")
+
+    def errors(t: Any) -> list[Any]:
+        x, whole, one = t.ones(3, 5), t.ones(3, 5, dtype=t.int64), t.tensor(1.0)
+        image, kernel = t.ones(1, 1, 4, dtype=t.int64), t.ones(1, 1, 2, dtype=t.int64)
+        f, negative = t.nn.functional, -t.ones(5, dtype=t.int64)
+        out = []
+        for call in (
+            lambda: t.pow(2, 3), lambda: t.float_power(2, 3), lambda: t.ldexp(2, whole), lambda: t.clamp_min(2, whole),
+            lambda: t.cov(x, fweights=t.ones(5)), lambda: t.cov(x, fweights=negative),
+            lambda: t.cov(x, aweights=-t.ones(5)), lambda: t.cov(x, aweights=t.ones(4)), lambda: t.flipud(one),
+            lambda: t.fliplr(t.ones(3)), lambda: t.gradient(x, spacing=[0.1], dim=[1, 0]),
+            lambda: t.gradient(x, dim=[1, 1]), lambda: t.gradient(x, edge_order=3),
+            lambda: whole.masked_fill(whole > 0, 1j), lambda: whole.masked_fill(whole > 0, t.tensor(1j)),
+            lambda: f.conv1d(image, kernel, t.ones(1)), lambda: f.conv1d(image.float(), kernel.float(), t.ones(1) * 1j),
+            lambda: f.conv1d(image.float(), kernel.float(), groups=0), lambda: f.max_pool1d(t.ones(0, 10), 1),
+            lambda: f.max_pool3d(t.ones(0, 1, 2, 10), 1), lambda: t.narrow(x, 0, t.tensor(True), 1),
+            lambda: t.narrow(one, 0, 0, 1), lambda: t.roll(one, 0, 0), lambda: t.roll(x, [2, 1], 0),
+            lambda: t.rot90(x, dims=[0]), lambda: t.rot90(x[0]), lambda: t.rot90(x, dims=[1, 1]),
+            lambda: t.mean(x, [], dtype=t.int64), lambda: t.linalg.cross(t.ones(2, 3), t.ones(3)),
+            lambda: t.linalg.cross(x, x), lambda: t.arange(0, float("inf"), 2), lambda: t.linspace(0, 3, -1),
+            lambda: t.ones(3).normal_(0, -1), lambda: t.diag_embed(x, dim1=1, dim2=1),
+            lambda: t.diag_embed(x, dim1=10), lambda: t.aminmax(x[:0]), lambda: t.amax(x[:0]),
+            lambda: f.adaptive_avg_pool2d(x, (2, 2)), lambda: f.adaptive_max_pool3d(x[None, None], []),
+            lambda: f.hardtanh(x, 0.5, -0.5), lambda: f.multi_margin_loss(x, whole[:, 0], weight=one),
+            lambda: t.hsplit(x, 0), lambda: t.eye(-1), lambda: t.eye(0, -3), lambda: t.unbind(one),
+            lambda: t.cat([x, None]), lambda: t.cat(x), lambda: t.fft.fft(one), lambda: t.fft.fftn(one, dim=[0]),
+            lambda: t.hstack([]), lambda: t.tril(x[0]), lambda: t.reshape(one, (0, -1)),
+            lambda: x.masked_scatter(x, x), lambda: t.multinomial(x, 2, out=x), lambda: -(x > 0),
+            lambda: t.take(x, whole, out=t.ones(1, 1).expand(3, 5)), lambda: t.add(x, 1, out=one.expand(3, 5)),
+            lambda: t.full((2,), t.tensor(1.0, requires_grad=True)),
+        ):  # fmt: skip
+            with pytest.raises(Exception) as error:  # noqa: PT011  # of any type: these are compared
+                call()
+            kind = error.type
+            out.append(next(k.__name__ for k in kind.__mro__ if k.__module__ == "builtins"))
+        return out
+
+    for i, (a, b) in enumerate(zip(errors(theirs), errors(ours), strict=True)):
+        assert a == b, i

@@ -16,6 +16,8 @@ import adjoint.torch as ours
 
 # what PyTorch gives the wrong gradient or none at all, or what its samples and ours do not have in common
 OTHER = {
+    "histogram": "whose counts jump, and depend on weights and on edges alone",
+    "nn.functional.dropout3d": "with p=0, which is another tensor on the same memory there",
     "cartesian_prod": "of one vector, which is itself there",
     "nn.functional.local_response_norm": "of nothing, which is itself there",
 }
@@ -158,10 +160,13 @@ def test_what_is_drawn_does_not_follow_its_parameters() -> None:
         out = []
         x, y = leaf(t, [3.0, 1.0]), leaf(t, [0.5, 0.25])
         for made in (
-            t.normal(x, y), t.normal(x, 1.0), t.normal(0.0, y), t.poisson(x), t.bernoulli(y), (x * 1).bernoulli_(y)
+            t.normal(x, y), t.normal(x, 1.0), t.normal(x.half(), y.half()), t.normal(0.0, y), t.poisson(x),
+            t.bernoulli(y), (x * 1).bernoulli_(y),
         ):  # fmt: skip
             found = t.autograd.grad(made.sum(), (x, y), allow_unused=True)
-            out.append((made.shape, made.requires_grad, [g is not None and bool(g.any()) for g in found]))
+            out.append(
+                (made.shape, str(made.dtype), made.requires_grad, [g is not None and bool(g.any()) for g in found])
+            )
         return out
 
     same(program)
@@ -254,3 +259,48 @@ def test_what_shares_memory_in_pytorch_shares_it_here() -> None:
         return [*out, x.sum().item()]
 
     same(program)
+
+
+@pytest.mark.peers
+def test_integers_and_tensors_without_axes_are_as_in_pytorch() -> None:
+    def program(t: Any) -> Any:
+        f, out = t.nn.functional, []
+        whole = t.arange(-3, 9)
+        for x in (
+            f.relu6(whole),
+            f.hardtanh(whole, -2, 4),
+            f.threshold(whole, 1, 7),
+            f.hardtanh(whole * 1.0, 2.0, 2.0),
+        ):
+            out.append((str(x.dtype), x.tolist()))
+        x, y = leaf(t, 3.0), leaf(t, -2.0)
+        zero = t.tensor(0)
+        for made in (
+            f.normalize(x, dim=0), f.cosine_similarity(x, y, dim=0), x.unfold(0, 1, 1), f.multi_margin_loss(x, zero),
+            f.multilabel_margin_loss(x, zero), f.hardtanh(x, 2.0, 2.0),
+        ):  # fmt: skip
+            found = t.autograd.grad(made.sum(), (x, y), allow_unused=True)
+            out.append((made.tolist(), [0.0 if g is None else g.item() for g in found]))
+        return out
+
+    same(program)
+
+
+@pytest.mark.peers
+def test_gradients_of_bags_are_divided_by_frequencies() -> None:
+    torch = pytest.importorskip("torch")
+
+    def rows_of(t: Any, bags: bool) -> Any:
+        table, places = leaf(t, [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), t.tensor([[0, 2, 2], [1, 0, 2]])
+        # PyTorch's bags divide by the frequencies of other rows, its embedding does not
+        f, weights = t.nn.functional, t.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=t.float64)
+        if bags:
+            made = f.embedding_bag(places, table, scale_grad_by_freq=True, mode="sum", per_sample_weights=weights)
+            mean = f.embedding_bag(places, table, scale_grad_by_freq=True, mode="mean")
+        else:
+            made = (f.embedding(places, table, scale_grad_by_freq=True) * weights[..., None]).sum(1)
+            mean = f.embedding(places, table, scale_grad_by_freq=True).mean(1)
+        (found,) = t.autograd.grad((made**2).sum() + mean.sum(), table)
+        return np.array([*made.tolist(), *mean.tolist(), *found.tolist()])
+
+    np.testing.assert_allclose(rows_of(ours, True), rows_of(torch, False), rtol=1e-12)

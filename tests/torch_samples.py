@@ -37,47 +37,33 @@ RANDOM = set(
 TIES = {"argsort", "kthvalue", "mode", "msort", "sort", "topk"}
 # what is not the same, and why; docs/torch.md says it to users
 _COMPLEX = "complex numbers, which adjoint's function does not take"
-_SINGLE = "an input without axes, which adjoint's function refuses"
 _OVERLAP = "places that are named twice: the gradient is that of the last, which is what the result has"
-_ORDER = "norms of order 0, which have no gradient here and one of zero there"
 KNOWN = {
     "acosh": "the second derivative of acosh_, which is zero in PyTorch",
     "addbmm": "addbmm_ of a tensor that it would have to make larger",
     "as_strided.partial_views": "memory before and behind a tensor's own",
     "as_strided_scatter": "the gradient by the first argument, which PyTorch gives to the places that were written",
-    "cdist": _ORDER,
     "cov": "weights in single precision, whose sums PyTorch rounds to it",
     "istft": "a window that PyTorch's samples view without recording",
-    "linalg.norm": _ORDER,
-    "linalg.vector_norm": _ORDER,
-    "nn.functional.pdist": _ORDER,
-    "norm": _ORDER,
+    "linalg.norm": "the second derivative of the norm of nothing, which is nan in PyTorch",
     "linalg.norm.subgradients_at_zero": "second derivatives at zero, which are nan in PyTorch",
     "logaddexp": _COMPLEX,
     "logcumsumexp": _COMPLEX,
     "nn.functional.batch_norm": "a batch of no examples without axes",
-    "nn.functional.cosine_similarity": _SINGLE,
     "nn.functional.ctc_loss": "the gradient by its log-probabilities, which PyTorch has behind log_softmax alone",
     "nn.functional.fractional_max_pool2d": "windows that are given with _random_samples",
-    "nn.functional.hardtanh": "bounds that are equal, and integers",
     "nn.functional.local_response_norm": "integers of which there are none",
     "nn.functional.max_unpool1d": _OVERLAP,
     "nn.functional.max_unpool2d": _OVERLAP,
     "nn.functional.max_unpool3d": _OVERLAP,
-    "nn.functional.multi_margin_loss": _SINGLE,
-    "nn.functional.multilabel_margin_loss": _SINGLE,
-    "nn.functional.normalize": _SINGLE,
-    "nn.functional.relu6": "integers, which become floating numbers",
     "nn.functional.rms_norm": _COMPLEX,
     "nn.functional.silu.complex": _COMPLEX,
-    "nn.functional.threshold": "integers, which become floating numbers",
     "nn.functional.triplet_margin_loss": _COMPLEX,
     "__rpow__": "integers to negative powers, which are zero in PyTorch",
     "sigmoid": _COMPLEX,
     "sinc": _COMPLEX,
     "special.bessel_j0": "PyTorch's errors of 4e-7 near 5",
     "special.bessel_y1": "PyTorch's errors of 8e-7 near 5",
-    "unfold": _SINGLE,
 }
 # out of the face's scope, and operations of PyTorch's inside that no program calls
 OUTSIDE = ("_", "jiterator_", "sparse.", "to_sparse", "torch.", "native_", "max_pool2d_with_indices", "hash_tensor")
@@ -132,6 +118,8 @@ def translated(value: Any, known: dict[int, Any] | None = None) -> Any:
         if id(value) not in known:
             known[id(value)] = _tensor(value)
         return known[id(value)]
+    if value is torch.bfloat16:
+        raise NotImplementedError("bfloat16")
     if isinstance(value, torch.dtype):
         return getattr(ours, str(value).removeprefix("torch."))
     if isinstance(value, torch.device):

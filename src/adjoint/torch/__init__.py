@@ -30,6 +30,9 @@ from adjoint.torch.dtypes import (
     Size as Size,
 )
 from adjoint.torch.dtypes import (
+    bfloat16 as bfloat16,
+)
+from adjoint.torch.dtypes import (
     can_cast as can_cast,
 )
 from adjoint.torch.dtypes import (

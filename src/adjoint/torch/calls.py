@@ -281,13 +281,13 @@ def put(x: Any, out: Tensor, start: int, number: int | None = None) -> Any:
     return x
 
 
-def into(out: Any, result: Any) -> Any:
+def into(out: Any, result: Any, operands: Any = ()) -> Any:
     """The `out=` argument: the result is written to a tensor, which takes its shape."""
     if out is None:
         return result
     if isinstance(result, tuple):
         for o, r in zip(out, result, strict=True):
-            into(o, r)
+            into(o, r, operands)
         return out
     if result.requires_grad or (out.requires_grad and modes.enabled):
         raise RuntimeError(
@@ -295,6 +295,7 @@ def into(out: Any, result: Any) -> Any:
             "requires grad."
         )
     refuse_inference(out)
+    check_write(out, operands)
     start = next_number()
     if tuple(out.shape) != tuple(result.shape):
         if out._rare is not None and out._rare.memory is not None:

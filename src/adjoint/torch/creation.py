@@ -22,6 +22,7 @@ from adjoint.torch.dtypes import (
     dtype_of_number,
     numpy_dtype,
     of_numpy,
+    result_dtype,
 )
 from adjoint.torch.memory import of_numpy_array
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -375,8 +376,10 @@ def arange(
     if end is None:
         raise TypeError('arange() missing 1 required positional arguments: "end"')
     start, end, step = (_whole(_number(v), dtype) for v in (start, end, step))
+    if not math.isfinite(start) or not math.isfinite(end):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
     if step == 0:
-        raise RuntimeError("step must be nonzero")
+        raise (ValueError if dtype is not None else RuntimeError)("step must be nonzero")
     if (end - start) / step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     floating = any([isinstance(v, float) for v in (start, end, step)])
@@ -390,10 +393,25 @@ def _whole(value: Any, dtype: Any) -> Any:
     return int(value) if dtype is not None and numpy_dtype(dtype).kind in "iu" else value
 
 
+def _ends(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
+    if not isinstance(steps, (int, np.integer)):
+        raise TypeError(f"{name}() received an invalid combination of arguments: steps is an integer, not {steps!r}")
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    axes = [x.ndim if isinstance(x, Tensor) else 0 for x in (start, end)]
+    if any(axes):
+        raise RuntimeError(
+            f"{name} only supports 0-dimensional start and end tensors, but got start with {axes[0]} dimension(s) and "
+            f"end with {axes[1]} dimension(s)."
+        )
+    return start, end
+
+
 @filling
 def linspace(
     start: Any, end: Any, steps: int, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:
+    start, end = _ends("linspace", start, end, steps)
     made = np.linspace(_whole(_number(start), dtype), _whole(_number(end), dtype), steps)
     kind = default_complex() if made.dtype.kind == "c" else default_float()
     return finished(made, numpy_dtype(dtype) or kind, requires_grad, device)
@@ -404,12 +422,16 @@ def logspace(
     start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:  # fmt: skip
+    start, end = _ends("logspace", start, end, steps)
     made = np.logspace(_whole(_number(start), dtype), _whole(_number(end), dtype), steps, base=base)
     return finished(made, numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 
 @filling
 def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+    for name, size in (("n", n), ("m", m)):
+        if size is not None and size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     return finished(np.eye(n, m), numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 
@@ -454,6 +476,8 @@ def normal(
         size = np.broadcast_shapes(*[tuple(v.shape) for v in (mean, std) if isinstance(v, Tensor)])
     if device is None:
         device = next((v.device for v in (mean, std) if isinstance(v, Tensor)), None)
+    if dtype is None:
+        dtype = of_numpy(result_dtype([v for v in (mean, std) if isinstance(v, Tensor)] or [1.0]))
     made = randn(tuple(size), generator=generator, dtype=dtype, device=device)
     with state.grad_mode(False):
         made = made * std + mean
@@ -462,8 +486,10 @@ def normal(
 
 
 @function
-def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
+def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """One with the probability of each element, or p, else zero."""
+    if out is not None:
+        return into(out, bernoulli(input, p, generator=generator))  # type: ignore[no-any-return]
     if apart() or is_lifted(input):
         below = FUNCTIONS["rand_like"](input, generator=generator) < (input if p is None else p)
         return below.to(dtype=input._dtype)  # type: ignore[no-any-return]
@@ -474,8 +500,14 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
 
 
 @function
-def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None
+) -> Tensor:
     """Places of a row, drawn with chances that are in proportion to its entries."""
+    if out is not None:
+        if out._dtype != np.dtype("int64"):
+            raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.class_name}")
+        return into(out, multinomial(input, num_samples, replacement, generator=generator))  # type: ignore[no-any-return]
     if input._dtype.kind != "f":
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype.class_name}")
     if input.ndim not in (1, 2):

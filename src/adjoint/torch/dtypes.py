@@ -60,7 +60,30 @@ class dtype:
         return self.name  # of the face's names
 
 
+class _Absent(dtype):
+    """A type that NumPy has not: it can be named and compared, and there are no tensors of it."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str, class_name: str) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "class_name", class_name)
+
+    is_floating_point = property(lambda self: True)
+    is_complex = property(lambda self: False)
+    is_signed = property(lambda self: True)
+    itemsize = property(lambda self: 2)
+
+    @property
+    def of_numpy(self) -> Any:
+        raise NotImplementedError(
+            f"adjoint.torch: there are no tensors of torch.{self.name}, because NumPy has no such type; "
+            "torch.float32 has all its values"
+        )
+
+
 DTYPES = {name: dtype(name) for name in _CLASSES}
+bfloat16: dtype = _Absent("bfloat16", "BFloat16")
 _OF_NUMPY = {known.of_numpy: known for known in DTYPES.values()}
 _PYTHONS = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
 
@@ -79,7 +102,7 @@ def numpy_dtype(given: Any) -> Any:
     """NumPy's object for what a caller gave as `dtype=`; None for None."""
     if given is None:
         return None
-    if given.__class__ is dtype:
+    if isinstance(given, dtype):
         return given.of_numpy
     if given in _PYTHONS:
         return np.dtype(_PYTHONS[given])
@@ -181,6 +204,7 @@ def set_default_dtype(d: dtype) -> None:
     """Make another floating type the default one."""
     if not isinstance(d, dtype) or not d.is_floating_point:
         raise TypeError(f"only floating-point types are supported as the default type; received {d}")
+    d.of_numpy  # noqa: B018  # raises if there are no tensors of it
     _default[0] = d
 
 

@@ -25,6 +25,8 @@ def _ready(input: Tensor, name: str) -> Any:
 def _along_one(name: str) -> Any:
     def transform(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:
         x = _ready(input, name)
+        if not x.ndim:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         axis = axis_of(dim, x.ndim)
         if n is not None and n < 1:
             raise RuntimeError(f"Invalid number of data points ({n}) specified")
@@ -39,6 +41,8 @@ def _along_several(name: str, usual: Any) -> Any:
         x = _ready(input, name)
         if dim is None:
             dim = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
+        if not x.ndim and not isinstance(dim, int) and len(dim):
+            raise IndexError(f"Dimension specified as {dim[0]} but tensor has no dimensions")
         axes = axes_of(dim if isinstance(dim, int) else tuple(dim), x.ndim)
         sizes = None if s is None else tuple([x.shape[a] if n == -1 else n for n, a in zip(s, axes, strict=True)])
         function = name[:-1] + "n" if name.endswith("2") else name

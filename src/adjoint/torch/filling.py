@@ -123,7 +123,13 @@ def _values(x: Any) -> Any:
     return looked(x) if isinstance(x, Tensor) else x
 
 
-drawn("normal_", lambda r, size, mean=0.0, std=1.0: r.normal(mean, std, size))
+def _normal(r: Any, size: Any, mean: Any = 0.0, std: Any = 1.0) -> Any:
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    return r.normal(mean, std, size)
+
+
+drawn("normal_", _normal)
 drawn("uniform_", lambda r, size, a=0.0, b=1.0: r.uniform(a, b, size))
 drawn("bernoulli_", lambda r, size, p=0.5: r.random(size) < _values(p))
 drawn("exponential_", lambda r, size, lambd=1.0: r.exponential(1 / lambd, size))

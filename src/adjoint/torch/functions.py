@@ -13,7 +13,7 @@ import adjoint as ad
 from adjoint import errors
 from adjoint.torch import creation, devices, lifted
 from adjoint.torch.calls import NUMBERS, call, into, number, off, operand, run, write
-from adjoint.torch.dtypes import default_float, numpy_dtype, result_dtype
+from adjoint.torch.dtypes import bfloat16, default_float, numpy_dtype, result_dtype
 from adjoint.torch.graph import label
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.tensor import (
@@ -110,7 +110,7 @@ def _with_out(function: Any) -> Any:
         except (AttributeError, TypeError):
             refuse_others(function, args, options)
             raise
-        return into(out, made)
+        return into(out, made, args)
 
     wrapped.__doc__ = function.__doc__
     return wrapped
@@ -329,6 +329,7 @@ def pow(input: Any, exponent: Any) -> Tensor:
     tensor([4., 9.])
     """
     x, y = operand(input, "pow", "input"), operand(exponent, "pow", "exponent")
+    check_tensors("pow", x, y)
     if isinstance(y, Tensor):
         return run("pow", (x, y), "PowBackward1" if isinstance(x, Tensor) else "PowBackward2")
     dtype = result_dtype((x, y))
@@ -394,6 +395,7 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 @public("clamp", "clip", in_place=True, out=True)
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """The input between two bounds, which are numbers or tensors."""
+    check_tensors("clamp", input)
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     bounds = [b for b in (min, max) if b is not None]
@@ -445,6 +447,9 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
+    kind = value._dtype.kind if isinstance(value, Tensor) else "c" if isinstance(value, complex) else ""
+    if kind == "c" and input._dtype.kind != "c":
+        raise RuntimeError(f"value cannot be converted to type {input.dtype.name} without overflow")
     fill = value.to(dtype=input._dtype) if isinstance(value, Tensor) else beside(input, number(value, input._dtype))
     return call("where", "MaskedFill", mask, fill, input)  # type: ignore[no-any-return]
 
@@ -523,6 +528,9 @@ def _moved(x: Tensor, there: Any) -> Tensor:
     return of(array)
 
 
+METHODS["bfloat16"] = lambda self, memory_format=None: to(self, dtype=bfloat16)
+
+
 def _cast(name: str, kind: str) -> None:
     METHODS[name] = lambda self, memory_format=None: to(self, dtype=np.dtype(kind), memory_format=memory_format)
 
@@ -580,7 +588,7 @@ def _set_part(part: Any) -> Any:
 METHODS["real"], METHODS["imag"] = property(real, _set_part(real)), property(imag, _set_part(imag))
 
 
-@public("complex", method=False)
+@public("complex", method=False, out=True)
 def complex_(real: Tensor, imag: Tensor) -> Any:
     _check_parts("complex", real, imag, ("real", "imag"))
     return call(lambda a, b: a + b * 1j, "Complex", real, imag)

@@ -412,7 +412,7 @@ def as_line(x: Any) -> Any:
     return x.reshape(1) if isinstance(x, Tensor) and not x.ndim else x
 
 
-@public("gather")
+@public("gather", out=True)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Any:
     """Along an axis the elements whose places index names, everywhere its own ones."""
     axis = axis_of(dim, input.ndim)
@@ -478,7 +478,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
     return _add(input, dim, index, src)
 
 
-@public("index_select")
+@public("index_select", out=True)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     axis = axis_of(dim, input.ndim)
     _check_index(input, index, "index_select")
@@ -528,7 +528,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     return call(lambda x, i, s: ad.scatter(x, _along(axis, i), s), "IndexFill", input, index, fill)
 
 
-@public("masked_select")
+@public("masked_select", out=True)
 def masked_select(input: Tensor, mask: Tensor) -> Any:
     if mask._dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
@@ -542,12 +542,16 @@ def _spread(x: Any, mask: Any) -> Any:
 
 @public("masked_scatter", in_place=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
+    if mask._dtype.kind != "b":
+        raise RuntimeError(
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.class_name}"
+        )
     shape = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
     x = input if tuple(input.shape) == shape else input.expand(shape)
     return call("masked_scatter", "MaskedScatter", x, mask, source)
 
 
-@public("take")
+@public("take", out=True)
 def take(input: Tensor, index: Tensor) -> Any:
     """Elements by their number in the flattened tensor."""
     return call(lambda x, i: ad.reshape(x, (-1,))[i], "Take", input, index)

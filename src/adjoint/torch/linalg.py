@@ -269,6 +269,13 @@ def multi_dot(tensors: Any) -> Any:
 
 @numpy_named
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
+    if input.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    axis = axis_of(dim, input.ndim)
+    if input.shape[axis] != 3 or other.shape[axis] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[axis]} and {other.shape[axis]}"
+        )
     return call(lambda a, b: ad.linalg.cross(a, b, axis=dim), "LinalgCross", input, other)
 
 

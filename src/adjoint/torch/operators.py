@@ -219,7 +219,9 @@ def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bo
         if kind == "b" and name in ("sign", "square"):  # a truth is its own sign
             return into(out, input.clone() if name == "sign" else slow(input.long()))
         if kind == "b" and name in ("neg", "abs"):
-            raise RuntimeError(f"{name} on a bool tensor is not supported" + ("; use ~" if name == "neg" else ""))
+            what = "Negation, the `-` operator," if name == "neg" else name
+            way = " If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
+            raise RuntimeError(f"{what} on a bool tensor is not supported." + (way if name == "neg" else ""))
         if kind == "c" and "c" not in kinds and name != "abs":
             raise RuntimeError(f"{name} is not supported for complex")
         if kind in "biu" and name in ("ceil", "floor", "trunc", "round"):

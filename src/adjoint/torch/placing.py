@@ -191,7 +191,10 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> A
 @public("diag_embed")
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """Matrices with the last axis as their diagonals."""
-    return call("diag_embed", "DiagEmbed", input, offset, dim1, dim2)
+    axes = [axis_of(dim, input.ndim + 1) for dim in (dim1, dim2)]
+    if axes[0] == axes[1]:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return call("diag_embed", "DiagEmbed", input, offset, *axes)
 
 
 @public("diagflat")
@@ -209,7 +212,8 @@ def _cut(name: str, axis: int) -> None:
                 f"with {input.ndim} dimensions!"
             )
         dim = 0 if name == "hsplit" and input.ndim == 1 else axis
-        if isinstance(indices_or_sections, int) and input.shape[dim] % indices_or_sections:
+        count = indices_or_sections
+        if isinstance(count, int) and (count <= 0 or input.shape[dim] % count):
             raise RuntimeError(
                 f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
                 f"{input.shape[dim]} is not divisible by the split_size {indices_or_sections}!"

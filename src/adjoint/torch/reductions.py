@@ -9,7 +9,7 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch.calls import call, named, off, without_slope
-from adjoint.torch.dtypes import result_dtype
+from adjoint.torch.dtypes import numpy_dtype, of_numpy, result_dtype
 from adjoint.torch.functions import floating_of, public, to
 from adjoint.torch.graph import label
 from adjoint.torch.lifted import is_batched
@@ -82,6 +82,11 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 
 @public("mean", out=True)
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    if dtype is not None and numpy_dtype(dtype).kind not in "fc":
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
+            f"Got: {of_numpy(numpy_dtype(dtype)).class_name}"
+        )
     x = _summing(input, dtype, floating=True)
     made = "MeanBackward0" if dim is None else "MeanBackward1"
     return call("mean", made, x, axis=_all_if_empty(axes_of(dim, x.ndim)), keepdims=keepdim)  # type: ignore[no-any-return]
@@ -140,9 +145,17 @@ def _with_mean(name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: bool,
     return moment, mean(input, dim, keepdim)
 
 
+_NOWHERE = (
+    "{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
+    "argument."
+)
+
+
 def _extreme(name: str, function: Any) -> None:
     def spelled(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
         axes = _all_if_empty(axes_of(dim, input.ndim))
+        if axes is None and not input.numel():
+            raise RuntimeError(_NOWHERE.format(name=name))
         _refuse_empty(name, input, axes)
         return call(function, name.capitalize(), input, axis=axes, keepdims=keepdim)
 
@@ -158,8 +171,12 @@ _extreme("amax", "max")
 _extreme("amin", "min")
 
 
-@public("aminmax", method=True)
+@public("aminmax", out=True)
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
+    if dim is None and not input.numel():
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
     return FUNCTIONS["amin"](input, () if dim is None else dim, keepdim), FUNCTIONS["amax"](
         input, () if dim is None else dim, keepdim
     )
@@ -191,10 +208,7 @@ def _extreme_with_places(name: str, function: Any, places: Any) -> None:
             return FUNCTIONS[name + "imum"](input, dim)
         if dim is None:
             if not input.numel():
-                raise RuntimeError(
-                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
-                    "dim with the 'dim' argument."
-                )
+                raise RuntimeError(_NOWHERE.format(name=name))
             return call(function, f"{name.capitalize()}Backward1", input)
         axis = axis_of(dim, input.ndim)
         if input.ndim:
@@ -373,7 +387,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     return pair_of("topk")(out, index)
 
 
-@public("kthvalue")
+@public("kthvalue", out=True)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     axis = axis_of(dim, input.ndim)
     if not 1 <= k <= (input.shape[axis] if input.ndim else 1):
@@ -412,8 +426,13 @@ def one_type(tensors: Any) -> list[Tensor]:
 
 @public("cat", "concat", "concatenate", method=False, out=True)
 def cat(tensors: Any, dim: int = 0) -> Any:
+    if isinstance(tensors, Tensor):
+        raise TypeError("cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
     if not len(tensors):
         raise ValueError("expected a non-empty list of Tensors")
+    for i, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}")
     if any([not x.ndim for x in tensors]):
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
     parts = one_type(tensors)
@@ -452,7 +471,9 @@ for _name, _function in {
     "hstack": "hstack", "vstack": "vstack", "dstack": "dstack", "row_stack": "vstack", "column_stack": "column_stack",
 }.items():  # fmt: skip
 
-    def _joined(tensors: Any, _function: Any = _function) -> Any:
+    def _joined(tensors: Any, _name: str = _name, _function: Any = _function) -> Any:
+        if not len(tensors):
+            raise RuntimeError(f"{_name} expects a non-empty TensorList")
         return call(lambda *xs: named(_function)(xs), "Cat", *one_type(tensors))
 
     public(_name, method=False)(_joined)
@@ -464,17 +485,40 @@ def flip(input: Tensor, *given: Any, dims: Any = ()) -> Any:
     return call("flip", "Flip", input, axis=axes_of(given, input.ndim)) if given else FUNCTIONS["clone"](input)
 
 
-for _name, _axis in {"fliplr": 1, "flipud": 0}.items():
-    public(_name)(lambda input, _axis=_axis: flip(input, _axis))
+def _flipped(name: str, axis: int) -> None:
+    def spelled(input: Tensor) -> Any:
+        if input.ndim <= axis:
+            raise RuntimeError(f"Input must be >= {axis + 1}-d.")
+        return flip(input, axis)
+
+    public(name)(spelled)
+
+
+_flipped("fliplr", 1)
+_flipped("flipud", 0)
 
 
 @public("roll")
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Any:
+    by = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
+    along = () if dims is None else dims if isinstance(dims, (tuple, list)) else (dims,)
+    if not by:
+        raise RuntimeError("`shifts` required")
+    if along and not input.ndim:
+        raise IndexError(f"Dimension specified as {along[0]} but tensor has no dimensions")
+    if len(by) != (len(along) or 1):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(by)}, dims:{len(along)}")
     return call(lambda x: ad.roll(x, shifts, axis=axes_of(dims, input.ndim)), "Roll", input)
 
 
 @public("rot90")
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Any:
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
+    if axis_of(dims[0], input.ndim) == axis_of(dims[1], input.ndim):
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     return call(lambda x: ad.rot90(x, k, tuple(dims)), "Rot90", input)
 
 
@@ -505,11 +549,15 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, ou
 
 @public("tril", in_place=True)
 def tril(input: Tensor, diagonal: int = 0) -> Any:
+    if input.ndim < 2:
+        raise RuntimeError("tril: input tensor must have at least 2 dimensions")
     return call(lambda x: ad.tril(x, k=diagonal), "Tril", input)
 
 
 @public("triu", in_place=True)
 def triu(input: Tensor, diagonal: int = 0) -> Any:
+    if input.ndim < 2:
+        raise RuntimeError("triu: input tensor must have at least 2 dimensions")
     return call(lambda x: ad.triu(x, k=diagonal), "Triu", input)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch.calls import call, into, write
-from adjoint.torch.functions import composed, floating_of, public, to
+from adjoint.torch.functions import check_tensors, composed, floating_of, public, to
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.tensor import Tensor
@@ -98,6 +98,7 @@ def _wide(x: Any) -> Any:
 @public("float_power", in_place=True, out=True)
 def float_power(input: Any, exponent: Any) -> Any:
     """The power in double precision."""
+    check_tensors("float_power", input, exponent)
     return _wide(input) ** _wide(exponent)
 
 
@@ -118,6 +119,7 @@ def frexp(input: Tensor) -> Any:
 @public("ldexp", in_place=True, out=True)
 def ldexp(input: Tensor, other: Tensor) -> Any:
     """input * 2**other."""
+    check_tensors("ldexp", input)
     return call(lambda x, n: x * 2.0**n, "Ldexp", input, floating_of(other))
 
 

@@ -11,7 +11,7 @@ from adjoint.torch import creation
 from adjoint.torch.calls import call, without_slope
 from adjoint.torch.functions import floating_of, public, to
 from adjoint.torch.operators import FUNCTIONS
-from adjoint.torch.reductions import pair_of, picked
+from adjoint.torch.reductions import axes_of, pair_of, picked
 from adjoint.torch.tensor import Tensor, axis_of, beside, looked
 
 
@@ -24,6 +24,32 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: A
     tensor([[ 1., -1.],
             [-1.,  1.]])
     """
+    shape = tuple(input.shape)
+    if len(shape) > 2:
+        raise RuntimeError(
+            f"cov(): expected input to have two or fewer dimensions but got an input with {len(shape)} dimensions"
+        )
+    count = shape[-1] if shape else 1
+    for name, weights, kinds, what in (
+        ("fweights", fweights, "iu", "integral"), ("aweights", aweights, "f", "floating point"),
+    ):  # fmt: skip
+        if weights is None:
+            continue
+        if weights.ndim > 1:
+            raise RuntimeError(
+                f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} dimensions"
+            )
+        if weights._dtype.kind not in kinds:
+            raise RuntimeError(
+                f"cov(): expected {name} to have {what} dtype but got {name} with {weights.dtype.class_name} dtype"
+            )
+        if weights.numel() != count:
+            raise RuntimeError(
+                f"cov(): expected {name} to have the same numel as there are observations in the input but got "
+                f"{weights.numel()} != {count}"
+            )
+        if (looked(weights) < 0).any():
+            raise RuntimeError(f"cov(): {name} cannot be negative")
     return call("cov", "Squeeze", input, correction=correction, fweights=fweights, aweights=aweights)
 
 
@@ -213,8 +239,18 @@ def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1
 @public("gradient", method=False)
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> Any:
     """Differences over distances along each axis, central ones inside."""
-    axes = tuple(range(input.ndim)) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
+    axes = tuple(range(input.ndim)) if dim is None else axes_of(dim, input.ndim)
     spacing = 1 if spacing is None else spacing
+    if isinstance(spacing, (tuple, list)) and len(spacing) != len(axes):
+        raise RuntimeError(
+            "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the "
+            f"same length, but got a spacing argument of length {len(spacing)} and a dim argument of length "
+            f"{len(axes)}."
+        )
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    if any([input.shape[axis] < edge_order + 1 for axis in axes]):
+        raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
     steps = spacing if isinstance(spacing, (tuple, list)) else [spacing] * len(axes)
 
     def found(x: Any, *given: Any) -> Any:

@@ -33,12 +33,12 @@ def _shape_for(x: Tensor, size: Any) -> tuple[int, ...]:
         raise RuntimeError(f"invalid shape dimension {min(shape)}")
     if -1 in shape:
         known = math.prod([n for n in shape if n != -1])
-        if known == 0:
+        if known == 0 and count == 0:
             raise RuntimeError(
                 f"cannot reshape tensor of 0 elements into shape {shape} because the unspecified dimension size -1 "
                 "can be any value and is ambiguous"
             )
-        if count % known == 0:
+        if known and count % known == 0:
             shape[shape.index(-1)] = count // known
     if math.prod(shape) != count or -1 in shape:
         raise RuntimeError(f"shape '{[int(n) for n in size]}' is invalid for input of size {count}")
@@ -232,8 +232,8 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     ]
     if len(sources) != len(targets):
         raise RuntimeError(
-            f"movedim: Invalid source or destination dims: source ({sources} dims) should contain the same number of "
-            f"dims as destination ({targets} dims)"
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number "
+            f"of dims as destination ({list(destination)} dims)"
         )
     for name, given, found in (("source", source, sources), ("destination", destination, targets)):
         if len(set(found)) != len(found):
@@ -321,8 +321,12 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 @public("narrow")
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    if not input.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     axis = axis_of(dim, input.ndim)
     n = input.shape[axis]
+    if isinstance(start, Tensor) and (start.ndim or start._dtype.kind not in "iu"):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     start = int(start)
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
@@ -391,7 +395,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     axis = axis_of(dim, input.ndim)
     if not input.ndim:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     front = _whole(input, axis)
     return tuple(
         [view_of(input, Index((*front, i)), "Unbind", _several(input, "Unbind", i)) for i in range(input.shape[axis])]
@@ -429,8 +433,8 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """All runs of so many elements along an axis, as a view, along a new last axis."""
     axis = axis_of(dimension, self.ndim)
     shape, (strides, start) = shape_of(self), place_of(self)
-    if not self.ndim:
-        raise NotImplementedError("adjoint.torch: unfold of a 0-d tensor is not there")
+    if not self.ndim:  # it counts as one axis of one element
+        return select(unfold(reshape(self, 1), dimension, size, step), 0, 0)
     if size > shape[axis]:
         raise RuntimeError(f"maximum size for tensor at dimension {axis} is {shape[axis]} but size is {size}")
     if step <= 0:

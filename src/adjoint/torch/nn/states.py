@@ -284,6 +284,10 @@ class States:
     def half(self) -> Any:
         return self._apply(lambda x: x.half() if x.is_floating_point() else x)
 
+    def bfloat16(self) -> Any:
+        """Raises NotImplementedError: there are no tensors of this type."""
+        return self._apply(lambda x: x.bfloat16() if x.is_floating_point() else x)
+
     def cpu(self) -> Any:
         """All parameters and buffers on "cpu"."""
         return self.to("cpu")

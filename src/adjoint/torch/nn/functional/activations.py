@@ -7,9 +7,10 @@ import warnings
 from typing import Any
 
 import adjoint as ad
-from adjoint.torch.calls import call, into, write
+from adjoint.torch.calls import call, into, without_slope, write
+from adjoint.torch.creation import full_like
 from adjoint.torch.functions import guarded
-from adjoint.torch.nn.functional.shared import drawing, tensor
+from adjoint.torch.nn.functional.shared import drawing, of_integers, tensor
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.tensor import Tensor, axis_of
 
@@ -51,10 +52,19 @@ def _declare(row: str, writes: bool) -> None:
         if len(args) > len(names) or not given.keys() <= set(names[len(args) :]):
             raise TypeError(f"{name}() takes input and {names}, received {args} and {given}")
         given.update(zip(names, args, strict=False))
+        low, high = given.get("min_val", -1.0), given.get("max_val", 1.0)
+        if name == "hardtanh" and low > high:
+            raise ValueError("min_val cannot be greater than max_val")
         inplace = given.pop("inplace", False)
-        if inplace:
-            return write(tensor(input, name), lambda x: call(core, made, x, **given))
-        return call(core, made, tensor(input, name), **given)
+
+        def apply(x: Any) -> Any:
+            if name == "hardtanh" and low == high:  # one number, which is no interval
+                return without_slope(made, full_like(x, low), x)
+            return call(core, made, x, **given)
+
+        if name in ("hardtanh", "relu6"):
+            apply = of_integers(apply)
+        return write(tensor(input, name), apply) if inplace else apply(tensor(input, name))
 
     spelled.__name__ = spelled.__qualname__ = name
     known = [inspect.Parameter(n, _ONE, default=defaults.get(n, False)) for n in names]
@@ -105,6 +115,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Any:
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
     """x where it is above the threshold, else a value."""
 
+    @of_integers
     def apply(x: Any) -> Any:
         return call("nn.threshold", "Threshold", x, threshold, value)
 
@@ -175,6 +186,8 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """x over its p-norm along an axis, or over eps where that is more."""
     axis = axis_of(dim, tensor(input, "normalize").ndim)
+    if not input.ndim:
+        return into(out, normalize(input.reshape(1), p, 0, eps).reshape(()))
     return into(out, call("nn.normalize", "Div", input, p, axis, eps))
 
 

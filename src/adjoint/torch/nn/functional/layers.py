@@ -64,7 +64,10 @@ def _convolution(axes: int) -> Any:
         input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
         groups: int = 1,
     ) -> Any:  # fmt: skip
+        if groups <= 0:
+            raise RuntimeError("non-positive groups is not supported")
         _check_images(f"conv{axes}d", axes, input, weight, weight.shape[1] * groups, groups, "")
+        _check_bias(input, bias)
         return call(
             f"nn.conv{axes}d", "Convolution", input, weight, bias, stride=_sizes(stride), padding=_sizes(padding),
             dilation=_sizes(dilation), groups=groups,
@@ -80,6 +83,7 @@ def _transposed(axes: int) -> Any:
         groups: int = 1, dilation: Any = 1,
     ) -> Any:  # fmt: skip
         _check_images(f"conv_transpose{axes}d", axes, input, weight, weight.shape[0], groups, "transposed=1, ")
+        _check_bias(input, bias)
         return call(
             f"nn.conv_transpose{axes}d", "Convolution", input, weight, bias, stride=_sizes(stride),
             padding=_sizes(padding), output_padding=_sizes(output_padding), groups=groups, dilation=_sizes(dilation),
@@ -117,6 +121,11 @@ def _check_images(name: str, axes: int, x: Tensor, weight: Tensor, channels: int
         )
 
 
+def _check_bias(x: Tensor, bias: Any) -> None:
+    if bias is not None and bias._dtype is not x._dtype:
+        raise RuntimeError(f"Input type ({x.dtype}) and bias type ({bias.dtype}) should be the same")
+
+
 conv1d: Any = _convolution(1)
 conv2d: Any = _convolution(2)
 conv3d: Any = _convolution(3)
@@ -133,6 +142,11 @@ def _max_pool(axes: int) -> Any:
         input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
         ceil_mode: bool = False, return_indices: bool = False,
     ) -> Any:  # fmt: skip
+        if 0 in input.shape[-axes - 1 :] and input.ndim in (axes + 1, axes + 2):
+            raise RuntimeError(
+                f"max_pool{axes}d: Expected {axes + 1}D or {axes + 2}D (batch mode) tensor with optional 0 dim batch "
+                f"size for input, whose non-batch dimensions have positive length, but got:{list(input.shape)}"
+            )
         return call(
             f"nn.max_pool{axes}d", f"MaxPool{axes}DWithIndices", input, _sizes(kernel_size), _stride(stride),
             padding=_sizes(padding), dilation=_sizes(dilation), ceil_mode=ceil_mode, return_indices=return_indices,
@@ -168,7 +182,11 @@ def _adaptive(kind: str, axes: int) -> Any:
 
     def output(input: Tensor, output_size: Any) -> Any:
         """The sizes, where None stands for the input's."""
+        if axes > 1 and input.ndim < axes + 1:
+            raise ValueError(f"Input dimension should be at least {axes + 1}")
         if isinstance(output_size, (tuple, list)):
+            if len(output_size) != axes:
+                raise RuntimeError(f"{name}(): output_size must be {axes} integers, received {len(output_size)}")
             sizes = zip(output_size, input.shape[-axes:], strict=True)
             return tuple([own if wanted is None else wanted for wanted, own in sizes])
         return output_size if output_size is not None else tuple(input.shape[-axes:])
@@ -441,10 +459,14 @@ def embedding_bag(
         )
     if input.ndim == 1 and offsets is None:
         raise ValueError("offsets has to be a 1D Tensor but got None")
-    if scale_grad_by_freq:
-        raise NotImplementedError("adjoint.torch: embedding_bag with scale_grad_by_freq is not there; see F.embedding")
+    if scale_grad_by_freq and mode == "max":
+        raise RuntimeError("embedding_bag: scaling by frequency is not supported with mode 'max'")
     if max_norm is not None:
         _renormed(weight, input, max_norm, norm_type)
+    if scale_grad_by_freq:  # the same values, whose gradients are divided by how often their row is read
+        often = FUNCTIONS["bincount"](input.reshape(-1), minlength=weight.shape[0]).clamp(min=1)
+        fixed = weight.detach()
+        weight = fixed + (weight - fixed) / often.to(dtype=weight._dtype).unsqueeze(1)
     return call(
         lambda i, w, o, f: ad.nn.embedding_bag(
             i, w, o, mode=mode, per_sample_weights=f, include_last_offset=include_last_offset, padding_idx=padding_idx

@@ -10,7 +10,7 @@ from adjoint.torch.graph import label
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.nn.functional.shared import reduction_of, tensor
 from adjoint.torch.operators import FUNCTIONS
-from adjoint.torch.tensor import LEVEL, Tensor, is_elsewhere, looked, of
+from adjoint.torch.tensor import LEVEL, Tensor, axis_of, is_elsewhere, looked, of
 
 
 def _pair(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -208,6 +208,10 @@ def multi_margin_loss(
     reduction = reduction_of(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.ndim != 1:
+        raise ValueError("weight must be one-dimensional")
+    if input.ndim < 2 and target.numel() == 1:  # one example
+        input, target = input.reshape(-1), target.reshape(())
     return call(
         "nn.multi_margin_loss", "MultiMarginLoss", input, target, p=p, margin=margin, weight=weight,
         reduction=reduction,
@@ -291,6 +295,8 @@ def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Any:
     reduction = reduction_of(size_average, reduce, reduction)
+    if not input.ndim and not target.ndim:
+        input, target = input.reshape(1), target.reshape(1)
     return call("nn.multilabel_margin_loss", "MultilabelMarginLoss", input, target, reduction=reduction)
 
 
@@ -307,6 +313,9 @@ def multilabel_soft_margin_loss(
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
     """The cosine of the angle between vectors along an axis."""
+    if not x1.ndim and not x2.ndim:
+        axis_of(dim, 0)
+        return cosine_similarity(x1.reshape(1), x2.reshape(1), 0, eps)
     return call("nn.cosine_similarity", "SumBackward1", x1, x2, dim, eps)
 
 

@@ -38,6 +38,13 @@ def of_integers(function: Any) -> Any:
         if not isinstance(input, Tensor) or input._dtype.kind not in "iu":
             return function(input, *args, **options)
 
+        for other in (*args, *options.values()):
+            if isinstance(other, Tensor) and other._dtype is not input._dtype:
+                raise RuntimeError(
+                    f"{function.__name__}: Input type ({input.dtype}) and the type of weights or bias ({other.dtype}) "
+                    "should be the same"
+                )
+
         def wide(value: Any) -> Any:
             return value.to(dtype=np.dtype("float64")) if isinstance(value, Tensor) else value
 
