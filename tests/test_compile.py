@@ -755,6 +755,31 @@ def test_dead_code_goes_also_from_loops() -> None:
     assert "sin" not in names(graph)
 
 
+def test_loops_keep_what_their_gradients_read() -> None:
+    def written(x: Any, w: Any) -> Any:
+        def step(c: Any, i: Any) -> Any:
+            y = ad.sin(c[i - 1]) * c[2] + (w @ c[:4])[0]
+            c = c.copy()
+            c[i] = y
+            return c, ()
+
+        return (ad.scan(step, x, ad.arange(1, 50))[0] ** 2).sum()
+
+    f = ad.grad(written, (0, 1))
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=60), rng.normal(size=(4, 4))
+    compiled = ad.compile(f)
+    for found, expected in zip(compiled(x, w), f(x, w), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    graph = compiled.lower(x, w).graph
+    verify(graph)
+    loops = [e for e in graph.equations if e.name == "scan"]
+    assert len(loops) == 2
+    assert max(x.shape for x in loops[0].results if isinstance(x, Value) and x.shape[0] == 49) == (49, 4)
+    held = ad.compile(ad.grad(lambda x: ad.scan(lambda c, r: (ad.sin(c) * r, ()), x, x)[0].sum())).lower(x).graph
+    assert any(x.shape == (60, 60) for e in held.equations for x in e.results if isinstance(x, Value))  # all is read
+
+
 def test_the_verifier_finds_what_is_wrong() -> None:
     x, y, z = (Value((2,), F8) for _ in range(3))
     sine = Equation("sin", [x], {}, [y])

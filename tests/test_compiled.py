@@ -170,10 +170,10 @@ LOOPS: dict[str, Any] = {
     "grad of fori_loop": lambda x, r, w: ad.grad(lambda x: ad.fori_loop(0, 5, lambda i, c: c * x + r[i], x).sum())(x),
     "fori_loop, number": lambda x, r, w: ad.fori_loop(0, 5, lambda i, c: c * x[0], 1.0),
     "fori_loop in a fori_loop": lambda x, r, w: ad.fori_loop(
-        0, 5, lambda i, c: ad.fori_loop(0, 3, lambda j, d: d * x[(i + j) % 3] + i, c) + r[i], x
+        0, 5, lambda i, c: ad.fori_loop(0, 3, lambda j, d: d * x + (i + j), c) * 2, x
     ),
     "a number in a choice": lambda x, r, w: ad.fori_loop(
-        0, 5, lambda i, c: ad.cond(c[0] > r[i, 0], lambda c: c + i, lambda c: c * x, c), x
+        0, 5, lambda i, c: ad.cond(c[0] > i - 1, lambda c: c + i, lambda c: c * x, c), x
     ),
     "checkpoint_every": lambda x, r, w: ad.grad(lambda x: ad.scan(_body(w), x, r, checkpoint_every=2)[0].sum())(x),
     "map": lambda x, r, w: ad.map(lambda r: r * x, r),

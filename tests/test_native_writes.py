@@ -27,6 +27,10 @@ def line(x: Any) -> Any:
     return ad.fori_loop(1, N, lambda i, c: put(c, i, c[i - 1] * 0.5 + i), x)
 
 
+def sine(x: Any) -> Any:
+    return ad.fori_loop(1, N, lambda i, c: put(c, i, ad.sin(c[i - 1])), x)
+
+
 def added(x: Any) -> Any:
     def step(i: Any, c: Any) -> Any:
         c = c.copy()
@@ -67,6 +71,7 @@ IN_PLACE: dict[str, Callable[..., Any]] = {
     "places of its own": sieve,
     "never changed": lambda x: same_values(x, x),
     "grad": ad.grad(lambda x: (line(x) ** 2).sum()),
+    "grad that reads values": ad.grad(lambda x: (sine(x) ** 2).sum()),
     "grad of a sum": ad.grad(lambda x: (added(x) ** 2).sum()),
     "vmap": lambda x: ad.vmap(line)(ad.stack([x, -x])),
     "jvp": lambda x: ad.jvp(line, (x,), (x,)),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from adjoint.compiler.graph import Equation, Graph, Name, Value
+from adjoint.compiler.sizes import is_size
 from adjoint.primitives import TABLE
 
 
@@ -253,4 +255,102 @@ _TRIMMED: dict[str, Callable[[Equation, set[Name]], Equation]] = {
     "scan": _trimmed_scan,
 }
 
-PASSES: Sequence[Callable[[Graph], Graph]] = (exact_algebra, common_subexpressions, dead_code)
+# --- what loops keep -----------------------------------------------------------------------------
+
+
+def parts_kept(graph: Graph) -> Graph:
+    """With loops that keep for a later one what it reads of an array in each step, not the array.
+
+    So of an array that a loop carries along and writes to, its gradient needs the elements that steps read.
+    """
+    found = _parts_kept(graph)
+    return graph if found is graph else dead_code(common_subexpressions(found))
+
+
+def _parts_kept(graph: Graph) -> Graph:
+    equations = [e.on(e.operands, [_parts_kept(g) for g in e.graphs]) if e.graphs else e for e in graph.equations]
+    changed = any(a.graphs != b.graphs for a, b in zip(equations, graph.equations, strict=True))
+    makers = {x: i for i, e in enumerate(equations) if e.name == "scan" for x in e.results[e.parameters["count"] :]}
+    for i, e in enumerate(equations):
+        n = e.parameters["count"] if e.name == "scan" else 0
+        for x in e.operands[n : n + e.parameters["rows"]] if n or e.name == "scan" else ():
+            if x in makers and (found := _reading_parts(equations[makers[x]], equations[i], x)) is not None:
+                k = makers[x]
+                equations[k], equations[i] = found
+                makers.update(dict.fromkeys(equations[k].results[equations[k].parameters["count"] :], k))
+                changed = True
+    return Graph(graph.inputs, equations, graph.outputs) if changed else graph
+
+
+def _reading_parts(first: Equation, later: Equation, stack: Any) -> tuple[Equation, Equation] | None:
+    """Two loops, the first of which keeps what the later one reads of rows of a stack; None if that is not less."""
+    if first.parameters["length"] != later.parameters["length"] or sum(x is stack for x in later.operands) != 1:
+        return None
+    body, goal = later.graphs[0], first.graphs[0]
+    known = _counterparts(first, later)
+    row = body.inputs[later.operands.index(stack)]
+    readers = [e for e in body.equations if row in e.reads()]
+    needed: set[Name] = {x for e in readers for x in e.results}
+    for e in reversed(body.equations):
+        if not needed.isdisjoint(e.results):
+            needed.update(x for x in e.reads() if x not in known)
+    made: list[Equation] = []
+    for e in body.equations:
+        if not needed.isdisjoint(e.results):
+            if e.name not in TABLE or any(x not in known for x in e.reads()):
+                return None
+            results: list[Any] = [Value(x.shape, x.dtype) for x in e.results if isinstance(x, Value)]
+            copy = Equation(
+                e.name,
+                [known.get(x, x) if x.__class__ is Value else x for x in e.operands],
+                e.parameters,
+                results,
+                line=e.line,
+            )
+            copy.backward = first.backward
+            made.append(copy)
+            known.update(zip(e.results, results, strict=True))
+    kept = [x for e in readers for x in e.results if isinstance(x, Value)]
+    if row in body.outputs or not kept or 2 * sum(map(_bytes, kept)) > _bytes(row):
+        return None
+    length, n = first.parameters["length"], later.parameters["count"] + later.parameters["rows"]
+    stacks = [Value((length, *x.shape), x.dtype) for x in kept]
+    keeping = first.on(
+        first.operands, [Graph(goal.inputs, [*goal.equations, *made], [*goal.outputs, *[known[x] for x in kept]])]
+    )
+    keeping.results = [*first.results, *stacks]
+    left = [e for e in body.equations if e not in readers]
+    reading = later.on(
+        [*later.operands[:n], *stacks, *later.operands[n:]],
+        [Graph([*body.inputs[:n], *kept, *body.inputs[n:]], left, body.outputs)],
+    )
+    reading.parameters = {**later.parameters, "rows": later.parameters["rows"] + len(kept)}
+    return keeping, reading
+
+
+def _counterparts(first: Equation, later: Equation) -> dict[Any, Any]:
+    """What a step of the first loop has of what the same step of a later one is given."""
+    n, m = first.parameters["count"], first.parameters["count"] + first.parameters["rows"]
+    goal, body = first.graphs[0], later.graphs[0]
+    rows = dict(zip(map(_array, first.operands[n:m]), goal.inputs[n:m], strict=True))
+    rows.update(zip(first.results[n:], goal.outputs[n:], strict=True))
+    rest = dict(zip(first.operands[m:], goal.inputs[m:], strict=True))
+    n, m = later.parameters["count"], later.parameters["count"] + later.parameters["rows"]
+    found = {
+        x: rows[_array(y)] for x, y in zip(body.inputs[n:m], later.operands[n:m], strict=True) if _array(y) in rows
+    }
+    found.update((x, rest[y]) for x, y in zip(body.inputs[m:], later.operands[m:], strict=True) if y in rest)
+    return found
+
+
+def _array(x: Any) -> Any:
+    """What two values have in common that are one array."""
+    return id(x.const) if x.__class__ is Value and x.const is not None else x
+
+
+def _bytes(x: Any) -> int:
+    size: int = math.prod([n.value if is_size(n) else n for n in x.shape]) * x.dtype.itemsize
+    return size
+
+
+PASSES: Sequence[Callable[[Graph], Graph]] = (exact_algebra, common_subexpressions, dead_code, parts_kept)
