@@ -250,5 +250,5 @@ def test_bad_linear_solvers(error: type[Exception], says: str, linear_solver: An
 
 def test_sparse_needs_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy", None)
-    with pytest.raises(MissingLibraryError, match="pip install adjoint"):
+    with pytest.raises(MissingLibraryError, match=r"pip install 'adjoint\[sparse\]'"):
         solved_by("sparse")
