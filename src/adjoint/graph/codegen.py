@@ -204,15 +204,15 @@ def pushed(
         lines += [f"    {line}" for line in [f"tangent = {parts[first]}", *widened]]
     else:
         second = sources[1]
-        add = "(N.add if v0.__class__ is Number else add)" if "N" in scope else "add"
+        plus = "(N.add if v0.__class__ is Number else plus)" if "N" in scope else "plus"
         lines += [f"    if t{first} is None:", f"        if t{second} is None:"]
         lines += [f"            {line}" for line in constant]
         lines += [f"        {line}" for line in [f"tangent = {parts[second]}", *widened]]
         lines += [f"    elif t{second} is None:"]
         lines += [f"        {line}" for line in [f"tangent = {parts[first]}", *widened]]
-        lines += ["    else:", f"        tangent = {add}({parts[first]}, {parts[second]})"]
+        lines += ["    else:", f"        tangent = {plus}({parts[first]}, {parts[second]})"]
     lines += ["    dual.tangent = tangent", "    return dual"]
-    scope |= {"Box": box, "new": object.__new__, "B": inner, "add": inner.add, "spread": inner.broadcast_to}
+    scope |= {"Box": box, "new": object.__new__, "B": inner, "plus": inner.add, "spread": inner.broadcast_to}
     scope |= {f"r{i}": rule for i, rule in rules.items()}
     return _made(lines, scope)
 
