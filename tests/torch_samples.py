@@ -65,8 +65,11 @@ KNOWN = {
     "special.bessel_j0": "PyTorch's errors of 4e-7 near 5",
     "special.bessel_y1": "PyTorch's errors of 8e-7 near 5",
 }
-# out of the face's scope, and operations of PyTorch's inside that no program calls
-OUTSIDE = ("_", "jiterator_", "sparse.", "to_sparse", "torch.", "native_", "max_pool2d_with_indices", "hash_tensor")
+# out of the face's scope (NumPy has no bfloat16), and operations of PyTorch's inside that no program calls
+OUTSIDE = (
+    *("_", "jiterator_", "sparse.", "to_sparse", "torch.", "native_", "max_pool2d_with_indices", "hash_tensor"),
+    "bfloat16",
+)
 
 
 class Refused(Exception):
