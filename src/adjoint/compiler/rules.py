@@ -146,17 +146,17 @@ class Rules(CustomRules):
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
         return self.forward_by(xs, [True] * len(xs))
 
-    def forward_by(self, xs: Tensors, wanted: Sequence[bool]) -> tuple[Tensors, Any]:
+    def forward_by(self, xs: Tensors, active: Sequence[bool]) -> tuple[Tensors, Any]:
         device = common_backend(*xs)
         base = grounded(xs, device)
-        active = [i for i, (x, by) in enumerate(zip(xs, wanted, strict=True)) if by and x.dtype.kind in INEXACT]
-        if base is None or not active:
+        places = [i for i, (x, by) in enumerate(zip(xs, active, strict=True)) if by and x.dtype.kind in INEXACT]
+        if base is None or not places:
             return self.on(xs), (xs, None, ())
-        parts = self.parts(xs, active, base)
+        parts = self.parts(xs, places, base)
         with self.drawing(parts.draws):
             out = parts.forward([_leaf_array(x) for x in xs])
         ys = [wrap(device.lift(y, base), device) for y in out[: parts.results]]
-        return ys, (xs, (parts, active, base, device), out[parts.results :])
+        return ys, (xs, (parts, places, base, device), out[parts.results :])
 
     def node(self, xs: Tensors, device: Autodiff[Any], active: Sequence[int]) -> Made | None:
         """What calls of the function record on reverse mode over what computes, for arguments like these."""

@@ -69,10 +69,21 @@ class _Absent(dtype):
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "class_name", class_name)
 
-    is_floating_point = property(lambda self: True)
-    is_complex = property(lambda self: False)
-    is_signed = property(lambda self: True)
-    itemsize = property(lambda self: 2)
+    @property
+    def is_floating_point(self) -> bool:
+        return True
+
+    @property
+    def is_complex(self) -> bool:
+        return False
+
+    @property
+    def is_signed(self) -> bool:
+        return True
+
+    @property
+    def itemsize(self) -> int:
+        return 2
 
     @property
     def of_numpy(self) -> Any:

@@ -316,7 +316,7 @@ def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> l
     """Positions, or names of keyword arguments, of what is differentiated by."""
     if isinstance(argnums, int) and not isinstance(argnums, bool) and 0 <= argnums < len(args):
         return [argnums]
-    if argnums.__class__ in (range, tuple) and {int}.issuperset(map(type, argnums)):
+    if isinstance(argnums, (range, tuple)) and {int}.issuperset(map(type, argnums)):
         keys: list[int | str] = list(argnums)
         if args and keys == list(range(len(args))):
             return keys
