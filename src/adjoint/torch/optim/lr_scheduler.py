@@ -12,9 +12,8 @@ from adjoint.torch.optim.optimizer import Optimizer
 from adjoint.torch.tensor import Tensor
 
 EPOCH_DEPRECATION_WARNING = (
-    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
-    "`scheduler.step()`. With an epoch the rates are those of a formula of it, where there is one, and do not follow "
-    "from the last ones."
+    "The epoch parameter in `scheduler.step()` is deprecated; write `scheduler.step()`. With an epoch the rates are "
+    "those of the schedule's formula, where it has one, and do not follow from the last ones."
 )
 
 
@@ -88,17 +87,17 @@ class LRScheduler:
         """A warning where the first rate would never be used."""
         optimizer, wrong = self.optimizer, ""
         if vars(optimizer).get("step") is not getattr(optimizer, "_step_known", None):
-            wrong = "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. "
-        elif not getattr(optimizer, "_opt_called", True):
-            wrong = "Detected call of `lr_scheduler.step()` before `optimizer.step()`. "
-        if wrong:
-            warnings.warn(
-                f"{wrong}In PyTorch 1.1.0 and later, you should call them in the opposite order: `optimizer.step()` "
-                "before `lr_scheduler.step()`. Otherwise the first rate of the schedule is never used. See "
-                "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
-                UserWarning,
-                stacklevel=3,
+            wrong = (
+                "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization: make "
+                "the scheduler after that, or it cannot see whether the optimizer steps first."
             )
+        elif not getattr(optimizer, "_opt_called", True):
+            wrong = (
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch's order the optimizer "
+                "steps first; else the first rate of the schedule is never used."
+            )
+        if wrong:
+            warnings.warn(wrong, UserWarning, stacklevel=3)
 
     def _warn_outside_of_step(self) -> None:
         if not self._get_lr_called_within_step:
