@@ -18,7 +18,6 @@ from benchmarks.cases import Case, Run
 MODULES = {"adjoint": "adjoint", "PyTorch": "torch", "torch.compile": "torch", "autograd": "autograd"}
 MODULES |= {"JAX jit": "jax", "JAX": "jax"}
 SLOW = 0.5  # seconds: what takes longer gets fewer turns
-TURN = 0.01  # seconds a turn lasts at least, so that caches are warm for most of its runs
 
 
 def installed(library: str) -> bool:
@@ -51,7 +50,7 @@ def times(case: Case, tick: Callable[[str], Any]) -> tuple[dict[str, float], dic
             first = turn % len(order)  # nobody always follows the one that leaves cold caches behind
             for library in order[first:] + order[:first]:
                 if turn < count[library]:
-                    samples[library].append(_turn(runs[library]))
+                    samples[library].append(_turn(runs[library], case.turn))
             if turn % 20 == 19:
                 gc.collect()
     finally:
@@ -62,10 +61,10 @@ def times(case: Case, tick: Callable[[str], Any]) -> tuple[dict[str, float], dic
     )
 
 
-def _turn(run: Run) -> list[float]:
+def _turn(run: Run, length: float) -> list[float]:
     """The seconds of each run in a turn, the cold first one included."""
     seconds = [_clock(run)]
-    while sum(seconds) < TURN:
+    while sum(seconds) < length:
         seconds.append(_clock(run))
     return seconds
 

@@ -49,7 +49,7 @@ def runs(f: Callable[..., Any], xs: Any, often: int = 3) -> list[list[np.ndarray
     for n in COUNTS:
         ad.set_num_threads(n)
         for _ in range(often):
-            pool._word(pool._DEBT).value = 0  # also where other programs have the processor
+            pool._word(pool._UNTIL).value = 0  # also where other programs have the processor
             found.append([np.asarray(x) for x in ad.tree.flatten(compiled(*xs))[0]])
     return found
 
@@ -145,12 +145,13 @@ def test_sums_keep_what_rounding_takes_away() -> None:
                 np.testing.assert_equal(found.item(), expected)
 
 
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="a worker on the caller's processor steps aside")
 def test_workers_help_and_end() -> None:
     f, x = ad.compile(lambda x: ad.tanh(ad.exp(x)).sum(axis=1)), np.ones((500, 1000))
     ad.set_num_threads(3)
     before, until = pool.helped(), time.monotonic() + 60
     while pool.helped() == before and time.monotonic() < until:
-        pool._word(pool._DEBT).value = 0
+        pool._word(pool._UNTIL).value = 0  # also where other programs have the processors
         f(x)
     assert pool.helped() > before
     assert len(pool._threads) == 2

@@ -10,7 +10,8 @@ looks again for a part of a millisecond and then sleeps at a lock of its own, on
 systems. Before a fork they end, and the next loop of either process begins new ones.
 
 A loop takes longer than alone where other programs have all cores. If that is more than one part in `_REST`, loops run
-alone until they have taken `_REST` times as long as what was lost. So trying costs little.
+alone until `_REST` times as long as what was lost has passed. So trying costs little. A worker that finds itself on the
+caller's processor has its time from the caller: it sleeps at once, and loops run alone for `_ASIDE` cycles.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import ctypes
 import functools
 import os
 import platform
+import sys
 import threading
 from typing import Any
 
@@ -30,11 +32,12 @@ _WORKERS = 255  # at most
 _WAITS = 1500  # how often the caller looks for the end before it sleeps: some 50 microseconds
 _SPINS = 2000  # how often a worker looks for the next loop: some 100 microseconds, more than there are between two
 _REST = 8
+_ASIDE = 1 << 22  # some milliseconds
 
 # Where the words of the state are. What different threads write is 64 bytes apart.
 _READY, _COUNT, _STOP, _BUSY, _OPEN, _ACTIVE, _NEXT = 0, 8, 64, 128, 192, 256, 320
 _PART, _DATA, _PARTS, _NUMBER = 384, 392, 400, 408  # of the loop that is offered
-_WAITING, _DONE, _DEBT, _HELPED = 448, 456, 512, 520
+_WAITING, _DONE, _UNTIL, _HELPED, _PLACE = 448, 456, 512, 520, 528
 _OWN = 576  # from here on for each worker whether it sleeps, and its lock
 
 _lock = locks.reentrant_lock()
@@ -57,6 +60,9 @@ def _text() -> str:
     elif machine in ("x86_64", "amd64"):
         pause = "@llvm.x86.sse2.pause()"
         declared += ["declare void @llvm.x86.sse2.pause()"]
+    place = "add i32 0, -1"  # not known
+    if sys.platform == "linux":
+        place, declared = "call i32 @sched_getcpu()", [*declared, "declare i32 @sched_getcpu()"]
     lines = "\n".join(declared)
     return f"""
 @adjoint_pool = external global i8
@@ -71,17 +77,10 @@ entry:
   %none = icmp eq i64 %count, 0
   br i1 %none, label %alone, label %asks
 asks:
-  %debt = load atomic i64, ptr {_at(_DEBT)} monotonic, align 8
-  %rests = icmp sgt i64 %debt, 0
-  br i1 %rests, label %resting, label %tries
-resting:
-  %r0 = call i64 {clock}
-  call void @alone(ptr %part, ptr %data, i64 %parts)
-  %r1 = call i64 {clock}
-  %r2 = sub i64 %r1, %r0
-  %r3 = sub i64 %debt, %r2
-  store atomic i64 %r3, ptr {_at(_DEBT)} monotonic, align 8
-  ret void
+  %until = load atomic i64, ptr {_at(_UNTIL)} monotonic, align 8
+  %now = call i64 {clock}
+  %rests = icmp slt i64 %now, %until
+  br i1 %rests, label %alone, label %tries
 tries:
   %b0 = cmpxchg ptr {_at(_BUSY)}, i64 0, i64 1 seq_cst seq_cst
   %b1 = extractvalue {{ i64, i1 }} %b0, 1
@@ -97,6 +96,8 @@ offers:
   %n0 = load i64, ptr {_at(_NUMBER)}, align 8
   %n1 = add i64 %n0, 1
   store i64 %n1, ptr {_at(_NUMBER)}, align 8
+  %place = {place}
+  store atomic i32 %place, ptr {_at(_PLACE)} monotonic, align 8
   store atomic i64 0, ptr {_at(_NEXT)} seq_cst, align 8
   store atomic i64 %n1, ptr {_at(_OPEN)} seq_cst, align 8
   %others = sub i64 %parts, 1
@@ -146,8 +147,12 @@ ends:
   %much = icmp sgt i64 %owed, %whole
   %some = icmp ne i64 %mine, 0
   %bad = and i1 %much, %some
-  %debt1 = select i1 %bad, i64 %owed, i64 0
-  store atomic i64 %debt1, ptr {_at(_DEBT)} monotonic, align 8
+  br i1 %bad, label %owes, label %leaves
+owes:
+  %until1 = add i64 %t3, %owed
+  store atomic i64 %until1, ptr {_at(_UNTIL)} monotonic, align 8
+  br label %leaves
+leaves:
   store atomic i64 0, ptr {_at(_BUSY)} seq_cst, align 8
   ret void
 }}
@@ -229,12 +234,25 @@ entry:
   %lock = load ptr, ptr %at, align 8
   br label %head
 head:
-  %last = phi i64 [ 0, %entry ], [ %last, %again ], [ %last, %wakes ], [ %last, %sleep ], [ %last1, %left ]
+  %last = phi i64 [ 0, %entry ], [ %last, %again ], [ %known, %wakes ], [ %known, %sleep ], [ %last1, %left ]
   %k = phi i64 [ 0, %entry ], [ %k1, %again ], [ 0, %wakes ], [ 0, %sleep ], [ 0, %left ]
   %stop = load atomic i64, ptr {_at(_STOP)} seq_cst, align 8
   %stops = icmp ne i64 %stop, 0
   br i1 %stops, label %out, label %looks
 looks:
+  %place = load atomic i32, ptr {_at(_PLACE)} monotonic, align 8
+  %here = {place}
+  %same = icmp eq i32 %here, %place
+  %sure = icmp sge i32 %here, 0
+  %takes = and i1 %same, %sure
+  br i1 %takes, label %aside, label %asks
+aside:
+  %now = call i64 {clock}
+  %until = add i64 %now, {_ASIDE}
+  store atomic i64 %until, ptr {_at(_UNTIL)} monotonic, align 8
+  %seen = load atomic i64, ptr {_at(_OPEN)} seq_cst, align 8
+  br label %tires
+asks:
   %new = call i1 @offered(i64 %last)
   br i1 %new, label %enters, label %turns
 turns:
@@ -245,8 +263,9 @@ again:
   call void {pause}
   br label %head
 tires:
+  %known = phi i64 [ %last, %turns ], [ %seen, %aside ]
   store atomic i64 1, ptr %own seq_cst, align 8
-  %new2 = call i1 @offered(i64 %last)
+  %new2 = call i1 @offered(i64 %known)
   %stop2 = load atomic i64, ptr {_at(_STOP)} seq_cst, align 8
   %stops2 = icmp ne i64 %stop2, 0
   %up = or i1 %new2, %stops2
@@ -361,7 +380,7 @@ def begin() -> None:
             except RuntimeError:  # no more threads can be had
                 break
             _threads.append(thread)
-        _word(_DEBT).value = 0
+        _word(_UNTIL).value, _word(_PLACE).value = 0, -1  # nobody has called
         _word(_COUNT).value = len(_threads)
         _word(_READY).value = 1
 
