@@ -336,6 +336,7 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
                 f"{type(self).__name__}: a chain has at most {DEEPEST} decorators; its calls go through all of them"
             )
         self.inner = inner
+        self._leaf: LeafBackend = inner.leaf
         self.depth: int = inner.depth + 1
         vars(self)["as_scalar"] = inner.as_scalar  # without a call for each level
         self.wants_locations: bool = inner.wants_locations
@@ -383,6 +384,7 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
         known.update(vars(prototype))
         known.pop("_decorated", None)
         known["inner"], known["_prototype"], known["is_fresh"] = inner, prototype, True
+        known["_leaf"] = vars(inner).get("_leaf", inner)  # it may be one of a recording, and the prototype's is none
         return level
 
     def view(self, inner: Backend, *options: Any) -> Self:
@@ -397,10 +399,7 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
 
     @property
     def leaf(self) -> LeafBackend:
-        last: Backend = self.inner
-        while isinstance(last, Decorator):
-            last = last.inner
-        return last  # type: ignore[return-value]
+        return self._leaf
 
     def end(self) -> None:
         super().end()

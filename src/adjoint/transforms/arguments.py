@@ -49,12 +49,10 @@ def _highest(values: Sequence[Any], name: str) -> Backend | None:
     """The highest backend of the arguments and the active level; None for NumPy arrays outside of other transforms."""
     top = current_level()
     for x in values:
-        if not isinstance(x, Tensor):
+        if not isinstance(x, Tensor) or x._device is top:
             continue
         refuse_ended(x, name)
         device = x._device
-        if device is top:
-            continue
         if top is None or any(level is top for level in device.chain()):
             top = device
         elif lower(x._array, device, top) is None:
@@ -128,11 +126,14 @@ class Arguments:
         self.args, self.kwargs = args, kwargs
         self.single: bool = isinstance(argnums, (int, str, np.integer))
         self.keys: list[int | str] = _keys(name, f, argnums, args, kwargs)
-        self.all: bool = not kwargs and len(self.keys) == len(args) and self.keys == sorted(self.keys)
+        self.all: bool = not kwargs and self.keys == [*range(len(args))]
         chosen = list(args) if self.all else [args[k] if isinstance(k, int) else kwargs[k] for k in self.keys]
         before, holes = next(FLATTENED), None
-        within = isinstance(chosen[0], Fields)  # as a loss of a model has it first
-        if not within:
+        self.flat: bool = trees.are_leaves(chosen)
+        within = not self.flat and isinstance(chosen[0], Fields)  # as a loss of a model has it first
+        if self.flat:
+            self.leaves, self.held = chosen, trees.row(list, len(chosen))
+        elif not within:
             self.leaves, self.held = trees.flatten(chosen)
         if within or next(FLATTENED) > before + 1:  # there are modules
             held, holes = parted(chosen)
@@ -140,11 +141,14 @@ class Arguments:
         if not self.leaves and any([x is None for x in chosen]):
             raise errors.ArgumentError(f"{name}: there is nothing to differentiate by: argument {self.keys[0]} is None")
         self.structure = self.held if holes is None else trees.structure(holes)
-        plain = holes is None and len(self.keys) == len(args) + len(kwargs)
-        others = [*(self.leaves if plain else trees.flatten((args, kwargs))[0]), *beside]
-        highest = _highest(others, name)
+        if holes is None and len(self.keys) == len(args) + len(kwargs):
+            others = self.leaves
+        else:
+            others = args if not kwargs and trees.are_leaves(args) else trees.flatten((args, kwargs))[0]
+        highest = _highest([*others, *beside], name)
         self.as_numpy: bool = highest is None
         self.base: Backend = highest or observed_leaf(default_device())
+        number = self.base.leaf.number_type
         for again in (False, True):
             self.arrays, self.dtypes = [], []
             kinds: set[dtypes.DType | None] = set()
@@ -155,7 +159,11 @@ class Arguments:
                         kinds.add(dtype)
                     elif x.__class__ is Tensor and x._dtype.kind in dtypes.INEXACT:
                         array, dtype = lift_to(x, self.base), x._dtype
-                        kinds.add(dtype if counts_as_array(x) else None)
+                        kinds.add(None if None in kinds or not counts_as_array(x) else dtype)
+                    elif number is not None and (x.__class__ is number or x.__class__ is float):
+                        array = self.base.from_numpy(number(x), copy=False)
+                        dtype = self.base.dtype_of(array)
+                        kinds.add(dtype)
                     else:
                         array = self._array(i, x, keep)
                         dtype = self.base.dtype_of(array)
@@ -221,7 +229,9 @@ class Arguments:
 
     def run(self, f: Function, level: Backend, arrays: Sequence[Array]) -> Any:
         """f of the arguments, with these arrays of a level in the place of the selected leaves."""
-        chosen = trees.unflatten(self.held, list(map(wrap, arrays, itertools.repeat(level), self.dtypes)))
+        chosen = list(map(wrap, arrays, itertools.repeat(level), self.dtypes))
+        if not self.flat:
+            chosen = trees.unflatten(self.held, chosen)
         keys, base = self.keys, self.base
         if self.all:
             return f(*chosen)
@@ -261,12 +271,11 @@ class Arguments:
 
     def answer(self, arrays: Sequence[Array]) -> Any:
         """Results per selected leaf in the structure of the arguments."""
-        chosen = trees.unflatten(self.structure, list(map(self.result, arrays)))
-        return chosen[0] if self.single else tuple(chosen)
+        return self.structured(list(map(self.result, arrays)))
 
     def structured(self, results: Sequence[Any]) -> Any:
         """What there is per selected leaf, in the structure of the arguments."""
-        chosen = trees.unflatten(self.structure, results)
+        chosen = results if self.flat else trees.unflatten(self.structure, results)
         return chosen[0] if self.single else tuple(chosen)
 
     def result(self, array: Array) -> Any:
@@ -372,6 +381,8 @@ def results_of(name: str, out: Any) -> tuple[list[Any], Any]:
     """
     leaves, structure = trees.flatten(out)
     for i, x in enumerate(leaves):
+        if x.__class__ is Tensor:
+            continue
         if isinstance(x, (bool, int, float, complex)):
             x = leaves[i] = np.asarray(x)
         if not is_numeric(x):
@@ -451,7 +462,7 @@ def matching(
 ) -> list[Array | None]:
     """The leaves of tangents or cotangents as arrays of the base, each fitting its array; None for integers'."""
     leaves, found = trees.flatten(tree)
-    if found != structure:
+    if found is not structure and found != structure:
         raise errors.ArgumentError(
             f"{name}: the {what}s do not have the structure of the {'result' if what == 'cotangent' else 'primals'}, "
             f"{trees.difference(found, structure)}; received {errors.said(found)}, "
@@ -465,7 +476,7 @@ def matching(
             continue
         plain = x.__class__ is np.float64 and dtype is dtypes.float64
         if plain or (x.__class__ is Tensor and x._dtype is dtype):
-            array = array_of(x, base)
+            array = array_of(x, base) if plain else lift_to(x, base)
             if array.shape == like.shape:
                 fitting.append(array)
                 continue

@@ -41,7 +41,8 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
     >>> ad.jvp(lambda x: x**3, (2.0,), (1.0,))
     (np.float64(8.0), np.float64(12.0))
     """
-    check_tuples("jvp", primals=primals, tangents=tangents)
+    if primals.__class__ is not tuple or tangents.__class__ is not tuple:
+        check_tuples("jvp", primals=primals, tangents=tangents)
     return _jvp("jvp", f, primals, tangents, as_flag(has_aux, "jvp", "has_aux"))
 
 
