@@ -325,9 +325,9 @@ def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> l
     """Positions, or names of keyword arguments, of what is differentiated by."""
     if isinstance(argnums, int) and not isinstance(argnums, bool) and 0 <= argnums < len(args):
         return [argnums]
-    if isinstance(argnums, (range, tuple)) and {int}.issuperset(map(type, argnums)):
-        keys: list[int | str] = list(argnums)
-        if args and keys == list(range(len(args))):
+    if argnums.__class__ is range or (argnums.__class__ is tuple and {int}.issuperset(map(type, argnums))):
+        keys: list[int | str] = [*argnums]  # type: ignore[misc]
+        if args and keys == [*range(len(args))]:
             return keys
     if isinstance(argnums, (int, str, np.integer)):
         entries: list[Any] = [argnums]
