@@ -79,6 +79,8 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
     """A leaf of the arguments as an array of the base; `keep` copies what the caller may write to."""
     if isinstance(x, Tensor):
         return lift_to(x, base)
+    if x.__class__ is np.ndarray and _FLOATING.get(x.dtype) is x.dtype:
+        return base.from_numpy(x, copy=keep)
     dtypes.refuse_masked(x, "a transform's argument")
     number = base.leaf.number_type
     if number is not None and (x.__class__ is number or x.__class__ is float):
@@ -300,6 +302,8 @@ def constants(tree: Any, base: Backend) -> Any:
     """NumPy arrays of an argument as tensors; everything else as it is."""
     if isinstance(tree, (Tensor, bool, int, float, complex, str)):
         return tree
+    if tree.__class__ is np.ndarray and is_numeric(tree):
+        return wrap(array_of(tree, base), base)
     leaves, structure = trees.flatten(tree)
     found = [isinstance(x, (np.ndarray, np.generic)) and is_numeric(x) for x in leaves]
     if not any(found):
@@ -468,6 +472,10 @@ def matching(
             f"{trees.difference(found, structure)}; received {errors.said(found)}, "
             f"expected {errors.said(structure)}"
         )
+
+    def place(i: int) -> str:
+        return f"{name}: the {what}{trees.paths(structure)[i]}"
+
     fitting: list[Array | None] = []
     for i, (x, like) in enumerate(zip(leaves, arrays, strict=True)):
         dtype = base.dtype_of(like)
@@ -480,14 +488,13 @@ def matching(
             if array.shape == like.shape:
                 fitting.append(array)
                 continue
-        place = f"{name}: the {what}{trees.paths(structure)[i]}"
         if not is_value(x):
-            raise errors.ArgumentTypeError(f"{place} is {kind_of(x)}, expected an array of {dtype}")
+            raise errors.ArgumentTypeError(f"{place(i)} is {kind_of(x)}, expected an array of {dtype}")
         array = array_of(x, base, keep=True)
         kind = base.dtype_of(array)
         if tuple(array.shape) != tuple(like.shape):
-            raise errors.ShapeError(f"{place} has shape {tuple(array.shape)}, expected {tuple(like.shape)}")
+            raise errors.ShapeError(f"{place(i)} has shape {tuple(array.shape)}, expected {tuple(like.shape)}")
         if kind.kind == "c" and dtype.kind != "c":
-            raise errors.DtypeError(f"{place} is {kind}, expected {dtype}; take its .real")
+            raise errors.DtypeError(f"{place(i)} is {kind}, expected {dtype}; take its .real")
         fitting.append(array if kind == dtype else base.astype(array, dtype=dtype))
     return fitting

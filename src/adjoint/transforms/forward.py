@@ -26,7 +26,7 @@ from adjoint.transforms.arguments import (
     zeros_like,
 )
 from adjoint.transforms.libraries import kept_of_any_library, of_any_library
-from adjoint.transforms.reverse import gradient
+from adjoint.transforms.reverse import inner_gradient
 
 
 @of_any_library
@@ -134,4 +134,4 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     check_callable("hvp", f)
     check_tuples("hvp", primals=primals, tangents=tangents)
     argnums = 0 if len(primals) == 1 else range(len(primals))
-    return _jvp("hvp", gradient("hvp", f, argnums), primals, tangents, False)[1]
+    return _jvp("hvp", inner_gradient("hvp", f, argnums), primals, tangents, False)[1]
