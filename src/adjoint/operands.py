@@ -379,7 +379,12 @@ def unary(name: str, x: Tensor[Any]) -> Tensor[Any]:
         x = cast(x, available_dtype(primitive.promoted(x._dtype), [x]))
         if x._dtype.kind in primitive.identity:
             return same(x)
-    return run(name, (x,))  # type: ignore[no-any-return]
+    device, array = x._device, x._array
+    try:
+        out = (device.implementations.get(name) or device[name])(array)
+    except Exception as error:
+        fail(error, device, name, [array], {})
+    return wrap(out, device, x._dtype if primitive.keeps_dtype else None)
 
 
 def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
