@@ -224,8 +224,9 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
         """Nothing more is computed on this level, or on what decorates it: tensors there refuse work."""
         self.ended = True
         self.forget()
-        for level in list(vars(self).pop("_decorated", {}).values()):
-            level.end()
+        if "_decorated" in vars(self):
+            for level in list(vars(self).pop("_decorated").values()):
+                level.end()
 
     def lift(self, array: Array, source: Backend) -> Array:
         """An array of `source`, a backend of this one's chain, as a constant of this one."""
@@ -336,6 +337,7 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
                 f"{type(self).__name__}: a chain has at most {DEEPEST} decorators; its calls go through all of them"
             )
         self.inner = inner
+        self._leaf: LeafBackend = inner.leaf
         self.depth: int = inner.depth + 1
         vars(self)["as_scalar"] = inner.as_scalar  # without a call for each level
         self.wants_locations: bool = inner.wants_locations
@@ -378,11 +380,12 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
                     recent.append(prototype)
             elif prototype.interned:
                 prototype.registry()[cls, below, *options] = prototype  # found again without making it
-        level = object.__new__(cls)
-        known = vars(level)
-        known.update(vars(prototype))
+        known = vars(prototype).copy()
         known.pop("_decorated", None)
         known["inner"], known["_prototype"], known["is_fresh"] = inner, prototype, True
+        known["_leaf"] = vars(inner).get("_leaf", inner)  # it may be one of a recording, and the prototype's is none
+        level = object.__new__(cls)
+        level.__dict__ = known  # pyright: ignore[reportGeneralTypeIssues, reportAttributeAccessIssue]
         return level
 
     def view(self, inner: Backend, *options: Any) -> Self:
@@ -397,17 +400,15 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
 
     @property
     def leaf(self) -> LeafBackend:
-        last: Backend = self.inner
-        while isinstance(last, Decorator):
-            last = last.inner
-        return last  # type: ignore[return-value]
+        return self._leaf
 
     def end(self) -> None:
         super().end()
-        siblings, self._siblings = self._siblings or {}, None
-        for level in siblings.values():
-            if not level.ended:
-                level.end()
+        if self._siblings is not None:
+            siblings, self._siblings = self._siblings, None
+            for level in siblings.values():
+                if not level.ended:
+                    level.end()
 
     @property
     def prototype(self) -> Backend:

@@ -42,7 +42,9 @@ def common_backend(*tensors: Tensor[Any]) -> Backend:
 
 
 def _in_chain(backend: Backend, of: Backend) -> bool:
-    return backend is of or (isinstance(of, Decorator) and (of.inner is backend or backend in of.chain()))
+    if backend is of or backend.depth > of.depth:  # views are as deep as the levels that they stand for
+        return backend is of
+    return isinstance(of, Decorator) and (of.inner is backend or backend in of.chain())
 
 
 def _common_of_constants(tensors: Sequence[Tensor[Any]]) -> Backend:
@@ -128,6 +130,8 @@ def lift_to(x: Tensor[Any], device: Backend) -> Array:
     """
     if x._device is device:
         return x._array
+    if device.depth and device.inner is x._device:  # type: ignore[attr-defined]
+        return device.wrap(x._array)  # type: ignore[attr-defined]
     found = lower(x._array, x._device, device)
     if found is None:
         raise _unmet([x], device)
@@ -375,7 +379,12 @@ def unary(name: str, x: Tensor[Any]) -> Tensor[Any]:
         x = cast(x, available_dtype(primitive.promoted(x._dtype), [x]))
         if x._dtype.kind in primitive.identity:
             return same(x)
-    return run(name, (x,))  # type: ignore[no-any-return]
+    device, array = x._device, x._array
+    try:
+        out = (device.implementations.get(name) or device[name])(array)
+    except Exception as error:
+        fail(error, device, name, [array], {})
+    return wrap(out, device, x._dtype if primitive.keeps_dtype else None)
 
 
 def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
@@ -505,24 +514,29 @@ def infix(name: str, *, reflected: bool = False) -> Callable[..., Any]:
         backend, dtype = self._device, self._dtype
         kind = other.__class__
         if kind is Tensor:
-            if other._device is not backend or other._dtype is not dtype or dtype.kind not in direct:
+            if other._dtype is not dtype or dtype.kind not in direct:
                 return binary(name, other, self) if reflected else binary(name, self, other)
-            value = other._array
+            if other._device is not backend:
+                backend = common_backend(self, other)
+                value, mine = lift_to(other, backend), lift_to(self, backend)
+            else:
+                value, mine = other._array, self._array
         elif (kind is float or kind is int) and dtype.kind in beside_numbers:
-            value = other
+            value, mine = other, self._array
         elif kind is np.float64 and dtype is dtypes.float64 and beside_numbers:
             value = other = float(other)
+            mine = self._array
         else:
             return binary(name, other, self) if reflected else binary(name, self, other)
         try:
             if value is other and other:  # zeros differ by their sign, which the cache does not see
                 value = backend.as_scalar(other, dtype)
             if reflected:
-                array = getattr(backend, name)(value, self._array)
+                array = getattr(backend, name)(value, mine)
             else:
-                array = getattr(backend, name)(self._array, value)
+                array = getattr(backend, name)(mine, value)
         except Exception as error:
-            fail(error, backend, name, (self._array, getattr(other, "_array", other)), {})
+            fail(error, backend, name, (mine, value if kind is Tensor else other), {})
         out = allocate(Tensor)
         out._array = array
         out._device = backend

@@ -308,7 +308,7 @@ class Tensor(Generic[B]):
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
     def __bool__(self) -> bool:
-        if self.size != 1:
+        if self._array.shape != () and self.size != 1:
             raise errors.ArgumentError(
                 f"the truth of a tensor of shape {self.shape} is ambiguous; use .any() or .all(), or ad.where"
             )

@@ -53,8 +53,8 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     cls = tree.__class__
     if cls in ATOMS:
         return [tree], _leaf()
-    if (cls is tuple or cls is list) and ATOMS.issuperset(builtins.map(type, tree)):
-        return list(tree), _row(cls, len(tree))
+    if (cls is tuple or cls is list) and are_leaves(tree):
+        return list(tree), row(cls, len(tree))
     import optree  # here, so that `import adjoint` need not wait for it
 
     try:
@@ -69,6 +69,11 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     return leaves, structure
 
 
+def are_leaves(parts: Sequence[Any]) -> bool:
+    """Whether all parts of a tree are leaves of classes that are known to be no containers."""
+    return ATOMS.issuperset(builtins.map(type, parts))
+
+
 @functools.cache
 def _leaf() -> Any:
     """The structure of a leaf."""
@@ -79,7 +84,7 @@ def _leaf() -> Any:
 
 
 @functools.lru_cache(256)
-def _row(cls: type, length: int) -> Any:
+def row(cls: type, length: int) -> Any:
     """The structure of a tuple or a list of leaves."""
     import optree
 
@@ -158,6 +163,8 @@ def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
     Raises ArgumentError for another number of leaves, ArgumentTypeError for what is no structure.
     """
     try:
+        if structure is _leaf() and len(leaves) == 1:
+            return leaves[0]
         if len(leaves) != structure.num_leaves:
             raise errors.ArgumentError(
                 f"unflatten: the structure {errors.said(structure)} has {structure.num_leaves} leaves, received "
@@ -168,10 +175,8 @@ def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
             f"unflatten: expected a structure, as ad.tree.structure gives, and a list of leaves; received "
             f"{errors.shown(structure)} and {errors.shown(leaves)}"
         ) from None
-    if structure is _leaf() and len(leaves) == 1:
-        return leaves[0]
     for cls in (tuple, list):
-        if structure is _row(cls, len(leaves)):
+        if structure is row(cls, len(leaves)):
             return cls(leaves)
     return structure.unflatten(leaves)
 
@@ -181,7 +186,7 @@ def builder(structure: Any) -> Build:
     if structure is _leaf():
         return operator.itemgetter(0)
     for cls in (tuple, list):
-        if structure is _row(cls, structure.num_leaves):
+        if structure is row(cls, structure.num_leaves):
             return cls
     return structure.unflatten  # type: ignore[no-any-return]
 

@@ -408,7 +408,7 @@ class Autodiff(Decorator[J]):
         backend_of = self._backend_of if above is None else above.backend_of
         node = nodes[-1]
         parents: tuple[Node, ...] = ()
-        quiet = self.leaf.quiet()
+        quiet = self._leaf.quiet()
         quiet.__enter__()
         try:
             while nodes:
@@ -503,7 +503,7 @@ def _root_cotangents(roots: list[tuple[Var, Array]], inner: Backend, level: Auto
         root, g = roots.pop()
         if root.node is None:
             raise errors.GraphError("backward: the root is a constant; ad.why(x, root) tells where the path is cut")
-        if g is None and inner is level.inner and root.value.__class__ is inner.leaf.number_type:
+        if g is None and inner is level.inner and root.value.__class__ is level._leaf.number_type:
             g = type(root.value)(1)
         elif g is None:
             g = inner.full(shape=tuple(root.value.shape), value=1, dtype=level.inner.dtype_of(root.value))

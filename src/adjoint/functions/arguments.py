@@ -367,7 +367,7 @@ def as_tensors(xs: Sequence[Any], name: str, *beside: Any) -> list[Tensor[Any]]:
     first = next((x for x in (*xs, *beside) if isinstance(x, Tensor)), None)
     wide = any([dtypes.is_wide(x) for x in xs])
     if first is not None and not any([is_weak(x) for x in xs]):
-        given = [operand(x, first, name, wide) for x in xs]
+        given = [x if x.__class__ is Tensor else operand(x, first, name, wide) for x in xs]
         dtype = given[0].dtype
         for tensor in given[1:]:
             dtype = dtypes.promote(dtype, tensor.dtype)

@@ -44,11 +44,11 @@ def matmul(x: Operand[B], y: Any, /) -> Tensor[B]:
             f"matmul: shapes {x.shape} and {y.shape} do not fit: {x.shape[-1]} elements along the last axis of the "
             f"left one meet {y.shape[-2 if y.ndim > 1 else -1]}"
         )
-    left = expand_dims(x, 0) if x.ndim == 1 else x
-    right = expand_dims(y, 1) if y.ndim == 1 else y
+    left = run("expand_dims", (x,), axis=(0,)) if x.ndim == 1 else x
+    right = run("expand_dims", (y,), axis=(1,)) if y.ndim == 1 else y
     out = run("matmul", (left, right))
-    drop = [i for i, operand in ((-2, x), (-1, y)) if operand.ndim == 1]
-    return squeeze(out, tuple(drop))
+    drop = tuple([out.ndim - i for i, operand in ((2, x), (1, y)) if operand.ndim == 1])
+    return run("squeeze", (out,), axis=drop)  # type: ignore[no-any-return]
 
 
 def addmm(c: Operand[B], x: Any, y: Any, /, *, beta: complex = 1, alpha: complex = 1) -> Tensor[B]:

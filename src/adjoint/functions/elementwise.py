@@ -40,7 +40,7 @@ def elementwise_primitive(function: F) -> F:
     name = function.__name__
 
     def one(x: Any, /) -> Any:
-        return unary(name, as_tensor(x, name))
+        return unary(name, x if x.__class__ is Tensor else as_tensor(x, name))
 
     def two(x: Any, y: Any, /) -> Any:
         if not isinstance(x, Tensor) and not isinstance(y, Tensor):

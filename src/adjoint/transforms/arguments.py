@@ -49,12 +49,10 @@ def _highest(values: Sequence[Any], name: str) -> Backend | None:
     """The highest backend of the arguments and the active level; None for NumPy arrays outside of other transforms."""
     top = current_level()
     for x in values:
-        if not isinstance(x, Tensor):
+        if not isinstance(x, Tensor) or x._device is top:
             continue
         refuse_ended(x, name)
         device = x._device
-        if device is top:
-            continue
         if top is None or any(level is top for level in device.chain()):
             top = device
         elif lower(x._array, device, top) is None:
@@ -81,6 +79,8 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
     """A leaf of the arguments as an array of the base; `keep` copies what the caller may write to."""
     if isinstance(x, Tensor):
         return lift_to(x, base)
+    if x.__class__ is np.ndarray and _FLOATING.get(x.dtype) is x.dtype:
+        return base.from_numpy(x, copy=keep)
     dtypes.refuse_masked(x, "a transform's argument")
     number = base.leaf.number_type
     if number is not None and (x.__class__ is number or x.__class__ is float):
@@ -128,11 +128,14 @@ class Arguments:
         self.args, self.kwargs = args, kwargs
         self.single: bool = isinstance(argnums, (int, str, np.integer))
         self.keys: list[int | str] = _keys(name, f, argnums, args, kwargs)
-        self.all: bool = not kwargs and len(self.keys) == len(args) and self.keys == sorted(self.keys)
+        self.all: bool = not kwargs and self.keys == [*range(len(args))]
         chosen = list(args) if self.all else [args[k] if isinstance(k, int) else kwargs[k] for k in self.keys]
         before, holes = next(FLATTENED), None
-        within = isinstance(chosen[0], Fields)  # as a loss of a model has it first
-        if not within:
+        self.flat: bool = trees.are_leaves(chosen)
+        within = not self.flat and isinstance(chosen[0], Fields)  # as a loss of a model has it first
+        if self.flat:
+            self.leaves, self.held = chosen, trees.row(list, len(chosen))
+        elif not within:
             self.leaves, self.held = trees.flatten(chosen)
         if within or next(FLATTENED) > before + 1:  # there are modules
             held, holes = parted(chosen)
@@ -140,11 +143,14 @@ class Arguments:
         if not self.leaves and any([x is None for x in chosen]):
             raise errors.ArgumentError(f"{name}: there is nothing to differentiate by: argument {self.keys[0]} is None")
         self.structure = self.held if holes is None else trees.structure(holes)
-        plain = holes is None and len(self.keys) == len(args) + len(kwargs)
-        others = [*(self.leaves if plain else trees.flatten((args, kwargs))[0]), *beside]
-        highest = _highest(others, name)
+        if holes is None and len(self.keys) == len(args) + len(kwargs):
+            others = self.leaves
+        else:
+            others = args if not kwargs and trees.are_leaves(args) else trees.flatten((args, kwargs))[0]
+        highest = _highest([*others, *beside], name)
         self.as_numpy: bool = highest is None
         self.base: Backend = highest or observed_leaf(default_device())
+        number = self.base.leaf.number_type
         for again in (False, True):
             self.arrays, self.dtypes = [], []
             kinds: set[dtypes.DType | None] = set()
@@ -155,7 +161,11 @@ class Arguments:
                         kinds.add(dtype)
                     elif x.__class__ is Tensor and x._dtype.kind in dtypes.INEXACT:
                         array, dtype = lift_to(x, self.base), x._dtype
-                        kinds.add(dtype if counts_as_array(x) else None)
+                        kinds.add(None if None in kinds or not counts_as_array(x) else dtype)
+                    elif number is not None and (x.__class__ is number or x.__class__ is float):
+                        array = self.base.from_numpy(number(x), copy=False)
+                        dtype = self.base.dtype_of(array)
+                        kinds.add(dtype)
                     else:
                         array = self._array(i, x, keep)
                         dtype = self.base.dtype_of(array)
@@ -221,7 +231,9 @@ class Arguments:
 
     def run(self, f: Function, level: Backend, arrays: Sequence[Array]) -> Any:
         """f of the arguments, with these arrays of a level in the place of the selected leaves."""
-        chosen = trees.unflatten(self.held, list(map(wrap, arrays, itertools.repeat(level), self.dtypes)))
+        chosen = list(map(wrap, arrays, itertools.repeat(level), self.dtypes))
+        if not self.flat:
+            chosen = trees.unflatten(self.held, chosen)
         keys, base = self.keys, self.base
         if self.all:
             return f(*chosen)
@@ -261,12 +273,11 @@ class Arguments:
 
     def answer(self, arrays: Sequence[Array]) -> Any:
         """Results per selected leaf in the structure of the arguments."""
-        chosen = trees.unflatten(self.structure, list(map(self.result, arrays)))
-        return chosen[0] if self.single else tuple(chosen)
+        return self.structured(list(map(self.result, arrays)))
 
     def structured(self, results: Sequence[Any]) -> Any:
         """What there is per selected leaf, in the structure of the arguments."""
-        chosen = trees.unflatten(self.structure, results)
+        chosen = results if self.flat else trees.unflatten(self.structure, results)
         return chosen[0] if self.single else tuple(chosen)
 
     def result(self, array: Array) -> Any:
@@ -291,6 +302,8 @@ def constants(tree: Any, base: Backend) -> Any:
     """NumPy arrays of an argument as tensors; everything else as it is."""
     if isinstance(tree, (Tensor, bool, int, float, complex, str)):
         return tree
+    if tree.__class__ is np.ndarray and is_numeric(tree):
+        return wrap(array_of(tree, base), base)
     leaves, structure = trees.flatten(tree)
     found = [isinstance(x, (np.ndarray, np.generic)) and is_numeric(x) for x in leaves]
     if not any(found):
@@ -316,9 +329,9 @@ def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> l
     """Positions, or names of keyword arguments, of what is differentiated by."""
     if isinstance(argnums, int) and not isinstance(argnums, bool) and 0 <= argnums < len(args):
         return [argnums]
-    if isinstance(argnums, (range, tuple)) and {int}.issuperset(map(type, argnums)):
-        keys: list[int | str] = list(argnums)
-        if args and keys == list(range(len(args))):
+    if argnums.__class__ is range or (argnums.__class__ is tuple and {int}.issuperset(map(type, argnums))):
+        keys: list[int | str] = [*argnums]  # type: ignore[misc]
+        if args and keys == [*range(len(args))]:
             return keys
     if isinstance(argnums, (int, str, np.integer)):
         entries: list[Any] = [argnums]
@@ -372,6 +385,8 @@ def results_of(name: str, out: Any) -> tuple[list[Any], Any]:
     """
     leaves, structure = trees.flatten(out)
     for i, x in enumerate(leaves):
+        if x.__class__ is Tensor:
+            continue
         if isinstance(x, (bool, int, float, complex)):
             x = leaves[i] = np.asarray(x)
         if not is_numeric(x):
@@ -451,12 +466,16 @@ def matching(
 ) -> list[Array | None]:
     """The leaves of tangents or cotangents as arrays of the base, each fitting its array; None for integers'."""
     leaves, found = trees.flatten(tree)
-    if found != structure:
+    if found is not structure and found != structure:
         raise errors.ArgumentError(
             f"{name}: the {what}s do not have the structure of the {'result' if what == 'cotangent' else 'primals'}, "
             f"{trees.difference(found, structure)}; received {errors.said(found)}, "
             f"expected {errors.said(structure)}"
         )
+
+    def place(i: int) -> str:
+        return f"{name}: the {what}{trees.paths(structure)[i]}"
+
     fitting: list[Array | None] = []
     for i, (x, like) in enumerate(zip(leaves, arrays, strict=True)):
         dtype = base.dtype_of(like)
@@ -465,18 +484,17 @@ def matching(
             continue
         plain = x.__class__ is np.float64 and dtype is dtypes.float64
         if plain or (x.__class__ is Tensor and x._dtype is dtype):
-            array = array_of(x, base)
+            array = array_of(x, base) if plain else lift_to(x, base)
             if array.shape == like.shape:
                 fitting.append(array)
                 continue
-        place = f"{name}: the {what}{trees.paths(structure)[i]}"
         if not is_value(x):
-            raise errors.ArgumentTypeError(f"{place} is {kind_of(x)}, expected an array of {dtype}")
+            raise errors.ArgumentTypeError(f"{place(i)} is {kind_of(x)}, expected an array of {dtype}")
         array = array_of(x, base, keep=True)
         kind = base.dtype_of(array)
         if tuple(array.shape) != tuple(like.shape):
-            raise errors.ShapeError(f"{place} has shape {tuple(array.shape)}, expected {tuple(like.shape)}")
+            raise errors.ShapeError(f"{place(i)} has shape {tuple(array.shape)}, expected {tuple(like.shape)}")
         if kind.kind == "c" and dtype.kind != "c":
-            raise errors.DtypeError(f"{place} is {kind}, expected {dtype}; take its .real")
+            raise errors.DtypeError(f"{place(i)} is {kind}, expected {dtype}; take its .real")
         fitting.append(array if kind == dtype else base.astype(array, dtype=dtype))
     return fitting

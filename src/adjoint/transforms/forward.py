@@ -26,7 +26,7 @@ from adjoint.transforms.arguments import (
     zeros_like,
 )
 from adjoint.transforms.libraries import kept_of_any_library, of_any_library
-from adjoint.transforms.reverse import gradient
+from adjoint.transforms.reverse import inner_gradient
 
 
 @of_any_library
@@ -41,7 +41,8 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
     >>> ad.jvp(lambda x: x**3, (2.0,), (1.0,))
     (np.float64(8.0), np.float64(12.0))
     """
-    check_tuples("jvp", primals=primals, tangents=tangents)
+    if primals.__class__ is not tuple or tangents.__class__ is not tuple:
+        check_tuples("jvp", primals=primals, tangents=tangents)
     return _jvp("jvp", f, primals, tangents, as_flag(has_aux, "jvp", "has_aux"))
 
 
@@ -133,4 +134,4 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     check_callable("hvp", f)
     check_tuples("hvp", primals=primals, tangents=tangents)
     argnums = 0 if len(primals) == 1 else range(len(primals))
-    return _jvp("hvp", gradient("hvp", f, argnums), primals, tangents, False)[1]
+    return _jvp("hvp", inner_gradient("hvp", f, argnums), primals, tangents, False)[1]

@@ -43,7 +43,10 @@ def of_libraries(run: F, like: Callable[..., Any], keep: bool = False) -> F:
 
     def either(*args: Any, **kwargs: Any) -> Any:
         try:
-            if (not kwargs and trees.ATOMS.issuperset(map(type, args))) or not libraries_imported():
+            if (
+                (not kwargs and (trees.ATOMS.issuperset(map(type, args)) or _all_ours(args)))
+                or not libraries_imported()
+            ):
                 return run(*args, **kwargs)
             return _given_any(run, args, kwargs, keep)
         except errors.DeviceError as error:
@@ -54,6 +57,15 @@ def of_libraries(run: F, like: Callable[..., Any], keep: bool = False) -> F:
             return of_libraries(run, like, keep)(*args, **kwargs)  # `either` would hold itself, for the collector
 
     return functools.update_wrapper(either, like)  # type: ignore[return-value]
+
+
+def _all_ours(args: tuple[Any, ...]) -> bool:
+    """Whether a glance tells that there are no arrays of optional libraries; they may be in tuples, as of `jvp`."""
+    for x in args:
+        cls = x.__class__
+        if cls not in _OURS and not (cls is tuple and trees.are_leaves(x)):
+            return False
+    return True
 
 
 def _given_any(run: Callable[..., Any], args: Any, kwargs: Any, keep: bool) -> Any:

@@ -158,7 +158,14 @@ def gradient(name: str, f: Function, argnums: Argnums, has_aux: bool = False, ho
     if has_aux is not False or holomorphic is not False:
         has_aux, holomorphic = as_flag(has_aux, name, "has_aux"), as_flag(holomorphic, name, "holomorphic")
 
-    @named(name, f)
+    return named(name, f)(inner_gradient(name, f, argnums, has_aux, holomorphic))
+
+
+def inner_gradient(
+    name: str, f: Function, argnums: Argnums, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
+    """`gradient` for who calls it in a transform of its own, which has seen to the arguments."""
+
     def run(*args: Any, **kwargs: Any) -> Any:
         _, _, aux, found = _pulled(name, f, argnums, has_aux, holomorphic, args, kwargs)
         return (found, aux) if has_aux else found
