@@ -374,6 +374,79 @@ def test_loops_that_are_unrolled(name: str) -> None:
     compared(UNROLLED[name], [X, ALONG, WEIGHT])
 
 
+# --- Python's numbers that a choice gives ---------------------------------------------------------
+
+NUMBERS: dict[str, Any] = {
+    "fraction": lambda x, p: x * ad.cond(p > 0, lambda: 1.1, lambda: 2.2),
+    "integer": lambda x, p: x * ad.cond(p > 0, lambda: 1, lambda: 2),
+    "arithmetic": lambda x, p: x + (2 * ad.cond(p > 0, lambda: 1.5, lambda: 2.0) - 1) ** 2 / 3,
+    "quotient": lambda x, p: x + ad.cond(p > 0, lambda: 1, lambda: 2) / 3,
+    "function": lambda x, p: ad.maximum(x, -ad.cond(p > 0, lambda: 1.7, lambda: 2.0)),
+    "where": lambda x, p: ad.where(x > 0, x, ad.cond(p > 0, lambda: 1, lambda: 2)),
+    "stack": lambda x, p: ad.stack([x[0], ad.cond(p > 0, lambda: 1, lambda: 2)]),
+    "nested": lambda x, p: x * ad.cond(p > 0, lambda: ad.cond(p > 2, lambda: 1.1, lambda: 1.2), lambda: 2.0),
+    "switch": lambda x, p: x * ad.switch(p.astype(ad.int32), [lambda: 1.1, lambda: 2.0, lambda: 3.3]),
+    "step": lambda x, p: ad.scan(lambda c, r: (c, r * ad.cond(r > p, lambda: 3, lambda: 2)), p, x)[1],
+    "vmap": lambda x, p: ad.vmap(lambda q: ad.cond(q > 0, lambda: 3, lambda: 2) * x)(ad.stack([p, -p])),
+    "grad": lambda x, p: ad.grad(lambda p: (p * ad.cond(p > 0, lambda: 1.1, lambda: 2.2) * x).sum())(p),
+    "bools": lambda x, p: ad.cond(p > 0, lambda: True, lambda: False) & (x > 0),
+    "alone": lambda x, p: x.sum() + ad.sin(ad.cond(p > 0, lambda: 1, lambda: 2)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int32", "int8"])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_a_choice_gives_adapt_as_pythons_do(name: str, dtype: str) -> None:
+    x = ad.asarray(np.arange(3).astype(dtype))
+    for p in (1.0, -1.0, 2.5):
+        found, expected = (f(x, ad.tensor(p)) for f in (ad.compile(NUMBERS[name]), NUMBERS[name]))
+        assert found.dtype is expected.dtype
+        alike(found, expected, 1e-3 if dtype == "float16" else 1e-6 if expected.dtype is ad.float32 else 1e-15)
+
+
+def test_a_number_of_examples_is_as_exact_as_pythons() -> None:
+    x = np.array([1.0, -3.0])
+    f = lambda x: x * ad.cond(x > 0, lambda: 1.1, lambda: 2.2)
+    np.testing.assert_array_equal(ad.vmap(f)(x), [f(v) for v in x])
+    assert ad.vmap(lambda x: ad.cond(x > 0, lambda: 1.1, lambda: 2.2))(ad.tensor(x)).dtype is ad.float32
+
+
+def test_a_chosen_number_has_to_fit() -> None:
+    f = ad.compile(lambda x, p: x * ad.cond(p > 0, lambda: 300, lambda: 2))
+    x = ad.asarray(np.arange(3, dtype=np.int8))
+    assert f(x, ad.tensor(-1.0)).tolist() == [0, 2, 4]
+    with pytest.raises(errors.RangeError, match="300 does not fit in int8"):
+        f(x, ad.tensor(1.0))
+
+
+def test_branches_of_several_dtypes_meet_in_one() -> None:
+    x = ad.asarray(np.arange(3.0, dtype=np.float32))
+    kinds = {
+        "tensors": (lambda: x, lambda: x.astype(ad.float64), ad.float64),
+        "the wider one first": (lambda: x.astype(ad.float64), lambda: x, ad.float64),
+        "a number": (lambda: x.sum(), lambda: 2, ad.float32),
+        "a number first": (lambda: 2.5, lambda: x.sum().astype(ad.int32), ad.float32),
+    }
+    for one, other, dtype in kinds.values():
+        f = lambda p, one=one, other=other: ad.cond(p > 0, one, other)
+        for p in (1.0, -1.0):
+            found = ad.compile(f)(ad.tensor(p))
+            assert found.dtype is dtype
+            alike(found.astype(ad.float64), ad.asarray(np.asarray(f(ad.tensor(p)), np.float64)))
+    w = ad.tensor(2.0)
+    f = lambda w, p: ad.cond(p > 0, lambda: w * x, lambda: w.astype(ad.float64) * 3 * x).sum()
+    assert ad.compile(ad.grad(f))(w, ad.tensor(-1.0)).tolist() == ad.grad(f)(w, ad.tensor(-1.0)).tolist()
+    draws = ad.compile(
+        lambda p: (ad.cond(p > 0, lambda: x, lambda: ad.random.normal((3,), dtype=ad.float64)), ad.random.normal())
+    )
+    for _ in range(2):
+        ad.random.seed(3)
+        found = draws(ad.tensor(-1.0))
+        ad.random.seed(3)
+        assert found[0].tolist() == ad.random.normal((3,), dtype=ad.float64).tolist()
+        assert found[1].item() == ad.random.normal().item()
+
+
 # --- levels around ---
 
 

@@ -34,6 +34,7 @@ LAYERS = [
     {"devices"},
     {"tensor"},
     {"operands"},
+    {"operators"},
     {"functions"},
     {"extend", "fft", "linalg", "module", "special"},
     {"numpy_functions", "random", "stats"},

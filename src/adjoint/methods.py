@@ -70,7 +70,7 @@ class Bound:
 
     def __get__(self, x: Any, cls: Any = None) -> Any:
         name, owner = self._name, self._owner
-        module = import_module(f"adjoint.{BODIES.get(name, 'operands')}")
+        module = import_module(f"adjoint.{BODIES.get(name, 'operators')}")
         body = vars(module).get(name) or module.OPERATORS[name]
         setattr(owner, name, body if self._kind is None else self._kind(body))
         return getattr(owner if x is None else x, name)
@@ -92,7 +92,7 @@ class Absent:
 
 
 def bound(method: F) -> F:
-    """Marks a method whose body stands elsewhere: see `METHODS`; those of operators in `adjoint.operands`."""
+    """Marks a method whose body stands elsewhere: see `METHODS`; those of operators in `adjoint.operators`."""
     if isinstance(method, property):
         return Bound(method.fget.__name__, property)  # type: ignore[return-value, union-attr]
     return Bound(method.__name__, None)  # type: ignore[return-value, attr-defined]

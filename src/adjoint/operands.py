@@ -1,7 +1,8 @@
-"""How operands meet: promotion, lifting to one backend, the call of a primitive, and the operators made of these."""
+"""How operands meet: promotion, lifting to one backend, and the call of a primitive."""
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -15,12 +16,11 @@ from adjoint.concrete import Check, Lazy, collecting
 from adjoint.devices import leaf_of
 from adjoint.dtypes import DType
 from adjoint.primitives import CAST, TABLE, Spec, result_spec
-from adjoint.tensor import Scalar, Tensor, allocate, raw_array, same, wrap
+from adjoint.tensor import Number, Scalar, Tensor, allocate, raw_array, same, wrap
 
-_BOOL = dtypes.bool
 _LARGEST = int(np.finfo(np.float64).max)
 # by Python's operator: what has an answer for integers of any size
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     compare.__name__: compare
     for compare in (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 }
@@ -222,6 +222,8 @@ def binary(name: str, x: Any, y: Any) -> Any:
     """
     if x.__class__ is Tensor and y.__class__ is Tensor and x._dtype is y._dtype and x._dtype.kind in TABLE[name].direct:
         return run(name, (x, y))  # on different backends
+    if x.__class__ is Number or y.__class__ is Number:
+        return _with_numbers(name, x, y)
     pair = []
     for value, other in ((x, y), (y, x)):
         if not isinstance(value, Tensor) and not is_weak(value):
@@ -251,7 +253,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
     try:
         pair = [cast(v, dtype) if isinstance(v, Tensor) else fitting(v, dtype, name) for v in (x, y)]
     except errors.RangeError:
-        compare = _COMPARISONS.get(primitive.operator)
+        compare = COMPARISONS.get(primitive.operator)
         if compare is None:
             raise
         # every element stands to an integer outside the dtype as zero does
@@ -260,6 +262,90 @@ def binary(name: str, x: Any, y: Any) -> Any:
         device = tensor._device
         return wrap((device.equal if answer else device.not_equal)(tensor._array, tensor._array), device)
     return run(name, pair)
+
+
+_NUMBERS = {"b": True, "i": 1, "f": 1.0, "c": 1j}  # of Python's, by the kind of the dtype that keeps them
+_WIDEST = {"i": dtypes.int64, "f": dtypes.float64, "c": dtypes.complex128}
+
+
+def chosen_number(x: Tensor[Any]) -> Tensor[Any]:
+    """A tensor without axes, of a dtype that keeps Python's numbers, as one of these."""
+    out: Tensor[Any] = allocate(Number)
+    out._array, out._device, out._dtype = x._array, x._device, x._dtype
+    return out
+
+
+def is_number(x: Any) -> bool:
+    """Whether it adapts to the dtype of what it meets: one of Python's numbers, or a chosen one."""
+    return x.__class__ is Number or is_weak(x)
+
+
+def like_number(dtype: DType) -> Any:
+    """A number of Python's whose class has this dtype."""
+    return _NUMBERS[dtype.kind]
+
+
+def dtype_beside(dtype: DType, x: Any) -> DType:
+    """The dtype in which a tensor of one meets what is a tensor, a number or a chosen number."""
+    if x.__class__ is Number:
+        x = _NUMBERS[x._dtype.kind]
+    return dtypes.promote(dtype, x._dtype) if isinstance(x, Tensor) else dtypes.promote_scalar(dtype, x)
+
+
+def dtype_of_numbers(xs: Sequence[Any]) -> DType:
+    """The dtype that keeps numbers and chosen numbers."""
+    kinds = [x._dtype.kind if x.__class__ is Number else np.asarray(x).dtype.kind for x in xs]
+    kind = max(kinds, key="biOfc".index)
+    return dtypes.bool if kind == "b" else _WIDEST.get(kind, dtypes.int64)
+
+
+def in_dtype(x: Any, dtype: DType, like: Backend, name: str) -> Tensor[Any]:
+    """A tensor, a number or a chosen number as a tensor of this dtype."""
+    if x.__class__ is Number:
+        return _fitted(x, dtype, name)
+    if isinstance(x, Tensor):
+        return cast(x, dtype)
+    return wrap(like.full(shape=(), value=fitting(x, dtype, name), dtype=dtype), like)
+
+
+def adapted(xs: Sequence[Any], name: str) -> list[Any]:
+    """Operands with chosen numbers in the dtype that others give to Python's numbers; alone these get the default."""
+    others = [operand(v, xs[0], name) if isinstance(v, np.ndarray | np.generic) else v for v in xs]
+    tensors = [v for v in others if isinstance(v, Tensor) and v.__class__ is not Number]
+    dtype = functools.reduce(dtypes.promote, [v._dtype for v in tensors]) if tensors else None
+    found = []
+    for v in others:
+        if v.__class__ is Number:
+            kind = v._dtype.kind
+            if dtype is not None:
+                wanted = available_dtype(dtype_beside(dtype, v), tensors)
+            else:
+                wanted = dtypes.default_on(v._device, kind) if kind in dtypes.INEXACT else v._dtype
+            v = _fitted(v, wanted, name)
+        found.append(v)
+    return found
+
+
+def _fitted(x: Tensor[Any], dtype: DType, name: str) -> Tensor[Any]:
+    """A chosen number as a tensor. RangeError for an integer that does not fit, as of Python's."""
+    if x._dtype.kind == "i" and dtype.kind in "iu" and dtype is not x._dtype:
+        low, high = dtypes.limits(dtype)
+        least, most = max(low, -(1 << 63)), min(high, (1 << 63) - 1)
+        deferred_check(
+            x,
+            lambda v: ((v >= least) & (v <= most)).all(),
+            lambda v: errors.RangeError(f"{name}: {v} does not fit in {dtype}; convert the tensor with astype"),
+        )
+    return cast(same(x), dtype)
+
+
+def _with_numbers(name: str, x: Any, y: Any) -> Any:
+    """An operator of chosen numbers: among Python's numbers it gives one again."""
+    if not (is_number(x) and is_number(y)):
+        return binary(name, *adapted([x, y], name))
+    wide = dtype_of_numbers([x, y, 1.0 if TABLE[name].promotes is dtypes.floating else 1])  # quotients are floats
+    out = binary(name, *[cast(same(v), wide) if v.__class__ is Number else v for v in (x, y)])
+    return out if out._dtype.kind == "b" else chosen_number(out)
 
 
 def refuse_operand(value: Any, like: Tensor[Any], name: str) -> Any:
@@ -273,7 +359,7 @@ def refuse_operand(value: Any, like: Tensor[Any], name: str) -> Any:
             f"{name}: an array on {leaf} meets a tensor on {like._device}; move the tensor with "
             f"to_device({leaf.name!r}), or take the array over with ad.asarray(array, device={like._device.name!r})"
         )
-    compare = _COMPARISONS.get(TABLE[name].operator)
+    compare = COMPARISONS.get(TABLE[name].operator)
     if compare in (operator.eq, operator.ne) or type(value).__module__ not in ("builtins", "array", "collections"):
         return NotImplemented
     raise errors.DtypeError(
@@ -497,86 +583,3 @@ def change(x: Tensor[Any], value: Tensor[Any], what: str) -> None:
             f"{what}: the tensor is {x._dtype} and the result {value._dtype}; dtypes stay, so write x = x.astype(...)"
         )
     x._array = value._array
-
-
-# --- operators -----------------------------------------------------------------------------------
-
-
-def infix(name: str, *, reflected: bool = False) -> Callable[..., Any]:
-    """The body of a binary operator: straight to the primitive where operands agree, else `binary`."""
-    primitive = TABLE[name]
-    comparison = not primitive.keeps_dtype
-    direct = primitive.direct  # of other kinds the dtype may change, or be refused
-    # where Python's numbers change no dtype
-    beside_numbers = "".join([kind for kind in direct if kind in dtypes.INEXACT])
-
-    def body(self: Tensor[Any], other: Any) -> Any:
-        backend, dtype = self._device, self._dtype
-        kind = other.__class__
-        if kind is Tensor:
-            if other._dtype is not dtype or dtype.kind not in direct:
-                return binary(name, other, self) if reflected else binary(name, self, other)
-            if other._device is not backend:
-                backend = common_backend(self, other)
-                value, mine = lift_to(other, backend), lift_to(self, backend)
-            else:
-                value, mine = other._array, self._array
-        elif (kind is float or kind is int) and dtype.kind in beside_numbers:
-            value, mine = other, self._array
-        elif kind is np.float64 and dtype is dtypes.float64 and beside_numbers:
-            value = other = float(other)
-            mine = self._array
-        else:
-            return binary(name, other, self) if reflected else binary(name, self, other)
-        try:
-            if value is other and other:  # zeros differ by their sign, which the cache does not see
-                value = backend.as_scalar(other, dtype)
-            if reflected:
-                array = getattr(backend, name)(value, mine)
-            else:
-                array = getattr(backend, name)(mine, value)
-        except Exception as error:
-            fail(error, backend, name, (mine, value if kind is Tensor else other), {})
-        out = allocate(Tensor)
-        out._array = array
-        out._device = backend
-        out._dtype = _BOOL if comparison else dtype
-        return out
-
-    body.__name__ = body.__qualname__ = name
-    return body
-
-
-def assigning(name: str) -> Callable[..., Any]:
-    """The body of `+=` and its like: the object gets the new value; shape, dtype and device stay."""
-
-    def body(self: Tensor[Any], other: Any) -> Any:
-        refuse_leaf(self, "augmented assignment")
-        out = binary(name, self, other)
-        if out is NotImplemented:
-            return out
-        change(self, out, f"{name} in place")
-        return self
-
-    body.__name__ = body.__qualname__ = f"{name} in place"
-    return body
-
-
-def _methods(name: str, short: str) -> dict[str, Callable[..., Any]]:
-    """What Python calls for the operator of a primitive."""
-    if len(TABLE[name].operands) == 1:
-        return {f"__{short}__": lambda x: unary(name, x)}
-    if short in _COMPARISONS:
-        return {f"__{short}__": infix(name)}
-    return {f"__{short}__": infix(name), f"__r{short}__": infix(name, reflected=True), f"__i{short}__": assigning(name)}
-
-
-OPERATORS: dict[str, Callable[..., Any]] = {
-    "__pos__": same,
-    **{
-        method: body
-        for name, primitive in TABLE.items()
-        if primitive.operator
-        for method, body in _methods(name, primitive.operator).items()
-    },
-}

@@ -577,10 +577,19 @@ class UniqueTensor(Tensor[B]):
         return len(raw_array(self).shape)
 
 
+class Number(Tensor[B]):
+    """One of Python's numbers, of which a program or each example chooses one: it adapts to what it meets, as they do.
+
+    It is kept in full precision.
+    """
+
+    __slots__ = ()
+
+
 # what functions take beside tensors: their values are copied to where the tensors are
 Operand: TypeAlias = Tensor[B] | np.ndarray[Any, Any] | np.generic | complex
 
-trees.ATOMS.update((Tensor, UniqueTensor))
+trees.ATOMS.update((Tensor, UniqueTensor, Number))
 _slot: Any = Tensor.__dict__["_array"]
 
 

@@ -20,9 +20,9 @@ from adjoint.counterparts import PARAMETERS, counterpart
 from adjoint.devices import current_level, default_device, leaf_of, libraries_imported
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
-from adjoint.operands import available_dtype, cast, concrete_values, fitting, is_weak, operand
+from adjoint.operands import adapted, available_dtype, cast, concrete_values, fitting, is_weak, operand
 from adjoint.primitives import Shape, real_dtype
-from adjoint.tensor import Axis, Scalar, Tensor, wrap
+from adjoint.tensor import Axis, Number, Scalar, Tensor, wrap
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -335,7 +335,7 @@ def as_tensor(x: Any, name: str, *beside: Any) -> Tensor[Any]:
     precise as what is beside them.
     """
     if isinstance(x, Tensor):
-        return x
+        return adapted([x], name)[0] if x.__class__ is Number else x
     wide = any(map(dtypes.is_wide, beside))
     for like in beside:
         if isinstance(like, Tensor):
@@ -364,6 +364,8 @@ def as_tensors(xs: Sequence[Any], name: str, *beside: Any) -> list[Tensor[Any]]:
     dtype = xs[0]._dtype if xs[0].__class__ is Tensor else None
     if dtype is not None and all([x.__class__ is Tensor and x._dtype is dtype for x in xs]):  # mostly they fit
         return list(xs)
+    if any([x.__class__ is Number for x in xs]):
+        xs = adapted(xs, name)
     first = next((x for x in (*xs, *beside) if isinstance(x, Tensor)), None)
     wide = any([dtypes.is_wide(x) for x in xs])
     if first is not None and not any([is_weak(x) for x in xs]):

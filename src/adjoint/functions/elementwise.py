@@ -15,20 +15,20 @@ from adjoint.backend import Backend
 from adjoint.functions.arguments import as_floating, as_integer, as_number, as_tensor, as_tensors, inexact
 from adjoint.functions.creation import made
 from adjoint.operands import (
-    assigning,
+    adapted,
     available_dtype,
     binary,
     cast,
     fitting,
     held,
-    infix,
     is_weak,
     operand,
     run,
     unary,
 )
+from adjoint.operators import assigning, infix
 from adjoint.primitives import TABLE
-from adjoint.tensor import Operand, Tensor, same
+from adjoint.tensor import Number, Operand, Tensor, same
 
 B = TypeVar("B", bound=Backend)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -287,6 +287,8 @@ def where(condition: Operand[B], x: Numbers, y: Numbers, /) -> Tensor[B]:
     condition = as_tensor(condition, "where", x, y)
     if condition.dtype is not dtypes.bool:
         raise errors.DtypeError(f"where: the condition must be boolean, received {condition.dtype}; write x != 0")
+    if x.__class__ is Number or y.__class__ is Number:
+        x, y = adapted([x, y], "where")
     if isinstance(x, Tensor) and is_weak(y):
         x = cast(x, available_dtype(dtypes.promote_scalar(x.dtype, y), [x]))
         y = fitting(y, x.dtype, "where")

@@ -23,8 +23,8 @@ from adjoint.decorators.batched import Batched
 from adjoint.devices import chosen_device, current_level, default_device, observed_leaf
 from adjoint.functions.arguments import check_callable, is_array, is_integer, is_numeric, is_value, items, kind_of
 from adjoint.module.fields import FLATTENED, Constant, Fields, parted, register_parts
-from adjoint.operands import lift_to, lower
-from adjoint.tensor import Tensor, refuse_ended, wrap
+from adjoint.operands import adapted, lift_to, lower
+from adjoint.tensor import Number, Tensor, refuse_ended, wrap
 from adjoint.transforms.libraries import of_libraries
 
 Function = Callable[..., Any]
@@ -399,7 +399,7 @@ def results_of(name: str, out: Any) -> tuple[list[Any], Any]:
 def on_level(x: Any, level: Backend) -> Array:
     """A leaf of a result as an array of the level; constants are lifted."""
     if isinstance(x, Tensor):
-        return lift_to(x, level)
+        return lift_to(adapted([x], "result")[0] if x.__class__ is Number else x, level)
     values = dtypes.values_of(x, None, "result")
     return level.from_numpy(values if x.ndim else values.astype(level.leaf.widest(values.dtype)), copy=True)
 

@@ -15,10 +15,10 @@ from adjoint.decorators.batched import Batched
 from adjoint.devices import current_level
 from adjoint.dtypes import DType
 from adjoint.functions.arguments import is_array, is_value, kind_of
-from adjoint.operands import concrete_values, is_weak, run
+from adjoint.operands import chosen_number, concrete_values, dtype_of_numbers, in_dtype, is_number, is_weak, run
 from adjoint.primitives import Shape
 from adjoint.random_keys import Replay, replayed
-from adjoint.tensor import Scalar, Tensor, same, wrap
+from adjoint.tensor import Number, Scalar, Tensor, same, wrap
 from adjoint.transforms.arguments import Function
 from adjoint.transforms.levels import Tensors
 
@@ -121,7 +121,7 @@ def _first_difference(old: Any, new: Any) -> str:
     return f" ({gone[0] or 'the leaf'} is gone)" if gone else f" ({come[0] or 'a leaf'} is new)" if come else ""
 
 
-class _WiderDtypeError(Exception):
+class WiderDtypeError(Exception):
     """Python numbers of the first carry have another dtype now: the first step has to be run again."""
 
 
@@ -149,7 +149,7 @@ class Carry(TreeType):
             self.first[i] = self._made(i, numbers[i], dtype)
             self.specs[i] = (), dtype
         self.wider = {}
-        raise _WiderDtypeError
+        raise WiderDtypeError
 
     def other_dtype(self, i: int, x: Tensor[Any]) -> None:
         if i not in self.numbers or dtypes.promote_scalar(x.dtype, self.numbers[i]) is not x.dtype:
@@ -164,7 +164,7 @@ class Carry(TreeType):
         try:
             with replayed(replay):
                 return run(leaves)
-        except _WiderDtypeError:
+        except WiderDtypeError:
             with replayed(replay):
                 return run(self.start())
 
@@ -267,11 +267,15 @@ def select_per_example(name: str, branches: dict[str, tuple[Tensor[Any], Functio
     leaves = [column[0] for column in columns]
     for k, (_, mask, _) in enumerate(taken[1:], 1):
         leaves = [run("where", (mask, column[k], x)) for column, x in zip(columns, leaves, strict=True)]
-    return trees.unflatten(structure, leaves)
+    free = [column[0].__class__ is Number for column in columns]
+    return trees.unflatten(structure, [chosen_number(x) if f else x for x, f in zip(leaves, free, strict=True)])
 
 
 def of_one_type(name: str, labels: Sequence[str], path: str, column: Sequence[Any], device: Backend) -> Tensors:
-    """A leaf of the results of several branches, as tensors of one shape and dtype."""
+    """A leaf of the results of several branches, as tensors of one shape and dtype, or as chosen numbers."""
+    if all([is_number(x) for x in column]) and (kept := dtype_of_numbers(column)).kind != "b":
+        level = current_level() or device
+        return [chosen_number(in_dtype(x, level.leaf.widest(kept), level, name)) for x in column]
     arrays = [x.dtype for x in column if is_array(x)]
     numbers = [x for x in column if isinstance(x, Scalar)]
     dtype = arrays[0] if arrays else dtypes.values_of(numbers, None, name).dtype if numbers else None

@@ -15,13 +15,24 @@ from adjoint import tree as trees
 from adjoint.backend import Backend, LeafBackend
 from adjoint.concrete import Staged
 from adjoint.decorators.batched import Batched
+from adjoint.devices import current_level
 from adjoint.functions.creation import full, zeros
 from adjoint.functions.elementwise import where
-from adjoint.operands import common_backend, is_weak, lift_to
-from adjoint.primitives import ARRAY
-from adjoint.tensor import Tensor, raw_array, wrap
+from adjoint.operands import (
+    chosen_number,
+    common_backend,
+    dtype_beside,
+    dtype_of_numbers,
+    in_dtype,
+    is_number,
+    lift_to,
+    like_number,
+)
+from adjoint.primitives import ARRAY, DType
+from adjoint.random_keys import Replay, replayed
+from adjoint.tensor import Number, Tensor, raw_array, wrap
 from adjoint.transforms.arguments import Function
-from adjoint.transforms.carries import Carry, TreeType, examples_of, of_one_type
+from adjoint.transforms.carries import Carry, TreeType, WiderDtypeError, examples_of, of_one_type
 from adjoint.transforms.closures import Held, closed_over, opened, substituted
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import CustomRules, Tensors
@@ -71,8 +82,7 @@ def chosen_per_example(name: str, base: Backend, chosen: Choices, operands: tupl
 
     def of_kind(f: Function) -> Function:
         return lambda *xs: [
-            x if isinstance(x, Tensor) else full((), x, dtype=dtype, device=leaf)
-            for x, (_, dtype) in zip(trees.leaves(f(*xs)), specs, strict=True)
+            in_dtype(x, dtype, leaf, name) for x, (_, dtype) in zip(trees.leaves(f(*xs)), specs, strict=True)
         ]
 
     found: Tensors = []
@@ -80,7 +90,8 @@ def chosen_per_example(name: str, base: Backend, chosen: Choices, operands: tupl
         some, given = masked[label]
         out = branched(name, base, some.astype(dtypes.int32), [none, of_kind(f)], given)
         found = [where(mask, x, y) for x, y in zip(out, found, strict=True)] if found else out
-    return trees.unflatten(outs[0][1], found)
+    free = [x[0].__class__ is Number for x in kinds]
+    return trees.unflatten(outs[0][1], [chosen_number(x) if f else x for x, f in zip(found, free, strict=True)])
 
 
 def _of_the_first(mask: Tensor[Any], operands: Any) -> tuple[Tensor[Any], Any]:
@@ -111,7 +122,7 @@ def branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Fu
     leaves, structure = trees.flatten(operands)
     places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)]
     made, closed = opened(branches)
-    kind: TreeType | None = None
+    kind: _Result | None = None
 
     def result(number: int, xs: Tensors) -> Any:
         given = list(leaves)
@@ -121,33 +132,26 @@ def branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Fu
         with nothing_assigned(name, xs, branch):
             return branch(*trees.unflatten(structure, given))
 
-    def settled(number: int, out: Any, xs: Tensors) -> Any:
-        """The result, with its Python numbers in the dtypes that other branches have in their places."""
-        found, layout = trees.flatten(out)
-        for i in range(len(branches)) if any([is_weak(x) for x in found]) else ():
-            theirs = trees.flatten(result(i, xs))[0] if i != number else []
-            for k, (x, y) in enumerate(zip(found, theirs, strict=False)):
-                if is_weak(x) and isinstance(y, Tensor):
-                    found[k] = full((), x, dtype=dtypes.promote_scalar(y.dtype, x), device=y.device)
-        return trees.unflatten(layout, found)
-
     def flat(number: int) -> Callable[[Tensors], Tensors]:
         def run(xs: Tensors) -> Tensors:
             nonlocal kind
             out = result(number, xs)
             if kind is None:
-                kind = TreeType(
-                    f"{name}, whose choice the program of {index.device.leaf} makes: the result",
-                    settled(number, out, xs),
-                    base,
-                )
+                kind = _Result(f"{name}, whose choice the program of {index.device.leaf} makes: the result", out, base)
             return kind.fit(out)
 
         return run
 
+    xs = [*[leaves[i] for i in places], *closed] or [index]
+    drawn = Replay()
     try:
-        xs = [*[leaves[i] for i in places], *closed] or [index]
-        found = _chosen(name, index, [flat(number) for number in range(len(branches))], xs)
+        while True:
+            try:
+                with replayed(drawn):
+                    found = _chosen(name, index, [flat(number) for number in range(len(branches))], xs)
+                break
+            except WiderDtypeError:  # than that of the branches before
+                pass
     except HiddenTensorError as error:
         raise errors.TrackedError(
             f"{name}: the program of {index.device.leaf} makes the choice, and branches become functions of their "
@@ -155,7 +159,48 @@ def branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Fu
             f"tensors go on its device: {error}"
         ) from error
     assert kind is not None
-    return kind.tree(found)
+    return kind.answer(found)
+
+
+class _Result(TreeType):
+    """What the branches of a choice give: leaves in the dtype in which those of all branches meet."""
+
+    def __init__(self, what: str, tree: Any, base: Backend) -> None:
+        super().__init__(what, tree, base)
+        self.free: set[int] = set()  # leaves that are Python's numbers in each branch
+        for i, x in enumerate(trees.leaves(tree)):
+            if is_number(x):
+                self.free.add(i)
+                self.specs[i] = (), self._kept(dtype_of_numbers([x]))
+
+    def _kept(self, dtype: DType) -> DType:
+        return self.base.leaf.widest(dtype)
+
+    def fit(self, tree: Any) -> Tensors:
+        """Raises WiderDtypeError where the branches before have to give a wider dtype."""
+        leaves, structure = trees.flatten(tree)
+        if structure == self.structure:
+            for i, x in enumerate(leaves):
+                shape, known = self.specs[i]
+                if not (is_number(x) or isinstance(x, Tensor)) or getattr(x, "shape", ()) != shape:
+                    continue
+                dtype = (
+                    self._kept(dtype_of_numbers([x, like_number(known)])) if i in self.free else dtype_beside(known, x)
+                )
+                if i in self.free and not is_number(x):
+                    self.free.remove(i)
+                    dtype = dtype_beside(x.dtype, like_number(known))
+                if dtype is not known:
+                    self.specs[i] = shape, dtype
+                    raise WiderDtypeError
+                leaves[i] = in_dtype(x, dtype, current_level() or self.base, self.what)
+            tree = self.tree(leaves)
+        return super().fit(tree)
+
+    def answer(self, leaves: Tensors) -> Any:
+        """The result of the choice, with numbers that are still to take a dtype."""
+        free = [i in self.free and dtype.kind != "b" for i, (_, dtype) in enumerate(self.specs)]
+        return self.tree([chosen_number(x) if number else x for x, number in zip(leaves, free, strict=True)])
 
 
 class nothing_assigned:
