@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from adjoint import errors
+from adjoint.counterparts import counterpart
 from adjoint.devices import leaf_of
 from adjoint.functions.arguments import called, is_integer
 from adjoint.functions.creation import asarray
@@ -90,6 +91,12 @@ class Optimizer(Settings):
             raise errors.ArgumentTypeError(
                 f"{type(self).__name__}: groups are made by the method group, received {errors.shown(self.groups)}"
             )
+
+    if not TYPE_CHECKING:  # type checkers refuse other names themselves
+
+        def __getattr__(self, name: str) -> Any:
+            hint = counterpart("Optimizer", name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
 
     def group(self, *where: Where, use: Optimizer | None = None, **settings: Any) -> Self:
         """The optimizer with other settings for some parameters, or with another one for them.

@@ -70,9 +70,12 @@ class State:
             return tree
         leaves, structure = trees.flatten(tree)
         if structure != self.structure:
+            hint = ""
+            if self.structure == trees.structure(0.0) and isinstance(tree, (list, tuple)):
+                hint = "; the state is one array, so join the numbers with ad.stack"
             raise errors.ArgumentError(
                 f"{self.name}: {what} has the structure {errors.said(structure)}, expected that of the state, "
-                f"{errors.said(self.structure)}"
+                f"{errors.said(self.structure)}{hint}"
             )
         tensors = []
         for i, (x, shape, dtype) in enumerate(zip(leaves, self.shapes, self.dtypes, strict=True)):
