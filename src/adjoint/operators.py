@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes
-from adjoint.operands import COMPARISONS, binary, change, chosen_number, common_backend, fail, lift_to, refuse_leaf, unary
+from adjoint.operands import (
+    COMPARISONS,
+    binary,
+    change,
+    chosen_number,
+    common_backend,
+    fail,
+    lift_to,
+    refuse_leaf,
+    unary,
+)
 from adjoint.primitives import TABLE
 from adjoint.tensor import Number, Tensor, allocate, same
 

@@ -330,7 +330,7 @@ def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> l
     if isinstance(argnums, int) and not isinstance(argnums, bool) and 0 <= argnums < len(args):
         return [argnums]
     if argnums.__class__ is range or (argnums.__class__ is tuple and {int}.issuperset(map(type, argnums))):
-        keys: list[int | str] = [*argnums]  # type: ignore[misc]
+        keys: list[int | str] = [*argnums]
         if args and keys == [*range(len(args))]:
             return keys
     if isinstance(argnums, (int, str, np.integer)):
