@@ -329,7 +329,7 @@ def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> l
     """Positions, or names of keyword arguments, of what is differentiated by."""
     if isinstance(argnums, int) and not isinstance(argnums, bool) and 0 <= argnums < len(args):
         return [argnums]
-    if argnums.__class__ is range or (argnums.__class__ is tuple and {int}.issuperset(map(type, argnums))):
+    if isinstance(argnums, range) or (isinstance(argnums, tuple) and {int}.issuperset(map(type, argnums))):
         keys: list[int | str] = [*argnums]
         if args and keys == [*range(len(args))]:
             return keys
