@@ -180,12 +180,12 @@ def _only(x: Tensor[Any], name: str) -> Any:
         raise errors.DtypeError(f"{name}: expected a real number, received {x.dtype}; take .real, .imag or abs first")
     if x.device.tracked(x._array):
         level = followed_by(x)
-        here = ""
+        plain = "x.item() is the plain value"
         if level is not None:
-            here = " (here of ad.stop_gradient(x))" if level.differentiates else " (not under vmap)"
+            plain = f"ad.stop_gradient(x).{plain[2:]}" if level.differentiates else f"{plain}, but not under vmap"
         raise _leaving(x) or errors.TrackedError(
-            f".item(){here} reads the value of a tracked tensor; {name}(x) would take it out of its graph silently. To "
-            "compute on: ad.stack makes one array of tensors, and ad.sin is to tensors what math.sin is to numbers"
+            f"{name}(x) would take a tracked tensor out of its graph silently. To keep the derivative, write ad.sin "
+            f"for math.sin, and ad.stack for an array of tensors; {plain}"
         )
     return x.device.to_numpy(x._array).item()
 
@@ -216,8 +216,9 @@ def _refuse_tracked(x: Tensor[Any], what: str) -> None:
     _refuse_followed(x, what, batches_only=True)
     if x.device.tracked(x._array):
         raise _leaving(x) or errors.TrackedError(
-            f"{what} would take a tracked tensor of shape {x.shape} out of its graph silently; write x.detach() to "
-            "leave it, and to compute on ad.stack, which makes one tensor of several, or functions of adjoint"
+            f"{what} would take a tracked tensor of shape {x.shape} out of its graph silently. To keep the derivative, "
+            "write ad.stack([x, y]) for np.array([x, y]), and functions of adjoint for others; x.detach() is the plain "
+            "value"
         )
 
 
