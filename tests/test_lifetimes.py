@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import mmap
 import tracemalloc
 import types
 import weakref
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import array_api_strict
@@ -222,8 +224,10 @@ def test_compiled_functions_of_many_sizes_keep_some_programs() -> None:
 
 
 @pytest.mark.slow
-def test_compiled_functions_made_in_a_loop_leave_nothing() -> None:
+@pytest.mark.parametrize("how", ["replay", ""], ids=["replay", "machine code"])
+def test_compiled_functions_made_in_a_loop_leave_nothing(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """CPython keeps the names of files of code that is made while the program runs: 60 bytes each time."""
+    monkeypatch.setenv("ADJOINT_COMPILE", how)
 
     def make() -> None:
         ad.compile(lambda x: (ad.sin(x) * x).sum())(np.ones(3))
@@ -243,3 +247,21 @@ def test_compiled_functions_made_in_a_loop_leave_nothing() -> None:
         assert min(kept(300), kept(300)) < 20 * 300
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="this system does not say how much memory is in use")
+def test_machine_code_that_is_kept_takes_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some stays for who compiles the same again, and what LLVM needed to make it does not."""
+    pytest.importorskip("llvmlite")
+    monkeypatch.setenv("ADJOINT_COMPILE", "")
+    monkeypatch.setenv("ADJOINT_CACHE", "0")
+
+    def kilobytes(start: int, times: int) -> float:
+        for n in range(start, start + times):
+            ad.compile(lambda x, n=n: x * (n + 0.625))(np.ones(3))
+        gc.collect()
+        return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE / 1024
+
+    before = kilobytes(0, 5)
+    assert kilobytes(5, 20) - before < 20 * 150

@@ -199,24 +199,26 @@ class Machine:
 
         if pool.DECLARED in text:
             pool.link()
-        binding, target = llvm(), _new_target()
-        key = _key(text)
+        binding, key = llvm(), _key(text)
         code = stored.load(key)
         if code is None:
+            target = _new_target()  # which keeps half a megabyte of what it emitted: the engine gets another one
             code = target.emit_object(_module(text, target))
             stored.store(key, code)
-        self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), target)
+        self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _new_target())
         self._engine.add_object_file(binding.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
-        self._methods: list[Any] = []
+        self._methods: dict[str, _Method] = {}
 
     def address(self, symbol: str) -> int:
         return self._engine.get_function_address(symbol)  # type: ignore[no-any-return]
 
     def function(self, symbol: str) -> Callable[..., bool]:
         """What Python calls: it takes arrays and gives whether they were as expected."""
-        method = _Method(symbol.encode(), self.address(symbol), _FASTCALL, None)
-        self._methods.append(method)
+        method = self._methods.get(symbol)
+        if method is None:
+            method = _Method(symbol.encode(), self.address(symbol), _FASTCALL, None)
+            method = self._methods.setdefault(symbol, method)  # another thread may have been first
         make: Any = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
         return make(ctypes.addressof(method), self, None)  # type: ignore[no-any-return]  # which refers to self
