@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 from collections.abc import Generator
@@ -18,7 +19,7 @@ from adjoint.functions.elementwise import where
 from adjoint.operands import cast
 from adjoint.solvers.dormand_prince import DormandPrince, stepped
 from adjoint.solvers.linear import on_values
-from adjoint.solvers.ode import Equation
+from adjoint.solvers.ode import Equation, check_values
 from adjoint.solvers.radau import Radau
 from adjoint.solvers.steps import Method, Step, Vector, constant, too_many, values_of
 from adjoint.solvers.theorem import Known, Systems
@@ -26,6 +27,7 @@ from adjoint.solvers.vectors import Parameters, applied
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import Function, array_of
 from adjoint.transforms.carries import with_examples_of
+from adjoint.transforms.hosted import hosted, waits
 from adjoint.transforms.levels import Tensors
 from adjoint.transforms.libraries import of_any_library
 
@@ -107,7 +109,11 @@ def odeint_event(
         )
     watched = Parameters(name, event, args, y0, t)
     run = _Event(equation, watched, sign)
-    time, y = run.found()
+    xs = [equation.state.vector, equation.times, *run.theta, *run.watch]
+    if waits(xs):
+        time, y = hosted(name, run.later, xs, [((), xs[0].dtype), (xs[0].shape, xs[0].dtype)])
+    else:
+        time, y = run.found(*xs[:2])
     watched.settle()
     answer: tuple[Any, Any] = equation.parameters.answer((time, equation.state.unravel(y)))
     return answer
@@ -146,9 +152,16 @@ class _Event:
         up, down = (before < 0) & (after >= 0), (before > 0) & (after <= 0)
         return up if self.sign > 0 else down if self.sign < 0 else up | down
 
-    def found(self) -> tuple[Tensor[Any], Vector]:
-        t, slope = self.equation.times, self.equation.slope
-        y = self.state.vector
+    def later(self, xs: Tensors) -> Tensors:
+        """What is found from [y0, t, *theta, *watch]."""
+        y, t, *rest = xs
+        check_values(self.name, t)
+        run = copy.copy(self)
+        run.theta, run.watch = rest[: len(self.theta)], rest[len(self.theta) :]
+        return [*run.found(y, t)]
+
+    def found(self, y: Vector, t: Vector) -> tuple[Tensor[Any], Vector]:
+        slope = self.equation.slope
         start, end = values_of(t).astype(np.float64).tolist()
         plain = y.detach()
         _refuse_hidden(self.name, slope(plain, constant(start, y), [x.detach() for x in self.theta]))

@@ -26,6 +26,7 @@ from adjoint.solvers.vectors import Parameters, State, applied, lifted_result
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import Function, array_of, to_numpy
 from adjoint.transforms.carries import with_examples_of
+from adjoint.transforms.hosted import hosted, waits
 from adjoint.transforms.levels import Tensors
 from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.reverse import grad, stop_gradient, value_and_grad
@@ -208,7 +209,11 @@ class _Problem(Systems):
     ) -> Any:
         """The solution for the caller. `function` is what was given, and what the search gets."""
         rules = _Solution(self, residual, search, function, symmetric)
-        x = applied(rules, [stop_gradient(self.state.vector), *self.parameters.tensors])
+        xs = [stop_gradient(self.state.vector), *self.parameters.tensors]
+        if waits(xs):
+            (x,) = hosted(self.name, lambda xs: [applied(rules, xs)], xs, [(xs[0].shape, xs[0].dtype)])
+        else:
+            x = applied(rules, xs)
         return self.parameters.answer(self.state.unravel(x))
 
     def result(self, x: Vector, theta: Tensors) -> Vector:

@@ -23,6 +23,7 @@ from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import Function, array_of
 from adjoint.transforms.carries import differs_more
 from adjoint.transforms.forward import jvp
+from adjoint.transforms.hosted import hosted, waits
 from adjoint.transforms.levels import CustomRules, Tensors
 from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.reverse import vjp
@@ -105,10 +106,7 @@ def odeint(
     """
     as_choice(gradient, "odeint", "gradient", ("direct", "adjoint"))
     equation = Equation("odeint", func, y0, t, args, rtol, atol, mxstep, hmax, method)
-    if gradient == "adjoint":
-        ys = equation.by_adjoint()
-    else:
-        ys = equation.by_steps()
+    ys = equation.by_adjoint() if gradient == "adjoint" else equation.by_steps()
     return equation.parameters.answer(equation.state.unravel(ys))
 
 
@@ -163,10 +161,23 @@ class Equation:
                 "take gradient='direct' with method='Radau'"
             )
         rules = _Continuous(self.slope, self.control)
-        return applied(rules, [self.state.vector, self.times, *self.parameters.tensors])
+        xs = [self.state.vector, self.times, *self.parameters.tensors]
+        return self._later(lambda xs: applied(rules, xs), xs) if waits(xs) else applied(rules, xs)
+
+    def _later(self, solve: Callable[[Tensors], Vector], xs: Tensors) -> Vector:
+        """The states as a step of the program that has the values."""
+
+        def run(xs: Tensors) -> Tensors:
+            check_values(self.name, xs[1])
+            return [solve(xs)]
+
+        return hosted(self.name, run, xs, [((*xs[1].shape, *xs[0].shape), xs[0].dtype)])[0]
 
     def by_steps(self) -> Vector:
         state, parameters = self.state, self.parameters
+        xs = [state.vector, self.times, *parameters.tensors]
+        if waits(xs):
+            return self._later(self._steps, xs)
 
         def f(y: Vector, s: Vector) -> Vector:
             with state.precise():
@@ -180,12 +191,25 @@ class Equation:
             method = functools.partial(DormandPrince, f)
         return _integrated(f, state.vector, self.times, self.control, method)
 
+    def _steps(self, xs: Tensors) -> Vector:
+        """As `by_steps`, of what func closes over as arguments."""
+        y, t, *theta = xs
+        f = lambda y, s: self.slope(y, s, theta)
+        radau = self.control.method == "Radau"
+        method = functools.partial(Radau, self.slope, theta) if radau else functools.partial(DormandPrince, f)
+        return _integrated(f, y, t, self.control, method)
+
 
 def _check_times(name: str, t: Vector) -> None:
     if t.ndim != 1 or not t.size:
         raise errors.ShapeError(f"{name}: t has shape {t.shape}, expected times along one axis")
     if t.dtype.kind == "c":
         raise errors.DtypeError(f"{name}: t is {t.dtype}, expected real times")
+    if not waits([t]):
+        check_values(name, t)
+
+
+def check_values(name: str, t: Vector) -> None:
     values = values_of(t)
     if values.ndim != 1:
         raise errors.ArgumentError(
