@@ -618,6 +618,10 @@ def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADJOINT_COMPILE", "0")
     np.testing.assert_array_equal(f(X), X * 2)
     assert len(runs) == 5
+    for wrong in ("off", "2", "False"):
+        monkeypatch.setenv("ADJOINT_COMPILE", wrong)
+        with pytest.raises(errors.ArgumentError, match="environment variable ADJOINT_COMPILE: '0' runs .* received"):
+            f(X)
 
 
 def test_values_are_shown_while_it_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -93,6 +93,7 @@ EXCEPTIONS: list[tuple[str, str, str]] = [
     ("backends/dask/tasks.py", "OutOfRangeError(f'{self.name}", "as above"),
     ("backends/reference/factors.py", "", "the function says it in its own words"),
     ("decorators/observed.py", "CheckError(_message(primitive, specs, parameters, what))", "a leaf with an error"),
+    ("compiler/setting.py", "ADJOINT_COMPILE", "test_compile.py sets it"),
     ("devices.py", "ADJOINT_DEVICE", "read once in a process; test_devices.py starts one"),
     ("dtypes.py", "ADJOINT_DTYPE", "read once in a process; test_default_dtypes.py starts one"),
     ("dtypes.py", "does not fit into memory as an array", "a list that fills the memory"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import copy
 import functools
-import os
 import sys
 import types
 import warnings
@@ -28,6 +27,7 @@ from adjoint.compiler.passes import after_each
 from adjoint.compiler.programs import Program
 from adjoint.compiler.replay import makes_code
 from adjoint.compiler.rules import Family, Made, Rules
+from adjoint.compiler.setting import setting
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, libraries_imported
 from adjoint.dtypes import INEXACT
@@ -140,7 +140,7 @@ class disable_compile(Scope[None]):
 
 
 def _is_disabled() -> bool:
-    return innermost(disabled) is not None or os.environ.get("ADJOINT_COMPILE") == "0"
+    return innermost(disabled) is not None or setting() == "0"
 
 
 class Lowered:

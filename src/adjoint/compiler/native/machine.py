@@ -6,7 +6,6 @@ import collections
 import ctypes
 import functools
 import importlib
-import os
 import platform
 import warnings
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import locks
+from adjoint.compiler.setting import setting
 
 VERSION = 1  # of what passes make of a text
 KEPT = 256  # pieces of machine code of one process that nobody may use at the moment
@@ -151,12 +151,12 @@ def _say_once() -> None:
 
 def possible() -> bool:
     """Whether machine code can be made in this process, and may be."""
-    return os.environ.get("ADJOINT_COMPILE") != "replay" and llvm() is not None
+    return setting() != "replay" and llvm() is not None
 
 
 def wanted() -> bool:
     """Whether machine code is to be made for who asked to compile."""
-    if not possible() and os.environ.get("ADJOINT_COMPILE") != "replay":
+    if not possible() and setting() != "replay":
         _say_once()
     return possible()
 
