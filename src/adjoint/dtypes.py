@@ -353,7 +353,7 @@ def values_of(
     or has a mask, TrackedError for what another library tracks.
     """
     if dtype is None and values.__class__ is np.ndarray and _ITSELF.get(values.dtype) is values.dtype:
-        return values  # type: ignore[no-any-return]
+        return values
     array = array_of(values, name)
     if array.dtype.kind == "f" and isinstance(values, (list, tuple)) and array.size and abs(array).max() >= 2.0**63:
         array = _unrounded(values, array)

@@ -130,8 +130,8 @@ def lift_to(x: Tensor[Any], device: Backend) -> Array:
     """
     if x._device is device:
         return x._array
-    if device.depth and device.inner is x._device:  # type: ignore[attr-defined]
-        return device.wrap(x._array)  # type: ignore[attr-defined]
+    if isinstance(device, Decorator) and device.inner is x._device:
+        return device.wrap(x._array)
     found = lower(x._array, x._device, device)
     if found is None:
         raise _unmet([x], device)

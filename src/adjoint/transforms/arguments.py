@@ -81,10 +81,10 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
         return lift_to(x, base)
     if x.__class__ is np.ndarray and _FLOATING.get(x.dtype) is x.dtype:
         return base.from_numpy(x, copy=keep)
-    dtypes.refuse_masked(x, "a transform's argument")
     number = base.leaf.number_type
     if number is not None and (x.__class__ is number or x.__class__ is float):
         return base.from_numpy(number(x), copy=False)
+    dtypes.refuse_masked(x, "a transform's argument")
     values = np.asarray(x)
     if not is_array(x):
         values = values.astype(base.leaf.widest(values.dtype))
@@ -329,8 +329,8 @@ def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> l
     """Positions, or names of keyword arguments, of what is differentiated by."""
     if isinstance(argnums, int) and not isinstance(argnums, bool) and 0 <= argnums < len(args):
         return [argnums]
-    if argnums.__class__ is range or (argnums.__class__ is tuple and {int}.issuperset(map(type, argnums))):
-        keys: list[int | str] = [*argnums]  # type: ignore[misc]
+    if isinstance(argnums, range) or (isinstance(argnums, tuple) and {int}.issuperset(map(type, argnums))):
+        keys: list[int | str] = [*argnums]
         if args and keys == [*range(len(args))]:
             return keys
     if isinstance(argnums, (int, str, np.integer)):

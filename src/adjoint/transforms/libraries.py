@@ -44,9 +44,8 @@ def of_libraries(run: F, like: Callable[..., Any], keep: bool = False) -> F:
     def either(*args: Any, **kwargs: Any) -> Any:
         try:
             if (
-                (not kwargs and (trees.ATOMS.issuperset(map(type, args)) or _all_ours(args)))
-                or not libraries_imported()
-            ):
+                not kwargs and (trees.ATOMS.issuperset(map(type, args)) or _all_ours(args))
+            ) or not libraries_imported():
                 return run(*args, **kwargs)
             return _given_any(run, args, kwargs, keep)
         except errors.DeviceError as error:
