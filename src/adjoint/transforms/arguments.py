@@ -81,10 +81,10 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
         return lift_to(x, base)
     if x.__class__ is np.ndarray and _FLOATING.get(x.dtype) is x.dtype:
         return base.from_numpy(x, copy=keep)
-    dtypes.refuse_masked(x, "a transform's argument")
     number = base.leaf.number_type
     if number is not None and (x.__class__ is number or x.__class__ is float):
         return base.from_numpy(number(x), copy=False)
+    dtypes.refuse_masked(x, "a transform's argument")
     values = np.asarray(x)
     if not is_array(x):
         values = values.astype(base.leaf.widest(values.dtype))

@@ -47,7 +47,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
 
 
 def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> Any:
-    others, _ = trees.flatten(list(tangents))
+    others = tangents if trees.are_leaves(tangents) else trees.flatten(list(tangents))[0]
     call = Arguments(name, f, range(len(primals)), (*primals,), {}, beside=others)
     given = matching(name, "tangent", list(tangents), call.structure, call.arrays, call.base)
     level: Tangent[Any] = Tangent.fresh(call.base)
@@ -56,7 +56,7 @@ def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any]
         out, aux = split_aux(name, call.run(f, level, active), has_aux)
         leaves, structure = results_of(name, out)
         duals = [on_level(x, level) for x in leaves]
-        value = trees.unflatten(structure, [below(d, level, call) for d in duals])
+        value = trees.unflatten(structure, [call.result(d.value) for d in duals])
         tangent = trees.unflatten(
             structure,
             [call.result(zeros_like(call.base, d.value) if d.tangent is None else d.tangent) for d in duals],
