@@ -253,9 +253,16 @@ def test_recorded_differences_are_differentiated(device: Any) -> None:
 
 def test_a_step_with_all_gradients_names_that_of_one_leaf(graph: Any) -> None:
     w, _, grads = graph
-    for step in (lambda: w - 0.1 * grads, lambda: w + grads, lambda: w.inner() - grads):
+    of_one = w.inner().numpy()
+    for step in (
+        lambda: w - 0.1 * grads, lambda: w + grads, lambda: w.inner() - grads, lambda: of_one - grads,
+        lambda: grads - w, lambda: grads + w, lambda: grads - of_one,
+    ):  # fmt: skip
         with pytest.raises(errors.ArgumentTypeError, match=r"grads\[w\].*with_value"):
             step()
+    for product in (lambda: w * grads, lambda: grads * w.inner(), lambda: of_one * grads, lambda: grads / w):
+        with pytest.raises(errors.ArgumentTypeError, match=r"grads\[w\] is that of one, as in w \* grads\[w\]"):
+            product()
 
 
 def test_a_dict_of_gradients_says_what_they_are_instead(graph: Any) -> None:

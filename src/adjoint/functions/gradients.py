@@ -200,7 +200,7 @@ class Gradients(Generic[J]):
     def __add__(self, other: Any) -> Gradients[J]:
         """The sums; a leaf that only one of them knows keeps its gradient. Recorded if one of them is."""
         if not isinstance(other, Gradients):
-            return NotImplemented
+            return _refuse_array(other, "+")  # type: ignore[no-any-return]
         if other._level is not self._level:
             raise errors.DeviceError(f"gradients of {self._level} and of {other._level} do not add")
         recorded = self._recorded or other._recorded
@@ -219,17 +219,19 @@ class Gradients(Generic[J]):
     def __radd__(self, other: Any) -> Gradients[J]:
         if other.__class__ is int and other == 0:  # for sum(...)
             return self
-        return _refuse_tensor(other, "+")  # type: ignore[no-any-return]
+        return _refuse_array(other, "+")  # type: ignore[no-any-return]
 
     def __neg__(self) -> Gradients[J]:
         return self.map(lambda g: -g)
 
     def __sub__(self, other: Any) -> Gradients[J]:
         """The differences; of a leaf that only the other one knows, that one's with the opposite sign."""
-        return self + -other if isinstance(other, Gradients) else NotImplemented
+        if not isinstance(other, Gradients):
+            return _refuse_array(other, "-")  # type: ignore[no-any-return]
+        return self + -other
 
     def __rsub__(self, other: Any) -> Gradients[J]:
-        return _refuse_tensor(other, "-")  # type: ignore[no-any-return]
+        return _refuse_array(other, "-")  # type: ignore[no-any-return]
 
     def __mul__(self, factor: Any) -> Gradients[J]:
         """Each gradient times a number or a 0-d tensor of the inner backend; dtypes stay."""
@@ -289,19 +291,23 @@ def _load(
     return grads
 
 
-def _refuse_tensor(other: Any, operator: str) -> Any:
-    """NotImplemented for what is no tensor; of one the error says which gradient is meant."""
-    if not isinstance(other, Tensor):
+def _refuse_array(other: Any, operator: str) -> Any:
+    """NotImplemented for what is no array; of one the error says which gradient is meant."""
+    if not isinstance(other, (Tensor, np.ndarray)):
         return NotImplemented
+    kind = "a tensor" if isinstance(other, Tensor) else "an array"
+    way = "w * grads[w]" if operator == "*" else f"w.with_value(w.inner() {operator} 0.1 * grads[w])"
     raise errors.ArgumentTypeError(
-        f"w {operator} grads: a tensor of shape {other.shape} meets the gradients of all leaves; grads[w] is that of "
-        f"one, as in w.with_value(w.inner() {operator} 0.1 * grads[w])"
+        f"w {operator} grads: {kind} of shape {other.shape} meets the gradients of all leaves; grads[w] is that of "
+        f"one, as in {way}"
     )
 
 
 def _number(factor: Any) -> Any:
-    """What gradients are scaled by: a tensor, or a number, also NumPy's; None for anything else."""
-    if isinstance(factor, (np.ndarray, np.generic)) and factor.ndim == 0:
+    """What gradients are scaled by: a 0-d tensor, or a number, also NumPy's; None for anything else but arrays."""
+    if isinstance(factor, (Tensor, np.ndarray)) and factor.ndim:
+        _refuse_array(factor, "*")
+    if isinstance(factor, (np.ndarray, np.generic)):
         return factor.item()
     return factor if isinstance(factor, (int, float, complex, Tensor)) else None
 
