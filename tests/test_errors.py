@@ -395,7 +395,7 @@ ROWS: dict[str, Row] = {
     "int of infinity": (lambda: int(ad.tensor(-np.inf)), lambda: int(np.array(-np.inf)), errors.RangeError,
         ["int", "-inf"]),
     "float of what is tracked": (lambda: float(t(1.0)), None, errors.TrackedError,
-        ["float(x) would take", "ad.sin", "ad.stack", "x.item() is the plain value"]),
+        [".item() is the plain value; float(x)", "ad.stack", "ad.sin"]),
     "zeros_like of text": (lambda: ad.zeros_like("a"), None, errors.DtypeError, ["zeros_like", "str"]),
     "keepdims of text": (lambda: t(A).sum(keepdims="a"), lambda: A.sum(keepdims="a"), errors.ArgumentTypeError,
         ["sum: keepdims", "True or False", "'a'"]),

@@ -235,7 +235,7 @@ def test_numbers_of_python_are_not_made_of_what_is_tracked(convert: Any) -> None
         lambda x: convert(ad.tensor(x).require_grad() * 2),
         lambda x: ad.vmap(ad.grad(convert))(np.full(2, x)),
     ):
-        with pytest.raises(ad.errors.TrackedError, match=r"^\w+\(x\) would take .* ad.sin .* ad.stack .* plain value"):
+        with pytest.raises(ad.errors.TrackedError, match=r"^\.item\(\) .* \w+\(x\) would take .* ad.stack .* ad.sin"):
             derive(0.5)
     assert ad.grad(lambda x: x * float(ad.stop_gradient(x)))(2.0) == 2.0
     assert ad.grad(lambda x: x * ad.stop_gradient(x).item())(2.0) == 2.0

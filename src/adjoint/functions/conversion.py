@@ -180,12 +180,14 @@ def _only(x: Tensor[Any], name: str) -> Any:
         raise errors.DtypeError(f"{name}: expected a real number, received {x.dtype}; take .real, .imag or abs first")
     if x.device.tracked(x._array):
         level = followed_by(x)
-        plain = "x.item() is the plain value"
+        plain = ".item() is the plain value"
         if level is not None:
-            plain = f"ad.stop_gradient(x).{plain[2:]}" if level.differentiates else f"{plain}, but not under vmap"
+            plain = ".item() of ad.stop_gradient(x) is the plain value"
+            if not level.differentiates:
+                plain = ".item() has no value under vmap, where examples differ, and ad.debug.print shows each"
         raise _leaving(x) or errors.TrackedError(
-            f"{name}(x) would take a tracked tensor out of its graph silently. To keep the derivative, write ad.sin "
-            f"for math.sin, and ad.stack for an array of tensors; {plain}"
+            f"{plain}; {name}(x) would take a tracked tensor out of its graph silently. To keep the derivative, write "
+            "ad.stack for an array of tensors, and ad.sin for math.sin"
         )
     return x.device.to_numpy(x._array).item()
 

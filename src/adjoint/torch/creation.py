@@ -514,6 +514,8 @@ def multinomial(
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if apart() or is_lifted(input):
+        return _multinomial_of_examples(input, num_samples, replacement)
     chances = looked(input).astype(np.float64)
     if (chances < 0).any() or not np.isfinite(chances).all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
@@ -524,6 +526,20 @@ def multinomial(
     rows = chances.reshape(-1, chances.shape[-1])
     drawn = [source(generator).choice(r.size, num_samples, replace=replacement, p=r / r.sum()) for r in rows]
     return beside(input, np.array(drawn, np.int64).reshape(*chances.shape[:-1], num_samples))
+
+
+def _multinomial_of_examples(chances: Any, count: int, replacement: bool) -> Tensor:
+    size = chances.shape[-1]
+    if replacement:
+        shares = FUNCTIONS["cumsum"](chances, -1)
+        drawn = FUNCTIONS["rand"]((*chances.shape[:-1], count), dtype=chances.dtype) * shares[..., -1:]
+        below = shares.unsqueeze(-2) <= drawn.unsqueeze(-1)
+        return FUNCTIONS["sum"](below, -1).clamp(max=size - 1)  # type: ignore[no-any-return]
+    if count > size:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    # the places of the largest u^(1/p). P. Efraimidis, P. Spirakis (2006)
+    keys = FUNCTIONS["rand_like"](chances).log() / chances
+    return FUNCTIONS["topk"](keys, count).indices  # type: ignore[no-any-return]
 
 
 def _new_tensor(self: Tensor, data: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:

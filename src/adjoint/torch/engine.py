@@ -23,7 +23,7 @@ from adjoint.torch import anomaly, devices, dtypes, graph, state
 from adjoint.torch.devices import where_of
 from adjoint.torch.dtypes import Size
 from adjoint.torch.graph import FREED, Called, Marks, marks_of
-from adjoint.torch.lifted import primal_of
+from adjoint.torch.lifted import gradients, in_transform, primal_of
 from adjoint.torch.memory import store
 from adjoint.torch.saving import Packed
 from adjoint.torch.state import grad_mode, modes
@@ -520,6 +520,11 @@ def backward(
     tensor([3., 5.])
     """
     outputs = _several(tensors)
+    if any([in_transform(x) for x in outputs if isinstance(x, Tensor)]):
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use torch.func.grad or "
+            "torch.func.vjp instead or call backward() outside of functorch transforms."
+        )
     if inputs is not None:
         inputs = _several(inputs)
         if not inputs:
@@ -597,26 +602,39 @@ def grad(
     if not ins:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     keep = create_graph if retain_graph is None else bool(retain_graph)
+    if not is_grads_batched and any([in_transform(x) for x in outs if isinstance(x, Tensor)]):
+        given = [None] * len(outs) if grad_outputs is None else _several(grad_outputs)
+        return tuple(
+            [
+                _unused(x, i, create_graph, allow_unused, materialize_grads) if g is None else g
+                for i, (x, g) in enumerate(zip(ins, gradients(outs, ins, given, create_graph), strict=True))
+            ]
+        )
     nodes = [_node_of(x) for x in ins]
     walk, answers, size = _run(outs, grad_outputs, keep, create_graph, set(nodes), False, is_grads_batched)
     found: list[Any] = []
     for i, (x, node) in enumerate(zip(ins, nodes, strict=True)):
         g = answers.get(node)
         if g is None:
-            if not (allow_unused or materialize_grads):
-                raise RuntimeError(
-                    f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
-                    "allow_unused=True if this is the desired behavior."
-                )
-            if materialize_grads and isinstance(x, GradientEdge):
-                raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-            zeros = beside(x, np.zeros(x.shape, x._dtype)) if materialize_grads else None
-            found.append(zeros.requires_grad_() if zeros is not None and create_graph else zeros)
+            found.append(_unused(x, i, create_graph, allow_unused, materialize_grads))
         elif is_grads_batched:
             found.append(_of_batch(walk, g, size))
         else:
             found.append(walk.shown(g))
     return tuple(found)
+
+
+def _unused(x: Any, i: int, create: bool, allowed: bool | None, materialize: bool) -> Any:
+    """The gradient by what the outputs do not depend on."""
+    if not (allowed or materialize):
+        raise RuntimeError(
+            f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
+            "allow_unused=True if this is the desired behavior."
+        )
+    if materialize and isinstance(x, GradientEdge):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+    zeros = beside(x, np.zeros(x.shape, x._dtype)) if materialize else None
+    return zeros.requires_grad_() if zeros is not None and create and not in_transform(x) else zeros
 
 
 def _of_batch(walk: Pass, g: Any, size: int) -> Tensor:

@@ -146,6 +146,8 @@ drawn(
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and values."""
     meeting((input, other))
+    if lifted.is_batched(input) or lifted.is_batched(other):
+        raise RuntimeError("torch.equal gives one truth value, and examples of a vmap have one each; see torch.eq")
     return tuple(input.shape) == tuple(other.shape) and bool((looked(input) == looked(other)).all())
 
 

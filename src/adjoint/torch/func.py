@@ -241,8 +241,20 @@ def jvp(func: Any, primals: Any, tangents: Any, *, strict: bool = False, has_aux
                 f"not supported. Tensor is of size {list(x.shape)} while the given forward gradient is of size "
                 f"{list(t.shape)}."
             )
+
+    def run(variables: Any) -> Any:
+        out = call(variables)
+        if strict and any(
+            [getattr(x._array, "tangent", None) is None for x in trees.leaves(out[0] if has_aux else out)]
+        ):
+            raise RuntimeError(
+                "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
+                "allowed with strict=True."
+            )
+        return out
+
     with _errors():
-        out = ad.jvp(call, (call.given,), ([to_inner(t) for t in leaves],), has_aux)
+        out = ad.jvp(run, (call.given,), ([to_inner(t) for t in leaves],), has_aux)
     return tuple([_face(part) for part in out])
 
 
@@ -262,6 +274,12 @@ def linearize(func: Any, *primals: Any) -> Any:
         leaves, structure = trees.flatten(tangents)
         if structure != call.structure:
             raise RuntimeError(f"linearize: tangents have the structure {structure}, primals {call.structure}")
+        for i, (x, t) in enumerate(zip(call.given, leaves, strict=True)):
+            if isinstance(t, Tensor) and t._dtype != x.dtype:
+                raise RuntimeError(
+                    f"tangent:{i} with dtype {t.dtype} in flattened pytree doesn't match the dtype "
+                    f"{to_face(x).dtype} of the corresponding primal."
+                )
         with _errors():
             return _face(derivative([to_inner(t) for t in leaves]))
 
@@ -273,6 +291,7 @@ def _jacobian(
 ) -> Callable[..., Any]:
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
+        _check_randomness(randomness or "error")
         call = _Call(name, func, args, kwargs, argnums, has_aux)
         for i, x in enumerate(call.given):
             if x.dtype.kind == "c":
@@ -392,6 +411,11 @@ def _axes_in(in_dims: Any, args: Any, func: Any) -> tuple[list[Any], Any, list[A
     return leaves, structure, axes
 
 
+def _check_randomness(given: str) -> None:
+    if given not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {given}")
+
+
 def _spread(prefix: Any, tree: Any) -> list[Any]:
     """An entry of a prefix for each leaf below it."""
     if prefix is None or isinstance(prefix, int) or isinstance(tree, Tensor):
@@ -415,8 +439,7 @@ def vmap(
     >>> torch.vmap(torch.dot)(torch.ones(3, 2), torch.ones(3, 2))
     tensor([2., 2., 2.])
     """
-    if randomness not in ("error", "different", "same"):
-        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    _check_randomness(randomness)
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
@@ -476,7 +499,7 @@ def _mapped(run: Any, leaves: Any, axes: Any, out_dims: Any, randomness: str, si
         with _drawn(randomness, size, tensors[0].device):
             out = run(given)
         found, structure = trees.flatten(out)
-        for x in found:
+        for x in found or [None]:
             if not isinstance(x, Tensor):
                 raise ValueError(
                     f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(x)} as a return."

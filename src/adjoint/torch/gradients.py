@@ -77,6 +77,13 @@ class Gradients:
         """Record gradients for this tensor from now on, or no longer."""
         if self.requires_grad == bool(requires_grad):
             return self
+        if lifted.in_transform(self):
+            raise RuntimeError(
+                "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* "
+                "APIs) inside of a function being transformed by a functorch transform. This is unsupported, please "
+                "attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
+                "requires_grad_() outside of a function being transformed instead."
+            )
         if requires_grad:
             if self._dtype.kind not in "fc":
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
@@ -170,6 +177,12 @@ class Gradients:
         """Keep the gradient of an intermediate result in `.grad`."""
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if lifted.in_transform(self):
+            raise RuntimeError(
+                "You are attempting to call Tensor.retain_grad() inside of a function being transformed by a functorch "
+                "transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, "
+                "jacrev, jacfwd, hessian) or call retain_grad() outside of a function being transformed instead."
+            )
         if self.is_leaf or self.retains_grad:
             return
         rare = rare_of(self)
@@ -299,6 +312,10 @@ class Gradients:
         """The values as an array of NumPy's that shares the memory: what is written to one is in the other."""
         if self.requires_grad and modes.enabled and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if is_lifted(self):
+            raise RuntimeError(
+                "Cannot access data pointer of Tensor that doesn't have storage: it is inside of a transform"
+            )
         if force and where_is(self) is not None:
             return np.array(looked(self))
         return memory.share_with_numpy(self)

@@ -46,7 +46,7 @@ _NAMES = {
     "reshape": "View", "permute_dims": "Permute", "expand_dims": "Unsqueeze", "broadcast_to": "Expand",
     "index_set": "IndexPut", "astype": "ToCopy", "concat": "Cat", "expit": "Sigmoid", "cumulative_sum": "Cumsum",
     "cumulative_prod": "Cumprod", "vector_norm": "LinalgVectorNorm", "take_along_axis": "Gather", "clip": "Clamp",
-    "gammaln": "Lgamma", "to_device": "ToCopy",
+    "gammaln": "Lgamma", "to_device": "ToCopy", "linear": "Addmm",
 }  # fmt: skip
 
 

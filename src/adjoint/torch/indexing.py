@@ -200,7 +200,7 @@ def _entry(k: Any, shape: Any, axis: int) -> Any:
             return k
         if k._dtype.kind not in "iu":
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-        if k.ndim:
+        if k.ndim or is_batched(k):
             return k
         k = k.item()
     try:

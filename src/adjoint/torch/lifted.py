@@ -208,13 +208,37 @@ def values_of(x: Any) -> Any:
 
 def primal_of(x: Any) -> Any:
     """The array of a dual number without its tangent: backward passes are of that."""
-    inner = inner_of(x)
-    if modes.duals is None or not modes.duals.has(inner.device):
+    if in_transform(x):
         raise NotImplementedError(
-            "adjoint.torch: backward, autograd.grad and grad_fn are not there inside of vmap, grad and their like; "
+            "adjoint.torch: autograd.grad of examples and grad_fn are not there inside of vmap, grad and their like; "
             "write torch.func.grad"
         )
-    return wrap_of(inner).value
+    return wrap_of(inner_of(x)).value
+
+
+def in_transform(x: Any) -> bool:
+    """Whether a tensor is one of a function that a transform runs; dual numbers are lifted, too, and are not."""
+    return is_lifted(x) and (modes.duals is None or not modes.duals.has(inner_of(x).device))
+
+
+def gradients(outputs: Any, inputs: Any, cotangents: Any, create: bool) -> list[Any]:
+    """The gradients of tensors on a level of `torch.func.grad`, by others there; None where nothing leads to one."""
+    level = inner_of(next(x for x in outputs if is_lifted(x))).device
+    wanted = [to_inner(x) for x in inputs]
+    if not isinstance(level, Autodiff) or any([x.device is not level or wrap_of(x).node is None for x in wanted]):
+        primal_of(next(x for x in (*outputs, *inputs) if is_lifted(x)))
+    total: list[Any] = [None] * len(wanted)
+    for y, g in zip(outputs, cotangents, strict=True):
+        inner = to_inner(y)
+        if inner.device is not level or wrap_of(inner).node is None:
+            raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
+        if g is None and y.numel() != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        found = inner.backward(None if g is None else to_inner(g), retain_graph=True, create_graph=create, wrt=wanted)
+        for i, x in enumerate(wanted):
+            part = found.get(x)
+            total[i] = part if total[i] is None else total[i] if part is None else total[i] + part
+    return [None if g is None else to_face(g) for g in total]
 
 
 def is_batched(x: Any) -> bool:

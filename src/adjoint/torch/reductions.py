@@ -256,6 +256,8 @@ _truth("all", np.all)
 
 @public("count_nonzero")
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    if is_batched(input):
+        return FUNCTIONS["sum"](FUNCTIONS["ne"](input, 0), dim)  # type: ignore[no-any-return]
     return beside(input, np.asarray(np.count_nonzero(looked(input), axes_of(dim, input.ndim)), np.int64))
 
 
@@ -331,7 +333,7 @@ def _softmax(name: str, function: Any, made: str) -> None:
     def spelled(input: Tensor, dim: int, dtype: Any = None) -> Any:
         x = input if dtype is None else to(input, dtype=dtype)
         if x._dtype.kind != "f":
-            raise RuntimeError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{x.dtype.class_name}'")
+            raise NotImplementedError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{x.dtype.class_name}'")
         axis = axis_of(dim, x.ndim)
         if not x.ndim:
             return call(lambda a: named(function)(ad.reshape(a, (1,)), axis=0)[0], made, x)
@@ -392,6 +394,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     axis = axis_of(dim, input.ndim)
     if not 1 <= k <= (input.shape[axis] if input.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
+    if is_batched(input) and input.ndim:
+        return picked(input, _order(input, axis, False).select(axis, k - 1), dim, keepdim, "Kthvalue")
     order = np.argsort(looked(input), axis, kind="stable") if input.ndim else None
     return picked(input, None if order is None else np.take(order, k - 1, axis), dim, keepdim, "Kthvalue")
 
@@ -401,6 +405,8 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle element, of an even number the lower one."""
     if dim is None:
         flat = FUNCTIONS["reshape"](input, -1)
+        if is_batched(flat):
+            return _shared_median(flat)
         middle = median(flat.detach(), 0).values.item() if flat.numel() else float("nan")
         if input._dtype.kind != "f" or middle != middle:
             return median(flat, 0).values
@@ -409,11 +415,28 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     if not input.ndim:
         return pair_of("median")(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
     axis = axis_of(dim, input.ndim)
-    order = np.argsort(looked(input), axis, kind="stable")
     middle = (input.shape[axis] - 1) // 2
+    if is_batched(input):
+        unknown = FUNCTIONS["isnan"](input)
+        places = _order(input, axis, False).select(axis, middle)
+        places = FUNCTIONS["where"](unknown.any(axis), unknown.long().argmax(axis), places)
+        return picked(input, places, dim, keepdim, "Median")
+    order = np.argsort(looked(input), axis, kind="stable")
     nan = np.isnan(looked(input)) if input._dtype.kind == "f" else np.zeros(tuple(input.shape), bool)
     places = np.where(nan.any(axis), nan.argmax(axis), np.take(order, middle, axis))
     return picked(input, places, dim, keepdim, "Median")
+
+
+def _shared_median(flat: Tensor) -> Any:
+    """The middle elements of examples: those of its value share the gradient of each."""
+    middle = median(flat.detach(), 0).values
+    if flat._dtype.kind != "f":
+        return middle
+
+    def found(x: Any, m: Any) -> Any:
+        return ad.max(ad.where((x == m) | (x != x), x, -float("inf")))
+
+    return call(found, "Median", flat, middle)
 
 
 # --- joining and moving -----------------------------------------------------------------------------------
@@ -643,5 +666,10 @@ def searchsorted(
     given = values if isinstance(values, Tensor) else tensor(values)
     where = side or ("right" if right else "left")
     x = sorted_sequence if sorter is None else FUNCTIONS["gather"](sorted_sequence, -1, sorter)
+    if is_batched(x) or is_batched(given):
+        rows = FUNCTIONS["unsqueeze"](x, -2)
+        column = FUNCTIONS["unsqueeze"](given, -1)
+        found = FUNCTIONS["sum"](rows < column if where == "left" else rows <= column, -1)
+        return found.int() if out_int32 else found
     found = call(lambda a, v: ad.searchsorted(a, v, side=where), None, x, given)  # type: ignore[arg-type]
     return to(found, dtype=np.dtype("int32" if out_int32 else "int64"))

@@ -10,6 +10,7 @@ import adjoint as ad
 from adjoint.torch import creation
 from adjoint.torch.calls import call, without_slope
 from adjoint.torch.functions import floating_of, public, to
+from adjoint.torch.lifted import is_batched
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.reductions import axes_of, pair_of, picked
 from adjoint.torch.tensor import Tensor, axis_of, beside, looked
@@ -62,10 +63,29 @@ def corrcoef(input: Tensor) -> Any:
 @public("histc")
 def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     """How many elements are in each of so many bins between two bounds, by default those of the elements."""
+    if is_batched(input):
+        return _histc_of_examples(input, bins, min, max)
     low, high = _bounds(looked(input), min, max)
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
     return beside(input, np.histogram(looked(input), bins, (low, high))[0].astype(input._dtype))
+
+
+def _histc_of_examples(x: Tensor, bins: int, low: Any, high: Any) -> Tensor:
+    where = FUNCTIONS["where"]
+    flat = FUNCTIONS["reshape"](x, -1)
+    if low == high and flat.numel():
+        low, high = flat.amin(), flat.amax()
+        same = low == high
+        low, high = where(same, low - 1, low), where(same, high + 1, high)
+    elif low == high:
+        low, high = low - 1, high + 1
+    elif low > high:
+        raise RuntimeError("torch.histc: max must be larger than min")
+    place = ((flat - low) / (high - low) * bins).floor().clamp(max=bins - 1)
+    place = where((flat < low) | (flat > high), -1, place)
+    found = FUNCTIONS["sum"](place.unsqueeze(-1) == FUNCTIONS["arange"](bins), 0)
+    return found.to(dtype=x.dtype)  # type: ignore[no-any-return]
 
 
 def _bounds(array: Any, low: Any, high: Any) -> Any:
@@ -133,7 +153,14 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
         return nanmedian(FUNCTIONS["reshape"](input, -1), 0).values
     if not input.ndim:
         return pair_of("nanmedian")(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
-    axis, array = axis_of(dim, input.ndim), looked(input)
+    axis = axis_of(dim, input.ndim)
+    if is_batched(input):
+        known = FUNCTIONS["sum"](input == input, axis, keepdim=True)
+        middle = (known - 1).clamp(min=0) // 2
+        order = FUNCTIONS["argsort"](FUNCTIONS["where"](input != input, float("inf"), input), axis)
+        order = FUNCTIONS["where"](known > 0, FUNCTIONS["gather"](order, axis, middle), 0)
+        return picked(input, order.squeeze(axis), dim, keepdim, "Nanmedian")
+    array = looked(input)
     order = np.argsort(array, axis, kind="stable")  # nan is last
     count = np.count_nonzero(array == array, axis, keepdims=True)
     places = np.take_along_axis(order, np.maximum(count - 1, 0) // 2, axis)
@@ -145,11 +172,27 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element along an axis, of several the least, and its last place."""
     if not input.ndim:
         return pair_of("mode")(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
-    axis, array = axis_of(dim, input.ndim), looked(input)
+    axis = axis_of(dim, input.ndim)
+    if is_batched(input):
+        return picked(input, _last_of_most(input, axis), dim, keepdim, "Mode")
+    array = looked(input)
     found = call(lambda x: ad.mode(x, axis=axis, keepdims=True), None, input.detach())[0]
     size = array.shape[axis]
     places = size - 1 - np.argmax(np.flip(array == looked(found), axis), axis)
     return picked(input, places, dim, keepdim, "Mode")
+
+
+def _last_of_most(x: Tensor, axis: int) -> Any:
+    """The last places of the most frequent elements of examples, of several the least."""
+    x = FUNCTIONS["movedim"](x, axis, -1).detach()
+    equal = x.unsqueeze(-1) == x.unsqueeze(-2)
+    often = FUNCTIONS["sum"](equal, -1)
+    candidate = often == often.amax(-1, keepdim=True)
+    order = FUNCTIONS["argsort"](x, -1)
+    first = FUNCTIONS["gather"](candidate, -1, order).long().argmax(-1, keepdim=True)
+    least = FUNCTIONS["gather"](x, -1, FUNCTIONS["gather"](order, -1, first))
+    places = FUNCTIONS["arange"](x.shape[-1])
+    return FUNCTIONS["where"](x == least, places, -1).amax(-1)
 
 
 def _running(name: str) -> None:
@@ -193,6 +236,11 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 @public("isin")
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among others."""
+    if is_batched(elements) or is_batched(test_elements):
+        given = [x if isinstance(x, Tensor) else FUNCTIONS["tensor"](x) for x in (elements, test_elements)]
+        among = FUNCTIONS["reshape"](given[1], -1)
+        found = (given[0].unsqueeze(-1) == among).any(-1)
+        return ~found if invert else found  # type: ignore[no-any-return]
     one, other = (looked(x) if isinstance(x, Tensor) else x for x in (elements, test_elements))
     first = next(x for x in (elements, test_elements) if isinstance(x, Tensor))
     return beside(first, np.isin(one, other, invert=invert))

@@ -62,7 +62,20 @@ class Sequential(Module):
         _renumber(self)
 
     def __add__(self, other: Any) -> Any:
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         return Sequential(*self, *other)
+
+    def __iadd__(self, other: Any) -> Any:
+        return self.extend((self + other)[len(self) :])
+
+    def __mul__(self, count: Any) -> Any:
+        return Sequential(*[part for _ in range(_times(count)) for part in self])
+
+    __rmul__ = __mul__
+
+    def __imul__(self, count: Any) -> Any:
+        return self.extend(list(self) * (_times(count) - 1))
 
     def append(self, module: Any) -> Any:
         self.add_module(str(len(self)), module)
@@ -81,6 +94,14 @@ class Sequential(Module):
         found = self[key]
         del self[key]
         return found
+
+
+def _times(count: Any) -> int:
+    if not isinstance(count, int):
+        raise TypeError(f"unsupported operand type(s) for *: {Sequential} and {type(count)}")
+    if count <= 0:
+        raise ValueError(f"Non-positive multiplication factor {count} for {Sequential}")
+    return count
 
 
 def _renumber(holder: Any) -> None:
@@ -233,11 +254,11 @@ def _kept(value: Any) -> Any:
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
-def _shown(name: str, value: Any) -> str:
+def _shown(name: str, value: Any, in_list: bool = False) -> str:
     if isinstance(value, Tensor):
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
         size = "x".join(map(str, value.shape))
-        return f"({name}): {kind} containing: [{value.dtype} of size {size}]"
+        return f"({name}): {kind} containing: [{value.dtype if in_list else value.type()} of size {size}]"
     return f"({name}): Object of type: {type(value).__name__}"
 
 
@@ -279,8 +300,11 @@ class ParameterList(Module):
             self.append(value)
         return self
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("ParameterList should not be called.")
+
     def extra_repr(self) -> str:
-        return "\n".join(["  " + _shown(str(i), value) for i, value in enumerate(self)])
+        return "\n".join(["  " + _shown(str(i), value, True) for i, value in enumerate(self)])
 
 
 class ParameterDict(Module):
@@ -328,10 +352,49 @@ class ParameterDict(Module):
     def get(self, key: str, default: Any = None) -> Any:
         return getattr(self, key) if key in self._keys else default
 
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The value of a key, which gets this one where it has none."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
     def pop(self, key: str) -> Any:
         found = self[key]
         del self[key]
         return found
+
+    def popitem(self) -> tuple[str, Any]:
+        """The last key and its value, taken away."""
+        key = next(reversed(self._keys))
+        return key, self.pop(key)
+
+    def copy(self) -> Any:
+        """Another one with the same parameters."""
+        return ParameterDict(dict(self.items()))
+
+    def fromkeys(self, keys: Any, default: Any = None) -> Any:
+        """A new one with one value for all keys."""
+        return ParameterDict(dict.fromkeys(keys, default))
+
+    def __reversed__(self) -> Any:
+        return reversed(self._keys)
+
+    def __or__(self, other: Any) -> Any:
+        out = self.copy()
+        out.update(other)
+        return out
+
+    def __ror__(self, other: Any) -> Any:
+        out = other.copy()
+        out.update(self)
+        return out
+
+    def __ior__(self, other: Any) -> Any:
+        self.update(other)
+        return self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("ParameterDict should not be called.")
 
     def clear(self) -> None:
         for key in list(self._keys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from adjoint.torch.graph import Handle
@@ -13,9 +14,12 @@ from adjoint.torch.tensor import Tensor
 _DICTIONARIES = (
     "_parameters", "_buffers", "_modules", "_backward_pre_hooks", "_backward_hooks", "_forward_hooks",
     "_forward_pre_hooks", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks",
-    "_load_state_dict_post_hooks",
+    "_load_state_dict_post_hooks", "_plain_backward_hooks",
 )  # fmt: skip
 
+_BOTH = (
+    "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
+)
 
 # hooks of all modules, which run before a module's own; see `nn.modules.module`
 EVERYWHERE: dict[str, dict[int, Any]] = {
@@ -49,6 +53,8 @@ class Module(States):
     """
 
     training: bool
+    dump_patches = False
+    _plain_backward_hooks: dict[int, Any]
     _version = 1
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -70,7 +76,12 @@ class Module(States):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         own = self.__dict__
         if not (own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"]) and not (
-            own["_backward_pre_hooks"] or _FORWARD or _FORWARD_PRE or _BACKWARD or _BACKWARD_PRE
+            own["_backward_pre_hooks"]
+            or own["_plain_backward_hooks"]
+            or _FORWARD
+            or _FORWARD_PRE
+            or _BACKWARD
+            or _BACKWARD_PRE
         ):
             return self.forward(*args, **kwargs)
         return self._with_hooks(args, kwargs)
@@ -106,7 +117,17 @@ class Module(States):
                 if always and not done:  # a hook that runs in any case sees that there is no result
                     hook(self, args, kwargs, None) if named else hook(self, args, None)
             raise
+        if self._plain_backward_hooks:
+            self._hang_on(result)
         return result if watch is None else watch.outputs(result)
+
+    def _hang_on(self, result: Any) -> None:
+        """Hang the hooks of `register_backward_hook` on the node of a result, the last of the module."""
+        while not isinstance(result, Tensor):
+            result = next(iter(result.values())) if isinstance(result, dict) else result[0]
+        if result.grad_fn is not None:
+            for hook in self._plain_backward_hooks.values():
+                result.grad_fn.register_hook(functools.partial(hook, self))
 
     def register_forward_pre_hook(self, hook: Any, *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
         """Call `hook(module, args)` before `forward`; what it returns takes the place of the arguments."""
@@ -118,8 +139,16 @@ class Module(States):
         """Call `hook(module, args, output)` after `forward`; what it returns takes the place of the output."""
         return _hooked(self._forward_hooks, (hook, with_kwargs, always_call), prepend)
 
+    def register_backward_hook(self, hook: Any) -> Handle:
+        """Call `hook(module, grad_input, grad_output)` of the last node of a module alone; see the full one."""
+        if self._backward_hooks:
+            raise RuntimeError(_BOTH)
+        return Handle(self._plain_backward_hooks, hook)
+
     def register_full_backward_hook(self, hook: Any, prepend: bool = False) -> Handle:
         """Call `hook(module, grad_input, grad_output)` when gradients by the inputs are there; it may replace them."""
+        if self._plain_backward_hooks:
+            raise RuntimeError(_BOTH)
         return _hooked(self._backward_hooks, hook, prepend)
 
     def register_full_backward_pre_hook(self, hook: Any, prepend: bool = False) -> Handle:
@@ -325,6 +354,8 @@ class Module(States):
         path, _, name = target.rpartition(".")
         if not target:
             raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
         setattr(self.get_submodule(path), name, module)
 
     def get_parameter(self, target: str) -> Any:

@@ -39,6 +39,14 @@ class Parameter(Tensor):
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A parameter of the same value, without its gradient."""
+        if id(self) not in memo:
+            made = detached(self).clone()
+            made.__class__ = type(self)
+            memo[id(self)] = made.requires_grad_(self.requires_grad)
+        return memo[id(self)]
+
 
 def fresh(value: Any, requires_grad: bool = True) -> Any:
     """A parameter of an array that nobody else has."""
@@ -135,6 +143,13 @@ class Waiting(Tensor):
 
     def detach(self) -> Any:
         return self
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        raise ValueError(_WAITING)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        made: Any = type(self)
+        return memo.setdefault(id(self), made(requires_grad=self.wanted, device=self.device, dtype=self.dtype))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"

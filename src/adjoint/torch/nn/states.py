@@ -231,7 +231,7 @@ class States:
         """Give every tensor of the module the value that `fn` makes of it."""
         for part in self._modules.values() if recurse else ():
             if part is not None:
-                part._apply(fn)
+                part._apply(fn, recurse)
         with no_grad():
             for value in self._parameters.values():
                 if value is None or isinstance(value, Waiting):
@@ -270,6 +270,10 @@ class States:
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
             )
         return self._apply(lambda x: x.to(device, dtype=dtype if x.is_floating_point() or x.is_complex() else None))
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Any:
+        """All parameters and buffers on another device, with values that are not set."""
+        return self._apply(lambda x: x.new_empty(x.shape, device=device), recurse)
 
     def type(self, dst_type: Any) -> Any:
         """All parameters and buffers in another type."""

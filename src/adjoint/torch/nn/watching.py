@@ -6,7 +6,8 @@ from typing import Any
 
 from adjoint.torch.calls import off
 from adjoint.torch.graph import label, maker, watched_marks
-from adjoint.torch.tensor import Tensor, copied, is_lifted, level_of, of
+from adjoint.torch.memory import InFunction
+from adjoint.torch.tensor import Tensor, copied, is_lifted, level_of, of, rare_of
 
 
 class Watch:
@@ -97,5 +98,9 @@ def _through(values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
     made = level.record("identity", lambda B, g, xs, ys: list(g), arrays, [copied(a.value) for a in arrays])
     node = maker(made[0].node)
     label(node, "BackwardHookFunctionBackward")
-    rest = iter(made)
-    return tuple([of(next(rest)) if isinstance(x, Tensor) and x.requires_grad else x for x in values]), node
+    passed = [of(x) for x in made]
+    for place, x in enumerate(passed):
+        rare = rare_of(x)
+        rare.creation, rare.entangled = InFunction("BackwardHookFunction", place, len(passed) > 1), True
+    rest = iter(passed)
+    return tuple([next(rest) if isinstance(x, Tensor) and x.requires_grad else x for x in values]), node

@@ -21,10 +21,12 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> A
             f"{len(widths)} and input of dimension {input.ndim}"
         )
     if mode != "constant" and value is not None and value != 0:
-        raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     made = {"constant": "ConstantPadNd", "reflect": "ReflectionPad", "replicate": "ReplicationPad", "circular": "Copy"}
     if mode not in made:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if mode != "constant" and not 1 <= input.ndim - len(widths) // 2 <= 2:
+        raise NotImplementedError(f"Padding size {len(widths)} is not supported for {input.ndim}D input tensor.")
     name = made[mode] + (f"{len(widths) // 2}D" if mode in ("reflect", "replicate") else "")
     return call("nn.pad", name, input, widths, mode, 0 if value is None else value)
 
@@ -66,6 +68,9 @@ _MODES = {"nearest": "Nearest", "nearest-exact": "NearestExact", "area": "Adapti
           "bilinear": "Bilinear", "trilinear": "Trilinear", "bicubic": "Bicubic"}  # fmt: skip
 
 
+_AXES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
+
+
 def interpolate(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
     recompute_scale_factor: Any = None, antialias: bool = False,
@@ -79,7 +84,23 @@ def interpolate(
         raise ValueError("only one of size or scale_factor should be defined")
     if size is None and scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
-    name = f"Upsample{_MODES.get(mode, mode)}{tensor(input, 'interpolate').ndim - 2}D"
+    axes = tensor(input, "interpolate").ndim - 2
+    for what, given in (("size", size), ("scale_factor", scale_factor)):
+        if isinstance(given, (tuple, list)) and len(given) != axes:
+            raise ValueError(
+                f"Input and {'output' if what == 'size' else what} must have the same number of spatial dimensions, "
+                f"but got input with spatial dimensions of {list(input.shape[2:])} and {what} of {tuple(given)}"
+            )
+    if antialias and (mode not in ("bilinear", "bicubic") or axes != 2):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
+        )
+    wanted = _AXES.get(mode)
+    if mode not in _MODES:
+        raise NotImplementedError(f"Input Error: {mode!r} is none of the modes {' | '.join(_MODES)}")
+    if wanted is not None and wanted != axes:
+        raise NotImplementedError(f"Got {axes + 2}D input, but {mode} mode needs {wanted + 2}D input")
+    name = f"Upsample{_MODES[mode]}{axes}D"
     return call(
         "nn.interpolate", name, input, _sizes(size), _sizes(scale_factor), mode, align_corners,
         recompute_scale_factor, antialias,
@@ -97,6 +118,14 @@ def upsample(
 
 def affine_grid(theta: Tensor, size: Any, align_corners: Any = None) -> Any:
     """Where an affine map takes the pixels of an image from, for `grid_sample`."""
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {tuple(size)}")
+    axes = len(size) - 2
+    if axes in (2, 3) and (theta.ndim != 3 or tuple(theta.shape[1:]) != (axes, axes + 1)):
+        raise ValueError(
+            f"Expected a batch of {axes}D affine matrices of shape Nx{axes}x{axes + 1} for size {tuple(size)}. Got "
+            f"{theta.shape}."
+        )
     return call("nn.affine_grid", "AffineGridGenerator", theta, tuple(size), bool(align_corners))
 
 
@@ -113,6 +142,8 @@ def grid_sample(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
             f"'{padding_mode}'"
         )
+    if input._dtype is not grid._dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype.class_name} but found {grid.dtype.class_name}")
     made = f"GridSampler{input.ndim - 2}D"
     return call("nn.grid_sample", made, input, grid, mode, padding_mode, bool(align_corners))
 
@@ -123,9 +154,19 @@ def scaled_dot_product_attention(
 ) -> Any:  # fmt: skip
     """softmax(query @ key.mT scale + mask) @ value."""
     options = {"dropout_p": dropout_p, "is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
-    if is_causal and attn_mask is not None:
-        raise RuntimeError("scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
-    run = drawing if dropout_p else call
     name = "nn.scaled_dot_product_attention"
+    if min(tensor(query, name).ndim, key.ndim, value.ndim) < 2:
+        raise RuntimeError(
+            "Expected query, key, and value to all be at least 2 dimensional, but got query.dim: "
+            f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead."
+        )
+    if not query._dtype is key._dtype is value._dtype:
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype} key.dtype: "
+            f"{key.dtype} and value.dtype: {value.dtype} instead."
+        )
+    if is_causal and attn_mask is not None:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    run = drawing if dropout_p else call
     made = "ScaledDotProductFlashAttentionForCpu"
-    return run(name, made, tensor(query, name), key, value, attn_mask, **options)
+    return run(name, made, query, key, value, attn_mask, **options)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import adjoint as ad
-from adjoint.torch.calls import call, off, write
+from adjoint.torch.calls import call, explained, off, write
 from adjoint.torch.functions import refuse_others
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.nn.functional.shared import drawing, probability, tensor
@@ -34,7 +34,10 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
     if len(other) != 2 or not shape or shape[-1] != other[1] or input._dtype is not weight._dtype:
         raise _misfit(input, weight)
     if bias is not None and bias._dtype is input._dtype and len(shape) == 2 and not off() and not apart:
-        return of(_linear(input._here, weight._here, bias._here))
+        try:
+            return of(_linear(input._here, weight._here, bias._here))
+        except ValueError as error:
+            raise explained(error, ()) from None
     made = "Addmm" if bias is not None else "Mm"
     return call("nn.linear", made if len(shape) == 2 else "View", input, weight, bias)
 
@@ -206,7 +209,7 @@ def _unpool(axes: int) -> Any:
     def pool(
         input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
     ) -> Any:
-        size = None if output_size is None else tuple(output_size)
+        size = _unpooled(input, axes, kernel_size, stride, padding, output_size)
         return call(
             f"nn.max_unpool{axes}d", f"MaxUnpool{axes}D", input, indices, _sizes(kernel_size), _stride(stride),
             _sizes(padding), size,
@@ -214,6 +217,24 @@ def _unpool(axes: int) -> Any:
 
     pool.__name__ = pool.__qualname__ = f"max_unpool{axes}d"
     return pool
+
+
+def _unpooled(x: Tensor, axes: int, kernel: Any, stride: Any, padding: Any, wanted: Any) -> Any:
+    """The size that was asked for, which is near that of a pool's input."""
+    if wanted is None:
+        return None
+    size = tuple(wanted)[-axes:]
+    if len(wanted) not in (axes, axes + 2):
+        raise ValueError(f"output_size should be a sequence containing {axes} or {axes + 2} elements, but it has a "
+                         f"length of '{len(wanted)}'")  # fmt: skip
+    sizes = [(n,) * axes if isinstance(n, int) else tuple(n) for n in (kernel, stride or kernel, padding)]
+    for i, (n, k, step, pad) in enumerate(zip(x.shape[-axes:], *sizes, strict=True)):
+        usual = (n - 1) * step + k - 2 * pad
+        if not usual - step < size[i] < usual + step:
+            raise ValueError(
+                f'invalid output_size "{size}" (dim {i} must be between {usual - step} and {usual + step})'
+            )
+    return size
 
 
 def _lp_pool(axes: int) -> Any:
@@ -350,6 +371,8 @@ def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = N
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(input.shape)} and num_groups={num_groups}"
         )
+    if input.numel() == input.shape[0] * num_groups:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
     return call("nn.group_norm", "NativeGroupNorm", input, num_groups, weight, bias, eps)
 
 
@@ -459,6 +482,11 @@ def embedding_bag(
         )
     if input.ndim == 1 and offsets is None:
         raise ValueError("offsets has to be a 1D Tensor but got None")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+            f"(got mode='{mode}')."
+        )
     if scale_grad_by_freq and mode == "max":
         raise RuntimeError("embedding_bag: scaling by frequency is not supported with mode 'max'")
     if max_norm is not None:
@@ -479,7 +507,14 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
     """Zeros, and a one at each integer, along a new last axis."""
     if tensor._dtype.kind not in "iu":
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if num_classes >= 0 and not is_batched(tensor) and tensor.numel() and looked(tensor).max() >= num_classes:
-        raise RuntimeError("Class values must be smaller than num_classes.")
+    if is_batched(tensor) and num_classes <= 0:
+        raise RuntimeError(
+            "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument."
+        )
+    if not is_batched(tensor) and tensor.numel():
+        if looked(tensor).min() < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        if 0 <= num_classes <= looked(tensor).max():
+            raise RuntimeError("Class values must be smaller than num_classes.")
     made = call("nn.one_hot", None, tensor, num_classes)
     return made.long()

@@ -141,6 +141,8 @@ def nll_loss(
     """The negative of the log-probabilities of classes."""
     reduction = reduction_of(size_average, reduce, reduction)
     _check_classes(tensor(input, "nll_loss"), target, ignore_index)
+    if input.ndim == 1 and target.shape == (1,):
+        target = target[0]  # type: ignore[index]
     made = "NllLoss" if input.ndim <= 2 else "NllLoss2D"
     return call("nn.nll_loss", made, input, target, weight=weight, ignore_index=ignore_index, reduction=reduction)
 

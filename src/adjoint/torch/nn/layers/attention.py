@@ -113,6 +113,7 @@ class MultiheadAttention(Module):
             raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
         if query.shape[-1] != self.embed_dim:
             raise AssertionError(f"was expecting embedding dimension of {self.embed_dim}, but got {query.shape[-1]}")
+        _check_attention(self, query, key, value, key_padding_mask, attn_mask)
         alone = query.ndim == 2
         if alone:
             query, key, value = [x.unsqueeze(1) for x in (query, key, value)]
@@ -151,6 +152,33 @@ class MultiheadAttention(Module):
         if alone:
             return out.squeeze(1), None if weights is None else weights.squeeze(0)
         return out.transpose(0, 1) if self.batch_first else out, weights
+
+
+def _check_attention(self: Any, query: Any, key: Any, value: Any, ignored: Any, mask: Any) -> None:
+    """PyTorch's words for operands that do not fit each other."""
+    kinds = ("unbatched", 2) if query.ndim == 2 else ("batched", 3)
+    if not key.ndim == value.ndim == query.ndim:
+        raise AssertionError(
+            f"For {kinds[0]} ({kinds[1]}-D) `query`, expected `key` and `value` to be {kinds[1]}-D but found "
+            f"{key.ndim}-D and {value.ndim}-D tensors respectively"
+        )
+    if key.shape[:-1] != value.shape[:-1]:
+        raise AssertionError(f"key's sequence and batch dims {key.shape[:-1]} do not match value's {value.shape[:-1]}")
+    if self._qkv_same_embed_dim and key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+    steps = key.shape[1 if self.batch_first and key.ndim == 3 else 0]
+    if ignored is not None:
+        if ignored.ndim != query.ndim - 1:
+            raise AssertionError(
+                f"For {kinds[0]} ({kinds[1]}-D) `query`, expected `key_padding_mask` to be `None` or {kinds[1] - 1}-D "
+                f"but found {ignored.ndim}-D tensor instead"
+            )
+        if ignored.shape[-1] != steps:
+            raise AssertionError(f"Expected key_padded_mask.shape[{ignored.ndim - 1}] to be {steps}, but got "
+                                 f"{ignored.shape[-1]}")  # fmt: skip
+    for name, given in (("attn_mask", mask), ("key_padding_mask", ignored)):
+        if given is not None and given._dtype.kind not in "bf":
+            raise AssertionError(f"only bool and floating types of {name} are supported")
 
 
 def _activation(given: Any) -> Any:

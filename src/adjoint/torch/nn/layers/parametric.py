@@ -557,6 +557,8 @@ class Embedding(_Table):
     @classmethod
     def from_pretrained(cls, embeddings: Any, freeze: bool = True, padding_idx: Any = None, **options: Any) -> Any:
         """The layer of a table that there is, which is not trained unless `freeze=False`."""
+        if embeddings.ndim != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, width = embeddings.shape
         return cls(rows, width, padding_idx, _weight=embeddings, _freeze=freeze, **options)
 
@@ -598,6 +600,8 @@ class EmbeddingBag(_Table):
     @classmethod
     def from_pretrained(cls, embeddings: Any, freeze: bool = True, **options: Any) -> Any:
         """The layer of a table that there is, which is not trained unless `freeze=False`."""
+        if embeddings.ndim != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, width = embeddings.shape
         made = cls(rows, width, _weight=embeddings, **options)
         made.weight.requires_grad_(not freeze)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from typing import Any
 
 import adjoint as ad
@@ -50,6 +51,9 @@ class RNNBase(Module):
             raise ValueError(
                 "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
             )
+        for name, size in (("input_size", input_size), ("hidden_size", hidden_size)):
+            if not isinstance(size, int):
+                raise TypeError(f"{name} should be of type int, got: {type(size).__name__}")
         if hidden_size <= 0:
             raise ValueError("hidden_size must be greater than zero")
         if num_layers <= 0:
@@ -58,6 +62,13 @@ class RNNBase(Module):
             raise ValueError("proj_size should be a positive integer or zero to disable projections")
         if proj_size >= hidden_size:
             raise ValueError("proj_size has to be smaller than hidden_size")
+        if dropout and num_layers == 1:
+            warnings.warn(
+                "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
+                f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
+                UserWarning,
+                stacklevel=3,
+            )
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, float(dropout), bidirectional
         self.proj_size = proj_size
@@ -96,6 +107,12 @@ class RNNBase(Module):
         if x.shape[-1] != self.input_size:
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.shape[-1]}"
+            )
+
+        if x._dtype is not self.weight_ih_l0._dtype:
+            raise ValueError(
+                f"RNN input dtype ({x.dtype}) does not match weight dtype ({self.weight_ih_l0.dtype}). Convert input: "
+                f"input.to({self.weight_ih_l0.dtype}), or convert model: model.to({x.dtype})"
             )
 
     def _check_state(self, x: Tensor, state: Any, alone: str) -> None:

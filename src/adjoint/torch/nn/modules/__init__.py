@@ -45,6 +45,8 @@ for _name in _nn.LAYERS:
 _found["container"] = ["Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"]
 _rooms(__name__, _found, {**vars(_nn), **{name: base for known in _BASES.values() for name, base in known.items()}})
 
+from adjoint.torch.nn.modules import module as module  # noqa: E402  (a name of `nn`, too, which is another module)
+
 
 def __getattr__(name: str) -> Any:
     return getattr(_nn, name)

@@ -254,6 +254,8 @@ def old_spectral_norm(
     module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: Any = None
 ) -> Any:
     """As `parametrizations.spectral_norm`, with a parameter `weight_orig` and buffers `weight_u` and `weight_v`."""
+    if f"{name}_orig" in module._parameters:
+        raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
     weight = getattr(module, name)
     axis = _output_axis(module, dim)
     rows = _as_rows(weight.detach(), axis)

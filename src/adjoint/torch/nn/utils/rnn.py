@@ -141,6 +141,12 @@ def pad_sequence(
     sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Any:
     """Tensors (steps, ...) of several lengths as one, (steps, batch, ...)."""
+    if not hasattr(sequences, "__iter__"):
+        raise RuntimeError(
+            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
+        )
+    if padding_side not in ("left", "right"):
+        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     found = list(sequences)
     longest = max([len(x) for x in found])
     out = []

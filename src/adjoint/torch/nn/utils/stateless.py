@@ -11,6 +11,11 @@ def functional_call(
     strict: bool = False,
 ) -> Any:  # fmt: skip
     """A module called with other parameters and buffers, which it has again afterwards as they were."""
+    if not isinstance(parameter_and_buffer_dicts, (dict, list, tuple)):
+        raise ValueError(
+            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
+            f"{type(parameter_and_buffer_dicts)}"
+        )
     given: dict[str, Any] = {}
     several = isinstance(parameter_and_buffer_dicts, (list, tuple))
     for found in parameter_and_buffer_dicts if several else (parameter_and_buffer_dicts,):
@@ -27,6 +32,8 @@ def functional_call(
             f"Missing key(s): {sorted(set(places) - set(given))}. "
             f"Unexpected key(s): {sorted(set(given) - set(places))}."
         )
+    if tie_weights:
+        _check_ties(given, places)
     swapped = []
     try:
         for name, value in given.items():
@@ -41,6 +48,20 @@ def functional_call(
     finally:
         for owner, key, old in reversed(swapped):
             owner[key] = old
+
+
+def _check_ties(given: dict[str, Any], places: dict[str, Any]) -> None:
+    """Raises ValueError where several names of one tensor are given several values."""
+    named: dict[int, list[str]] = {}
+    for name in given:
+        if name in places:
+            named.setdefault(id(places[name][0]), []).append(name)
+    for names in named.values():
+        if any([given[name] is not given[names[0]] for name in names]):
+            raise ValueError(
+                f"functional_call got multiple values for keys {sorted(names)}, which are tied. Consider using "
+                "tie_weights=False"
+            )
 
 
 def _slots(module: Any) -> Iterator[tuple[dict[str, Any], str, str, Any]]:
