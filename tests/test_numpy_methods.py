@@ -284,6 +284,7 @@ OWNERS: dict[str, Any] = {
     "adjoint.optim": ad.optim,
     "Tensor": ad.tensor(V),
     "Module": ad.nn.Sequential(),
+    "Optimizer": ad.optim.Adam(lr=1e-3),
 }
 
 
@@ -292,7 +293,9 @@ def exists(text: str) -> bool:
     found = [(ad, name) for name in re.findall(r"\bad\.([a-zA-Z_0-9.]*[a-zA-Z_0-9])", text)]
     found += [(ad.Tensor, name.partition(".")[0]) for name in re.findall(r"\b[xy]\.([a-zA-Z_0-9.]*[a-zA-Z_0-9])", text)]
     found += [(np, name) for name in re.findall(r"\bnp\.([a-zA-Z_0-9.]*[a-zA-Z_0-9])", text)]
-    found += [(ad.nn.Sequential(), name) for name in re.findall(r"\bmodel\.([a-zA-Z_0-9]*)", text)]
+    found += [(OWNERS["Module"], name) for name in re.findall(r"\bmodel\.([a-zA-Z_0-9]*)", text)]
+    found += [(OWNERS["Optimizer"], name) for name in re.findall(r"\boptimizer\.([a-zA-Z_0-9]*)", text)]
+    found += [(OWNERS["Tensor"], name) for name in re.findall(r"\bloss\.([a-zA-Z_0-9]*)", text)]
     return all(
         hasattr(functools.reduce(getattr, name.split(".")[:-1], owner), name.split(".")[-1]) for owner, name in found
     )
@@ -309,7 +312,7 @@ def test_names_of_other_libraries_say_what_is_here(owner: str) -> None:
         assert caught.value.name == name
         assert caught.value.obj is thing
         assert exists(use), (name, use)
-        assert re.search(r"\b(ad|x|y|np|jax|w|model|step)\b", use), (name, use)
+        assert re.search(r"\b(ad|x|y|np|jax|w|model|step|loss|optimizer)\b", use), (name, use)
 
 
 SAME_NAME = {"bernoulli", "indices", "select", "values"}  # of a method, for something else
