@@ -193,7 +193,7 @@ def test_the_test_accepts_right_directions() -> None:
 
 # Tensors are made where a call would count, by who knows the dtype already.
 SLOTS = {"_array", "_device", "_dtype", "_here", "_rare"}
-MAKE_TENSORS = {"operands", "functions.indexing", "functions.pytrees"}
+MAKE_TENSORS = {"operands", "operators", "functions.indexing", "functions.pytrees"}
 MAKE_TENSORS |= {
     "torch.calls",
     "torch.indexing",
