@@ -6,6 +6,9 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const button of document.querySelectorAll("button.search-button-field")) {
     button.setAttribute("aria-label", button.textContent.replace(/\s+/g, " ").trim());
   }
+  for (const button of document.querySelectorAll(".version-switcher__button")) {
+    button.setAttribute("aria-label", `Version: ${button.textContent.replace(/\s+/g, " ").trim()}`);
+  }
 });
 
 // The addresses of other versions are relative to the site; the theme takes them as relative to the page.
