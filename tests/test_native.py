@@ -8,6 +8,7 @@ import itertools
 import math
 import mmap
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +25,7 @@ from test_compiled import ASKS, compared
 from test_recording import TRANSFORMS, X, derivatives
 
 import adjoint as ad
-from adjoint.compiler import passes
+from adjoint.compiler import passes, replay
 from adjoint.compiler.native import gemm, lowering, machine, plan, stored, text
 from adjoint.compiler.native import steps as native_steps
 from adjoint.compiler.native.views import Layout
@@ -759,6 +760,51 @@ def test_nothing_is_read_beyond_the_end_of_an_array() -> None:
             g = f if np.dtype(dtype).kind == "f" else ad.compile(lambda x: [ad.astype(x, ad.float32) + 1.0, ~x])
             for found, expected in zip(g(x), g(x.copy()), strict=True):
                 np.testing.assert_array_equal(found, expected)
+
+
+SIGNS = {
+    "signs": lambda a, b: [ad.signbit(a) != ad.signbit(b), b == 0, ad.sign(a)],
+    "power of a copied sign": ad.grad(lambda a, b: (abs(ad.copysign(a, b)) + 0.2).var(axis=-1).sum()),
+    "integers": lambda a, b: [ad.astype(3 * a, ad.int8), ad.astype(b, ad.int16), (a < 0) & (b > a)],
+    "sums": lambda a, b: [(a * b).sum(axis=-1), (a < b).any(axis=0), ad.exp(a) * b],
+}
+
+
+@pytest.mark.parametrize("name", SIGNS)
+def test_nothing_is_written_beyond_the_end_of_an_array(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Around each new array there are bytes that nobody may change."""
+    made, empty = [], np.empty
+
+    def among_others(shape: Any, dtype: Any) -> Any:
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        memory = np.full(size + 256, 0xA5, np.uint8)
+        made.append((memory, size))
+        return memory[128 : 128 + size].view(dtype).reshape(shape) if size else empty(shape, dtype)
+
+    for shape in ((9,), (5, 9), (3, 17), (2, 5, 33), (7, 3), (4, 1)):
+        for dtype in (np.float32, np.float64):
+            a, b = [np.random.default_rng(k).normal(size=shape).astype(dtype) for k in (1, 2)]
+            f = ad.compile(SIGNS[name])
+            expected = f(a, b)
+            with monkeypatch.context() as context:
+                context.setattr(replay.np, "empty", among_others)
+                found = ad.compile(SIGNS[name])(a, b)
+            for x, y in zip(*[y if isinstance(y, list) else [y] for y in (found, expected)], strict=True):
+                np.testing.assert_array_equal(x, y)
+    assert made
+    for memory, size in made:
+        assert (memory[:128] == 0xA5).all()
+        assert (memory[128 + size :] == 0xA5).all()
+
+
+@pytest.mark.parametrize("name", SIGNS)
+def test_one_element_is_stored_without_a_mask(name: str) -> None:
+    """LLVM may store eight bytes for a masked one, and so write beyond the end of the array."""
+    for shape in ((9,), (5, 9), (3, 17), (2, 5, 33)):
+        a, b = [np.random.default_rng(k).normal(size=shape) for k in (1, 2)]
+        text = ad.compile(SIGNS[name]).lower(a, b).llvm
+        assert "store" in text
+        assert not re.findall(r"masked\.store.*<i1 1(?:, i1 0)+>", text)
 
 
 def test_several_threads() -> None:

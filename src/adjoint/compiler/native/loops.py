@@ -237,9 +237,12 @@ class Nest:
         t = memory_type(dtype)
         if dtype.kind == "b":
             x = v.cast("zext", x, "i1", "i8")
-        if stride not in (0, 1):
+        # of a masked store of one element LLVM 22 may store the eight bytes that it was made of
+        if stride not in (0, 1) or live == 1 < v.lanes:
             for lane in range(live):
-                at = self.b(f"mul nsw i64 {self.b(f'add nsw i64 {index}, {lane}')}, {stride}")
+                at = index
+                if stride not in (0, 1):
+                    at = self.b(f"mul nsw i64 {self.b(f'add nsw i64 {index}, {lane}')}, {stride}")
                 one = self.b(f"extractelement {v.type(t)} {x}, i64 {lane}")
                 place = self.b(f"getelementptr {t}, ptr {pointer}, i64 {at}")
                 self.b.do(f"store {t} {one}, ptr {place}, align {dtype.itemsize}")
