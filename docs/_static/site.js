@@ -7,7 +7,7 @@ document.addEventListener("DOMContentLoaded", () => {
     button.setAttribute("aria-label", button.textContent.replace(/\s+/g, " ").trim());
   }
   for (const button of document.querySelectorAll(".version-switcher__button")) {
-    button.setAttribute("aria-label", `Version: ${button.textContent.replace(/\s+/g, " ").trim()}`);
+    button.removeAttribute("aria-label"); // the version, which the theme writes later, is the name
   }
 });
 
