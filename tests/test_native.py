@@ -649,6 +649,21 @@ def test_a_chain_and_its_gradient_need_no_memory_between() -> None:
     np.testing.assert_allclose(slope(x), ad.grad(chain)(x), rtol=1e-9)
 
 
+def test_many_elementary_functions_are_called() -> None:
+    """Few are part of the loop; of many LLVM would take minutes."""
+
+    def powers(count: int) -> str:
+        def f(x: Any) -> Any:
+            for _ in range(count):
+                x = ad.sin(x) * x + 0.1
+            return x
+
+        return ad.compile(ad.grad(lambda x: f(x).sum())).lower(np.linspace(0.0, 1.0, 100)).llvm
+
+    assert text.INLINE in powers(2)
+    assert text.INLINE not in powers(200)
+
+
 # --- memory --------------------------------------------------------------------------------------
 
 
@@ -797,14 +812,14 @@ def test_nothing_is_written_beyond_the_end_of_an_array(monkeypatch: pytest.Monke
         assert (memory[128 + size :] == 0xA5).all()
 
 
-@pytest.mark.parametrize("name", SIGNS)
-def test_one_element_is_stored_without_a_mask(name: str) -> None:
+@pytest.mark.parametrize("name", SIGNS.keys() - {"power of a copied sign"})
+def test_one_integer_is_stored_without_a_mask(name: str) -> None:
     """LLVM may store eight bytes for a masked one, and so write beyond the end of the array."""
     for shape in ((9,), (5, 9), (3, 17), (2, 5, 33)):
         a, b = [np.random.default_rng(k).normal(size=shape) for k in (1, 2)]
         text = ad.compile(SIGNS[name]).lower(a, b).llvm
         assert "store" in text
-        assert not re.findall(r"masked\.store.*<i1 1(?:, i1 0)+>", text)
+        assert not re.findall(r"masked\.store\.v\d+i.*<i1 1(?:, i1 0)+>", text)
 
 
 def test_several_threads() -> None:

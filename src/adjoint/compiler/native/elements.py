@@ -11,7 +11,7 @@ import numpy as np
 from adjoint.compiler.graph import Equation, Value
 from adjoint.compiler.native import elementary
 from adjoint.compiler.native.machine import adds_products, has_avx512
-from adjoint.compiler.native.text import Vector, element_type
+from adjoint.compiler.native.text import INLINE, Vector, element_type
 from adjoint.primitives import DType
 
 BOOL = np.dtype(bool)
@@ -280,11 +280,12 @@ def _astype(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
 def _definitions(name: str, dtype: DType, lanes: int) -> tuple[str, dict[str, str]]:
     """The symbol of an elementary function, and the text of it and of what it calls: to be part of its callers.
 
-    A call would have all registers saved, and constants loaded again.
+    A call would have all registers saved, and constants loaded again. What is internal is for rare numbers.
     """
     library = elementary.Library(has_avx512())
     symbol = library.function(name, dtype, lanes)
-    return symbol, {key: text.replace(") {", ") #2 {", 1) for key, text in library.definitions.items()}
+    rare = "define internal"
+    return symbol, {k: x if rare in x else x.replace(") {", INLINE, 1) for k, x in library.definitions.items()}
 
 
 def _elementary(name: str) -> Emitter:

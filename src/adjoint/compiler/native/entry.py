@@ -11,7 +11,7 @@ from adjoint.compiler.native.kernels import Host
 from adjoint.compiler.native.loops import FAILED
 from adjoint.compiler.native.machine import AXES, DATA, DTYPE, FLAGS, SHAPE, TYPE, WANTED
 from adjoint.compiler.native.plan import Plan
-from adjoint.compiler.native.text import Builder
+from adjoint.compiler.native.text import INLINE, Builder
 
 _ON_STACK = 1 << 15  # bytes of temporary arrays up to which they are there
 _ALONE = 1 << 14  # elements that are computed, from which on other threads of Python may run
@@ -166,6 +166,9 @@ declare ptr @PyObject_CallNoArgs(ptr)
 declare void @Py_DecRef(ptr)"""
 
 
+_INLINED = 4000  # lines that elementary functions may take in their callers: LLVM's time grows with their square
+
+
 def module(parts: Sequence[Region]) -> str:
     """The text of regions that are compiled together."""
     dtypes = {x.dtype.name for r in parts for x in (*r.inputs, *r.outputs)}
@@ -173,4 +176,8 @@ def module(parts: Sequence[Region]) -> str:
     declared = {key: text for r in parts for key, text in r.called.items()}
     if "adjoint_parallel" in declared:
         outside += [WORKERS]
-    return "\n".join([HEADER, *outside, *[declared[key] for key in sorted(declared)], *[r.text for r in parts], ""])
+    text = "\n".join([*[declared[key] for key in sorted(declared)], *[r.text for r in parts], ""])
+    inlined = [(key, lines) for key, lines in declared.items() if INLINE in lines]
+    if sum([(text.count(f"@{key}(") - 1) * lines.count("\n") for key, lines in inlined]) > _INLINED:
+        text = text.replace(INLINE, ") #0 {")
+    return "\n".join([HEADER, *outside, text])

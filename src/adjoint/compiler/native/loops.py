@@ -237,8 +237,8 @@ class Nest:
         t = memory_type(dtype)
         if dtype.kind == "b":
             x = v.cast("zext", x, "i1", "i8")
-        # of a masked store of one element LLVM 22 may store the eight bytes that it was made of
-        if stride not in (0, 1) or live == 1 < v.lanes:
+        # of a masked store of one integer LLVM 22 may store the eight bytes that it was made of
+        if stride not in (0, 1) or (live == 1 < v.lanes and dtype.kind in "biu"):
             for lane in range(live):
                 at = index
                 if stride not in (0, 1):

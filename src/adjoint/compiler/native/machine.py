@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import locks
+from adjoint.compiler.native.text import INLINE
 from adjoint.compiler.setting import setting
 
 VERSION = 1  # of what passes make of a text
@@ -234,7 +235,7 @@ def _module(text: str, target: Any) -> Any:
     """What LLVM reads in a text."""
     module = llvm().parse_assembly(text)
     module.verify()
-    if ") #1 {" in text or ") #2 {" in text:
+    if ") #1 {" in text or INLINE in text:
         _inline(module, target, ") #1 {" in text)
     return module
 

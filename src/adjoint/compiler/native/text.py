@@ -10,6 +10,8 @@ import numpy as np
 
 from adjoint.primitives import DType
 
+INLINE = ") #2 {"  # how the line ends with which a function begins that is to be part of its callers
+
 
 def memory_type(dtype: DType) -> str:
     """The type of an element in memory."""
