@@ -812,7 +812,7 @@ def test_nothing_is_written_beyond_the_end_of_an_array(monkeypatch: pytest.Monke
         assert (memory[128 + size :] == 0xA5).all()
 
 
-@pytest.mark.parametrize("name", SIGNS.keys() - {"power of a copied sign"})
+@pytest.mark.parametrize("name", ["signs", "integers", "sums"])
 def test_one_integer_is_stored_without_a_mask(name: str) -> None:
     """LLVM may store eight bytes for a masked one, and so write beyond the end of the array."""
     for shape in ((9,), (5, 9), (3, 17), (2, 5, 33)):
