@@ -242,8 +242,12 @@ def gradients(outputs: Any, inputs: Any, cotangents: Any, create: bool) -> list[
 
 
 def is_batched(x: Any) -> bool:
-    """Whether a tensor has a level of examples."""
-    return is_lifted(x) and any([isinstance(level, Batched) for level in inner_of(x).device.chain()])
+    """Whether it is a tensor, and has a level of examples."""
+    return (
+        isinstance(x, Tensor)
+        and is_lifted(x)
+        and any([isinstance(level, Batched) for level in inner_of(x).device.chain()])
+    )
 
 
 def detached(x: Any) -> Tensor:
