@@ -184,10 +184,11 @@ class _Result(TreeType):
                 shape, known = self.specs[i]
                 if not (is_number(x) or isinstance(x, Tensor)) or getattr(x, "shape", ()) != shape:
                     continue
-                dtype = (
-                    self._kept(dtype_of_numbers([x, like_number(known)])) if i in self.free else dtype_beside(known, x)
-                )
-                if i in self.free and not is_number(x):
+                if i not in self.free:
+                    dtype = dtype_beside(known, x)
+                elif is_number(x):
+                    dtype = self._kept(dtype_of_numbers([x, like_number(known)]))
+                else:
                     self.free.remove(i)
                     dtype = dtype_beside(x.dtype, like_number(known))
                 if dtype is not known:
