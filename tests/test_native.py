@@ -781,6 +781,7 @@ SIGNS = {
     "signs": lambda a, b: [ad.signbit(a) != ad.signbit(b), b == 0, ad.sign(a)],
     "power of a copied sign": ad.grad(lambda a, b: (abs(ad.copysign(a, b)) + 0.2).var(axis=-1).sum()),
     "integers": lambda a, b: [ad.astype(3 * a, ad.int8), ad.astype(b, ad.int16), (a < 0) & (b > a)],
+    "other floats": lambda a, b: [ad.astype(a * b, ad.float32), ad.astype(a - b, ad.float64), ad.astype(a, ad.int32)],
     "sums": lambda a, b: [(a * b).sum(axis=-1), (a < b).any(axis=0), ad.exp(a) * b],
 }
 
@@ -812,7 +813,7 @@ def test_nothing_is_written_beyond_the_end_of_an_array(monkeypatch: pytest.Monke
         assert (memory[128 + size :] == 0xA5).all()
 
 
-@pytest.mark.parametrize("name", ["signs", "integers", "sums"])
+@pytest.mark.parametrize("name", ["signs", "integers", "other floats", "sums"])
 def test_one_integer_is_stored_without_a_mask(name: str) -> None:
     """LLVM may store eight bytes for a masked one, and so write beyond the end of the array."""
     for shape in ((9,), (5, 9), (3, 17), (2, 5, 33)):

@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch_functions
 import torch_functions_later  # noqa: F401  # further cases
@@ -377,3 +378,22 @@ def test_wrong_inputs_are_refused_with_the_types_and_words_of_pytorch() -> None:
 
     for i, (a, b) in enumerate(zip(errors(theirs), errors(ours), strict=True)):
         assert a == b, i
+
+
+def test_places_of_examples_are_drawn_by_their_chances() -> None:
+    """In `vmap`, where chances have no values to look at: frequencies, within five of their standard deviations."""
+    ours.manual_seed(0)
+    chances, count = np.array([[1.0, 0.0, 3.0], [2.0, 2.0, 4.0]]), 20_000
+    draw = ours.vmap(lambda p: ours.multinomial(p, count, replacement=True), randomness="different")
+    for drawn, p in zip(draw(ours.tensor(chances)).numpy(), chances / chances.sum(1, keepdims=True), strict=True):
+        found = np.bincount(drawn, minlength=3) / count
+        assert (abs(found - p) <= 5 * np.sqrt(p * (1 - p) / count)).all()
+    pairs = ours.vmap(lambda p: ours.multinomial(p, 2), randomness="different")
+    drawn = pairs(ours.tensor([[1.0, 2.0, 5.0]] * count)).numpy()
+    assert (drawn[:, 0] != drawn[:, 1]).all()
+    p = np.array([1.0, 2.0, 5.0]) / 8
+    first = np.bincount(drawn[:, 0], minlength=3) / count
+    assert (abs(first - p) <= 5 * np.sqrt(p * (1 - p) / count)).all()
+    second = np.array([sum([p[i] * p[j] / (1 - p[i]) for i in range(3) if i != j]) for j in range(3)])
+    found = np.bincount(drawn[:, 1], minlength=3) / count
+    assert (abs(found - second) <= 5 * np.sqrt(second * (1 - second) / count)).all()

@@ -385,6 +385,7 @@ class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):
         known["inner"], known["_prototype"], known["is_fresh"] = inner, prototype, True
         known["_leaf"] = vars(inner).get("_leaf", inner)  # it may be one of a recording, and the prototype's is none
         level = object.__new__(cls)
+        # one step, half the time of an update; pyright takes __dict__ of a class of one's own for fixed
         level.__dict__ = known  # pyright: ignore[reportGeneralTypeIssues, reportAttributeAccessIssue]
         return level
 

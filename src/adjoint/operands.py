@@ -275,6 +275,11 @@ def chosen_number(x: Tensor[Any]) -> Tensor[Any]:
     return out
 
 
+def in_place_of(like: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
+    """x, as a chosen number where what it takes the place of is one."""
+    return chosen_number(x) if like.__class__ is Number else x
+
+
 def is_number(x: Any) -> bool:
     """Whether it adapts to the dtype of what it meets: one of Python's numbers, or a chosen one."""
     return x.__class__ is Number or is_weak(x)
@@ -310,7 +315,8 @@ def in_dtype(x: Any, dtype: DType, like: Backend, name: str) -> Tensor[Any]:
 
 def adapted(xs: Sequence[Any], name: str) -> list[Any]:
     """Operands with chosen numbers in the dtype that others give to Python's numbers; alone these get the default."""
-    others = [operand(v, xs[0], name) if isinstance(v, np.ndarray | np.generic) else v for v in xs]
+    like = next(v for v in xs if isinstance(v, Tensor))
+    others = [operand(v, like, name) if isinstance(v, np.ndarray | np.generic) else v for v in xs]
     tensors = [v for v in others if isinstance(v, Tensor) and v.__class__ is not Number]
     dtype = functools.reduce(dtypes.promote, [v._dtype for v in tensors]) if tensors else None
     found = []

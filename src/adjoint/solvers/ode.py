@@ -176,8 +176,8 @@ class Equation:
     def by_steps(self) -> Vector:
         state, parameters = self.state, self.parameters
         xs = [state.vector, self.times, *parameters.tensors]
-        if waits(xs):
-            return self._later(self._steps, xs)
+        if waits(xs):  # then what func closes over is among the arguments
+            return self._later(lambda xs: self._steps(lambda y, s: self.slope(y, s, xs[2:]), xs), xs)
 
         def f(y: Vector, s: Vector) -> Vector:
             with state.precise():
@@ -185,18 +185,14 @@ class Equation:
                     called("odeint", "f(y, t, *args)", self.func, state.unravel(y), s, *parameters.arguments())
                 )
 
-        if self.control.method == "Radau":
-            method: Callable[..., Method] = functools.partial(Radau, self.slope, parameters.tensors)
-        else:
-            method = functools.partial(DormandPrince, f)
-        return _integrated(f, state.vector, self.times, self.control, method)
+        return self._steps(f, xs)
 
-    def _steps(self, xs: Tensors) -> Vector:
-        """As `by_steps`, of what func closes over as arguments."""
+    def _steps(self, f: Slope, xs: Tensors) -> Vector:
+        """The states that steps of y' = f(y, t) lead to, from [y0, t, *theta]."""
         y, t, *theta = xs
-        f = lambda y, s: self.slope(y, s, theta)
-        radau = self.control.method == "Radau"
-        method = functools.partial(Radau, self.slope, theta) if radau else functools.partial(DormandPrince, f)
+        method: Callable[..., Method] = functools.partial(DormandPrince, f)
+        if self.control.method == "Radau":
+            method = functools.partial(Radau, self.slope, theta)
         return _integrated(f, y, t, self.control, method)
 
 
@@ -210,6 +206,7 @@ def _check_times(name: str, t: Vector) -> None:
 
 
 def check_values(name: str, t: Vector) -> None:
+    """Raises ArgumentError for times, which have values, that no solver can go through."""
     values = values_of(t)
     if values.ndim != 1:
         raise errors.ArgumentError(

@@ -529,6 +529,7 @@ def multinomial(
 
 
 def _multinomial_of_examples(chances: Any, count: int, replacement: bool) -> Tensor:
+    """Places drawn by chances that nobody can look at."""
     size = chances.shape[-1]
     if replacement:
         shares = FUNCTIONS["cumsum"](chances, -1)

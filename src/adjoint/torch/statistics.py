@@ -72,6 +72,7 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
 
 
 def _histc_of_examples(x: Tensor, bins: int, low: Any, high: Any) -> Tensor:
+    """`histc` without a look at values: a place for each element, and a count of each place."""
     where = FUNCTIONS["where"]
     flat = FUNCTIONS["reshape"](x, -1)
     if low == high and flat.numel():

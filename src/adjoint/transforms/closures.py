@@ -12,6 +12,7 @@ from adjoint import errors
 from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import check_callable
 from adjoint.lines import PACKAGE
+from adjoint.operands import in_place_of
 from adjoint.tensor import Tensor
 from adjoint.transforms.arguments import Function
 
@@ -78,7 +79,12 @@ def opened(functions: Sequence[Function]) -> tuple[Function, list[Tensor[Any]]]:
     found: dict[int, Tensor[Any]] = {}
     _gather(list(functions), found, set())
     now = _copied(list(functions), {}, anew=True)
-    return lambda *values: _copied(now, dict(zip(found, values, strict=True)), anew=True), list(found.values())
+    closed = list(found.values())
+
+    def made(*values: Any) -> Any:
+        return _copied(now, dict(zip(found, map(in_place_of, closed, values), strict=True)), anew=True)
+
+    return made, closed
 
 
 def _copied(x: Any, values: dict[int, Any], *, anew: bool) -> Any:

@@ -24,6 +24,7 @@ from adjoint.operands import (
     dtype_beside,
     dtype_of_numbers,
     in_dtype,
+    in_place_of,
     is_number,
     lift_to,
     like_number,
@@ -127,7 +128,7 @@ def branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Fu
     def result(number: int, xs: Tensors) -> Any:
         given = list(leaves)
         for i, x in zip(places, xs, strict=False):
-            given[i] = x
+            given[i] = in_place_of(leaves[i], x)
         branch = made(*xs[len(places) : len(places) + len(closed)])[number]
         with nothing_assigned(name, xs, branch):
             return branch(*trees.unflatten(structure, given))
