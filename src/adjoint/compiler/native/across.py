@@ -75,6 +75,9 @@ class Across(Shared):
         self.whole: int = kernel.domain[axis] // self.lanes * self.lanes
         self._ordered = sorted(kernel.equations, key=lambda e: self.level[e.results[0]])  # type: ignore[index]
         self._here = {}
+        self._counters: list[str] = []  # of axes before the one that vectors go along
+        self._known: dict[tuple[Value, Place], str] = {}  # of the rows that are computed
+        self._place: Place = ()  # that is computed
         count = self.outer if self.outer > 1 else self.whole // self.lanes
         sums = self._reductions("before")
         self.parts = parts_of_kernel(kernel, count, bool(sums)) if shared(kernel) else 1
@@ -105,7 +108,7 @@ class Across(Shared):
         call_parts(self, self.parts)
         for e, buffer in zip(sums, buffers, strict=True):
             self._join_rows(e, buffer)
-        state = dict(zip(state, self._joined(equations, kept), strict=True))
+        state = dict(zip(state, self._added(equations, kept), strict=True))
         if self.outer == 1:
             self._counters, self.addresses = [], {}
             state = self._rest(state)
@@ -120,7 +123,7 @@ class Across(Shared):
     # --- reductions ---
 
     def _how(self, e: Equation) -> str:
-        """What a reduction goes over: columns of `each` row, rows `along` the axis, those of axes `before`, or `all`."""
+        """What a reduction goes over: columns of `each` row, rows `along` the axis or on axes `before` it, or `all`."""
         if e.name not in REDUCTIONS:
             return ""
         axes = self.kernel.reduced[e.results[0]]  # type: ignore[index]
@@ -153,8 +156,7 @@ class Across(Shared):
     def _swept(self, state: State, first: str = "0", stop: int | str | None = None) -> State:
         """All rows, or those of a part: some outer ones, or some along the axis where there are no others."""
         b = self.b
-        self._counters: list[str] = []
-        self.addresses = {}
+        self._counters, self.addresses = [], {}
         if self.outer == 1:
             found = self._along(state, first, self.whole if stop is None else stop)
             return self._rest(found) if stop is None else found
@@ -191,8 +193,8 @@ class Across(Shared):
 
     def _vectors(self, state: State, index: str, live: int) -> State:
         """All equations, for so many rows from this one on."""
-        state, memo, kernel = dict(state), {}, self.kernel
-        self._known: dict[tuple[Value, Place], str] = memo
+        state, kernel = dict(state), self.kernel
+        self._known = {}
         for e in self._ordered:
             out: Any = e.results[0]
             if e.name in REDUCTIONS:
@@ -200,8 +202,9 @@ class Across(Shared):
                 if self._how(e) in ("along", "all"):
                     continue
             else:
-                for self._place in self._places(kernel.axes[out]):
-                    memo[out, self._place] = self._computed(self.wide, e, {}, index, live)
+                for place in self._places(kernel.axes[out]):
+                    self._place = place
+                    self._known[out, place] = self._computed(self.wide, e, {}, index, live)
             if out in kernel.stored:
                 self._store(out, index, live)
         return state
@@ -209,8 +212,8 @@ class Across(Shared):
     def _reduce(self, e: Equation, state: State, index: str, live: int) -> None:
         out: Any = e.results[0]
         how, stride = self._how(e), self._access(out)[2][self.axis]
-        for self._place in self._places(range(len(self.kernel.domain))):
-            at = self._of(self._place, out)
+        for place in self._places(range(len(self.kernel.domain))):
+            self._place, at = place, self._of(place, out)
             x = self._operand(self.wide, e.operands[0], {}, index, live)
             if how in ("along", "all"):
                 state[e, at] = self._reduced(self.wide, e, state[e, at], x, live)
@@ -307,7 +310,7 @@ class Across(Shared):
         return before if 0 <= min(columns) <= max(columns) < stride and end <= math.prod(buffer.shape) else None
 
     def _store(self, x: Value, index: str, live: int) -> None:
-        stride, t = self._access(x)[2][self.axis], memory_type(x.dtype)
+        stride = self._access(x)[2][self.axis]
         places = self._places(self.kernel.axes[x])
         parts = {self._beside(x, place): self._known[x, place] for place in places}
         if stride == 0:

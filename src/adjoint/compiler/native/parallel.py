@@ -127,7 +127,7 @@ class Shared(Nest):
         text = divided(self)
         self.row, self.wide, self._here = Vector(self.b, 1), Vector(self.b, self.lanes), {}
         call_parts(self, self.parts)
-        state = dict(zip(map(id, totals), self._joined(totals, kept), strict=True))
+        state = dict(zip(map(id, totals), self._added(totals, kept), strict=True))
         if not runs and rest:
             self.span, self.rest, self._indices = ("0", 0), rest, []
             state = self._row_passes(state)
@@ -223,7 +223,7 @@ class Shared(Nest):
 
     # --- all of them ---
 
-    def _joined(self, totals: list[Equation], kept: list[list[Any]]) -> list[list[str]]:
+    def _added(self, totals: list[Equation], kept: list[list[Any]]) -> list[list[str]]:
         """The sums of all parts, in order."""
         state = [self._start(e) for e in totals]
         if not totals:
