@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.compiler.graph import Value
+from adjoint.compiler.native.across import Across, crosses
 from adjoint.compiler.native.convolutions import Convolved
 from adjoint.compiler.native.kernels import (
     MOVED,
@@ -47,7 +48,8 @@ class Block:
         for i, step in enumerate(steps):
             inner = f"{name}_{i}"
             if isinstance(step, Kernel):
-                self.nests.append((Shared if shared(step) else Nest)(plan, step, inner))
+                kind = Across if crosses(step) else Shared if shared(step) else Nest
+                self.nests.append(kind(plan, step, inner))
             elif isinstance(step, Product):
                 self.nests.append(PRODUCTS[step.way](plan, step, inner))
             elif isinstance(step, Convolution):

@@ -224,7 +224,7 @@ class Nest:
             else:
                 found = self._masked(v, "load", place, dtype, live)
         else:
-            found = "poison"
+            found = "poison" if live == v.lanes else "zeroinitializer"
             for lane in range(live):
                 at = self.b(f"add nsw i64 {index}, {lane}")
                 at = self.b(f"mul nsw i64 {at}, {stride}")

@@ -48,6 +48,14 @@ def _cost(kernel: Kernel) -> int:
     return size * (sum(wide) + operations * widest) // 8
 
 
+def parts_of_kernel(kernel: Kernel, count: int, sums: bool) -> int:
+    """Into how many parts so many rows, or vectors of columns, are cut: none is empty. There may be sums over rows."""
+    parts = min(_cost(kernel) // _PART, _PARTS, count)
+    if sums:
+        parts = max(1, min(parts, _PARTS_OF_SUMS, count // _ROWS))
+    return -(-count // -(-count // parts))
+
+
 def parts_of(count: int, work: int) -> int:
     """Into how many parts a loop of so many steps and multiplications is cut."""
     return min(count, _PARTS, work // _PART) if work >= _WORTH else 1
@@ -103,11 +111,8 @@ class Shared(Nest):
         totals, sums = self._reductions("total"), self._reductions("rows")
         vectors = self.columns // self.lanes
         count = math.prod([size for size, _ in runs]) if runs else vectors
-        parts = min(_cost(self.kernel) // _PART, _PARTS, count)
-        if sums:
-            parts = min(parts, _PARTS_OF_SUMS, count // _ROWS)
-        length = -(-count // parts)
-        self.parts: int = -(-count // length)
+        self.parts: int = parts_of_kernel(self.kernel, count, bool(sums))
+        length = -(-count // self.parts)
         buffers = self._before(sums)
         first, end = self._bounds(length * (1 if runs else self.lanes), count * (1 if runs else self.lanes))
         state = {id(e): self._start(e) for e in totals}
@@ -117,12 +122,12 @@ class Shared(Nest):
         else:
             self.span, self.rest, self._indices = (first, end), 0, []
             state = self._row_passes(state)
-        kept = self._keep(totals, state)
+        kept = self._keep(totals, [state[id(e)] for e in totals])
         self._after()
         text = divided(self)
         self.row, self.wide, self._here = Vector(self.b, 1), Vector(self.b, self.lanes), {}
         call_parts(self, self.parts)
-        state = self._joined_totals(totals, kept)
+        state = dict(zip(map(id, totals), self._added(totals, kept), strict=True))
         if not runs and rest:
             self.span, self.rest, self._indices = ("0", 0), rest, []
             state = self._row_passes(state)
@@ -200,13 +205,13 @@ class Shared(Nest):
         b.end(loop, self._flat(totals, state))
         return state
 
-    def _keep(self, totals: list[Equation], state: dict[int, list[str]]) -> list[list[Any]]:
+    def _keep(self, totals: list[Equation], state: list[list[str]]) -> list[list[Any]]:
         """Leave a part's sums for those who add them up."""
         found = []
-        for e in totals:
+        for e, values in zip(totals, state, strict=True):
             dtype = e.operands[0].dtype
-            found.append([self._kept_memory((self.parts * self.lanes, dtype)) for _ in state[id(e)]])
-            for x, buffer in zip(state[id(e)], found[-1], strict=True):
+            found.append([self._kept_memory((self.parts * self.lanes, dtype)) for _ in values])
+            for x, buffer in zip(values, found[-1], strict=True):
                 at = self.b(f"mul nuw nsw i64 %part, {self.lanes}")
                 self._save(self.wide, x, self._pointer(buffer), dtype, at, self.lanes)
         return found
@@ -218,23 +223,25 @@ class Shared(Nest):
 
     # --- all of them ---
 
-    def _joined_totals(self, totals: list[Equation], kept: list[list[Any]]) -> dict[int, list[str]]:
-        state = {id(e): self._start(e) for e in totals}
+    def _added(self, totals: list[Equation], kept: list[list[Any]]) -> list[list[str]]:
+        """The sums of all parts, in order."""
+        state = [self._start(e) for e in totals]
         if not totals:
             return state
         b, v = self.b, self.wide
-        loop = b.begin(self.parts, 1, list(zip(self._types(totals), self._flat(totals, state), strict=True)))
-        state = self._unflat(totals, [name for _, _, name in loop.carried])
+        flat = [x for values in state for x in values]
+        loop = b.begin(self.parts, 1, list(zip(self._types(totals), flat, strict=True)))
+        names = iter([name for _, _, name in loop.carried])
         at = b(f"mul nuw nsw i64 {loop.counter}, {self.lanes}")
-        for e, buffers in zip(totals, kept, strict=True):
+        for k, (e, buffers) in enumerate(zip(totals, kept, strict=True)):
             dtype = e.operands[0].dtype
-            before = state[id(e)]
+            before = [next(names) for _ in buffers]
             parts = [self._load(v, self._pointer(x), dtype, at, 1, self.lanes) for x in buffers]
             after = self._reduced(v, e, before, parts[0], self.lanes)
             if len(parts) == 2:
                 after[1] = v.two("fadd", element_type(dtype), after[1], parts[1])
-            state[id(e)] = after
-        b.end(loop, self._flat(totals, state))
+            state[k] = after
+        b.end(loop, [x for values in state for x in values])
         return state
 
     def _join_rows(self, e: Equation, buffer: Any) -> None:

@@ -1,0 +1,343 @@
+"""A kernel of short rows, such as those of points in space: a vector has one column of several rows.
+
+Where a row has two or three columns, a vector of eight along it would be mostly empty, and its sum would be taken from
+one vector. Across rows all lanes are full, and the sum of a row's columns is a sum of vectors. The columns, and row
+axes behind the one that vectors go along, are written out one after the other.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from adjoint.compiler.graph import Equation, Value
+from adjoint.compiler.native.elementary import FUNCTIONS
+from adjoint.compiler.native.kernels import REDUCTIONS, Kernel, split_of
+from adjoint.compiler.native.machine import vector_bytes
+from adjoint.compiler.native.parallel import Shared, call_parts, divided, parts_of_kernel, shared
+from adjoint.compiler.native.text import Vector, element_type, memory_type
+
+_COLUMNS = 16  # of what is written out, at most; twice as many where functions are called, which take turns
+_WORK = 600  # operations that are written out, a function counted as `_CALLED`
+_CALLED = 8
+_WOVEN = 4  # vectors that are taken from memory, or go there, as one piece
+
+Place = tuple[int, ...]  # along the axes that are written out; 0 on those that a value does not have
+Sum = tuple[Equation, Place]  # a reduction, and where its result is
+State = dict[Sum, list[str]]  # what reductions carry along
+
+
+def _lanes(kernel: Kernel) -> int:
+    return max(1, vector_bytes() // max([x.dtype.itemsize for x in kernel.kind]))
+
+
+def _axis(kernel: Kernel) -> int | None:
+    """The axis that vectors go along: the last one of rows that has enough of them."""
+    most = 2 * _COLUMNS if any(e.name in FUNCTIONS for e in kernel.equations) else _COLUMNS
+    for axis in reversed(range(split_of(kernel))):
+        if math.prod(kernel.domain[axis + 1 :]) > most:
+            break
+        if kernel.domain[axis] >= 2 * _lanes(kernel):
+            return axis
+    return None
+
+
+def crosses(kernel: Kernel) -> bool:
+    """Whether vectors of a kernel go across its rows."""
+    axis = _axis(kernel)
+    if axis is None or any(e.name in ("gather", "scatter") for e in kernel.equations):
+        return False
+    columns = math.prod(kernel.domain[split_of(kernel) :])
+    if not kernel.reduced and "row" not in kernel.kind.values() and (columns > _WOVEN or 2 * columns > _lanes(kernel)):
+        return False  # nothing takes longer along the row
+    work = sum([_CALLED if e.name in FUNCTIONS else 1 for e in kernel.equations])
+    if work * math.prod(kernel.domain[axis + 1 :]) > _WORK:
+        return False
+    for over in kernel.reduced.values():
+        before = tuple([a for a in over if a <= axis])
+        if axis in before and before not in ((axis,), tuple(range(axis + 1))):
+            return False
+    return True
+
+
+class Across(Shared):
+    """The text of a kernel's function, with vectors across rows."""
+
+    def _write(self) -> None:
+        kernel, axis = self.kernel, _axis(self.kernel)
+        assert axis is not None
+        self.axis: int = axis
+        self.lanes = _lanes(kernel)
+        self.row, self.wide = Vector(self.b, 1), Vector(self.b, self.lanes)
+        self.outer: int = math.prod(kernel.domain[:axis])
+        self.whole: int = kernel.domain[axis] // self.lanes * self.lanes
+        self._ordered = sorted(kernel.equations, key=lambda e: self.level[e.results[0]])  # type: ignore[index]
+        self._here = {}
+        self._counters: list[str] = []  # of axes before the one that vectors go along
+        self._known: dict[tuple[Value, Place], str] = {}  # of the rows that are computed
+        self._place: Place = ()  # that is computed
+        count = self.outer if self.outer > 1 else self.whole // self.lanes
+        sums = self._reductions("before")
+        self.parts = parts_of_kernel(kernel, count, bool(sums)) if shared(kernel) else 1
+        state = self._starts(self._sums("all"))
+        if self.parts > 1:
+            state = self._in_parts(state, sums, -(-count // self.parts))
+        else:
+            for e in sums:
+                self._cleared(e)
+            state = self._swept(state)
+        self._save_sums(state)
+        self._close()
+
+    def shown(self) -> list[str]:
+        """What it computes, for people to read."""
+        name, size, names = super().shown()[0].split(": ")
+        return [f"{name}: {size.replace(' in 1 parts', '')} across rows: {names}"]
+
+    def _in_parts(self, state: State, sums: Sequence[Equation], length: int) -> State:
+        buffers = self._before(sums)
+        unit = 1 if self.outer > 1 else self.lanes
+        first, end = self._bounds(length * unit, self.outer if self.outer > 1 else self.whole)
+        found = self._swept(state, first, end)
+        equations = [e for e, _ in state]
+        kept = self._keep(equations, list(found.values()))
+        text = divided(self)
+        self.row, self.wide, self._here = Vector(self.b, 1), Vector(self.b, self.lanes), {}
+        call_parts(self, self.parts)
+        for e, buffer in zip(sums, buffers, strict=True):
+            self._join_rows(e, buffer)
+        state = dict(zip(state, self._added(equations, kept), strict=True))
+        if self.outer == 1:
+            self._counters, self.addresses = [], {}
+            state = self._rest(state)
+        self.texts = [text]
+        return state
+
+    def _close(self) -> None:
+        before = self.texts if self.parts > 1 else []
+        super()._close()
+        self.texts = [*before, *self.texts]
+
+    # --- reductions ---
+
+    def _how(self, e: Equation) -> str:
+        """What a reduction goes over: columns of `each` row, rows `along` the axis or on axes `before` it, or `all`."""
+        if e.name not in REDUCTIONS:
+            return ""
+        axes = self.kernel.reduced[e.results[0]]  # type: ignore[index]
+        if self.axis in axes:
+            return "all" if 0 in axes else "along"
+        return "each" if min(axes) > self.axis else "before"
+
+    def _sums(self, how: str) -> list[Sum]:
+        return [(e, place) for e in self._reductions(how) for place in self._places(self.kernel.axes[e.results[0]])]  # type: ignore[index]
+
+    def _starts(self, sums: Sequence[Sum]) -> State:
+        return {(e, place): self._start(e) for e, place in sums}
+
+    def _carried(self, state: State) -> list[tuple[str, str]]:
+        types = self._types([e for e, _ in state])
+        return list(zip(types, [x for values in state.values() for x in values], strict=True))
+
+    def _renamed(self, state: State, names: Sequence[str]) -> State:
+        left = iter(names)
+        return {key: [next(left) for _ in values] for key, values in state.items()}
+
+    def _save_sums(self, state: State) -> None:
+        for (e, place), values in state.items():
+            out: Any = e.results[0]
+            if out in self.kernel.stored:
+                self._save(self.row, self._finished(e, values), self._pointer_at(out, place), out.dtype, "0", 1)
+
+    # --- the loops ---
+
+    def _swept(self, state: State, first: str = "0", stop: int | str | None = None) -> State:
+        """All rows, or those of a part: some outer ones, or some along the axis where there are no others."""
+        b = self.b
+        self._counters, self.addresses = [], {}
+        if self.outer == 1:
+            found = self._along(state, first, self.whole if stop is None else stop)
+            return self._rest(found) if stop is None else found
+        loop = b.begin(self.outer if stop is None else stop, 1, self._carried(state), first)
+        left = loop.counter
+        for n in reversed(self.kernel.domain[1 : self.axis]):
+            self._counters.insert(0, b(f"urem i64 {left}, {n}"))
+            left = b(f"udiv i64 {left}, {n}")
+        self._counters.insert(0, left)
+        along = self._starts(self._sums("along"))
+        inner = self._renamed(state, [name for _, _, name in loop.carried])
+        inner = self._rest(self._along({**inner, **along}, "0", self.whole))
+        self._save_sums({key: inner[key] for key in along})
+        found = {key: inner[key] for key in state}
+        b.end(loop, [x for values in found.values() for x in values])
+        self._counters, self.addresses = [], {}
+        return found
+
+    def _along(self, state: State, first: str, stop: int | str) -> State:
+        """Full vectors of rows along the axis."""
+        kernel = self.kernel
+        late = [x for x in kernel.stored if kernel.kind[x] == "late" and self.axis not in kernel.axes[x]]
+        for x in (*kernel.read, *kernel.stored):  # before the loop, once
+            if x not in late:
+                self._first(x)
+        loop = self.b.begin(stop, self.lanes, self._carried(state), first)
+        found = self._vectors(self._renamed(state, [name for _, _, name in loop.carried]), loop.counter, self.lanes)
+        self.b.end(loop, [x for values in found.values() for x in values])
+        return found
+
+    def _rest(self, state: State) -> State:
+        left = self.kernel.domain[self.axis] - self.whole
+        return self._vectors(state, str(self.whole), left) if left else state
+
+    def _vectors(self, state: State, index: str, live: int) -> State:
+        """All equations, for so many rows from this one on."""
+        state, kernel = dict(state), self.kernel
+        self._known = {}
+        for e in self._ordered:
+            out: Any = e.results[0]
+            if e.name in REDUCTIONS:
+                self._reduce(e, state, index, live)
+                if self._how(e) in ("along", "all"):
+                    continue
+            else:
+                for place in self._places(kernel.axes[out]):
+                    self._place = place
+                    self._known[out, place] = self._computed(self.wide, e, {}, index, live)
+            if out in kernel.stored:
+                self._store(out, index, live)
+        return state
+
+    def _reduce(self, e: Equation, state: State, index: str, live: int) -> None:
+        out: Any = e.results[0]
+        how, stride = self._how(e), self._access(out)[2][self.axis]
+        for place in self._places(range(len(self.kernel.domain))):
+            self._place, at = place, self._of(place, out)
+            x = self._operand(self.wide, e.operands[0], {}, index, live)
+            if how in ("along", "all"):
+                state[e, at] = self._reduced(self.wide, e, state[e, at], x, live)
+                continue
+            before = self._known.get((out, at))
+            if before is None and how == "before":
+                before = self._load(self.wide, self._pointer_at(out, at), out.dtype, index, stride, live)
+            self._known[out, at] = self._combined(self.wide, e, before or self._start(e)[0], x)
+
+    # --- places along the axes that are written out ---
+
+    def _places(self, axes: Sequence[int | None]) -> list[Place]:
+        """All along those of these axes."""
+        first = self.axis + 1
+        tail = self.kernel.domain[first:]
+        return [*itertools.product(*[range(n) if first + i in axes else (0,) for i, n in enumerate(tail)])]
+
+    def _of(self, place: Place, x: Value) -> Place:
+        """The place in a value that has some of the axes."""
+        axes = self.kernel.axes[x]
+        return tuple([i if self.axis + 1 + k in axes else 0 for k, i in enumerate(place)])
+
+    def _operand(self, v: Vector, x: Value, memo: dict[Value, str], index: str, live: int) -> str:
+        if x not in self.kernel.read:
+            x = self._root(x)
+            return self._known[x, self._of(self._place, x)]
+        strides = self._access(x)[2][self.axis + 1 :]
+        place = tuple([i if s else 0 for i, s in zip(self._place, strides, strict=True)])
+        if (x, place) not in self._known:
+            self._fetch(x, place, index, live)
+        return self._known[x, place]
+
+    # --- memory ---
+
+    def _first(self, x: Value) -> str:
+        """The pointer to the first element of a value in this outer row."""
+        found = self.addresses.get(x)
+        if found is None:
+            buffer, offset, strides, dtype = self._access(x)
+            total = str(offset)
+            for counter, stride in zip(self._counters, strides, strict=False):
+                if stride:
+                    total = self.b(f"add nsw i64 {total}, {self.b(f'mul nsw i64 {counter}, {stride}')}")
+            found = self.b(f"getelementptr {memory_type(dtype)}, ptr {self._pointer(buffer)}, i64 {total}")
+            self.addresses[x] = found
+        return found
+
+    def _beside(self, x: Value, place: Place) -> int:
+        """How many elements a place is from the first one."""
+        strides = self._access(x)[2][self.axis + 1 :]
+        return sum([i * s for i, s in zip(place, strides, strict=True)])
+
+    def _pointer_at(self, x: Value, place: Place) -> str:
+        return self._moved_elements(x, self._beside(x, place))
+
+    def _moved_elements(self, x: Value, count: int) -> str:
+        first = self._first(x)
+        return self.b(f"getelementptr {memory_type(x.dtype)}, ptr {first}, i64 {count}") if count else first
+
+    def _fetch(self, x: Value, place: Place, index: str, live: int) -> None:
+        """A vector from memory, or all of a piece in which rows lie one after the other."""
+        v, stride = self.wide, self._access(x)[2][self.axis]
+        if stride == 0:
+            found = self._load(self.row, self._pointer_at(x, place), x.dtype, "0", 0, 1)
+            self._known[x, place] = self._spread(found, element_type(x.dtype))
+        elif live < self.lanes or (before := self._before_row(x)) is None:
+            self._known[x, place] = self._load(v, self._pointer_at(x, place), x.dtype, index, stride, live)
+        else:
+            t = memory_type(x.dtype)
+            whole = f"<{stride * self.lanes} x {t}>"
+            at = self.b(f"mul nsw i64 {index}, {stride}")
+            start = self.b(f"getelementptr {t}, ptr {self._moved_elements(x, -before)}, i64 {at}")
+            piece = self.b(f"load {whole}, ptr {start}, align {x.dtype.itemsize}")
+            for other in self._places([k for k, s in enumerate(self._access(x)[2]) if s]):
+                column = before + self._beside(x, other)
+                lanes = ", ".join(f"i32 {column + lane * stride}" for lane in range(self.lanes))
+                self._known[x, other] = self.b(
+                    f"shufflevector {whole} {piece}, {whole} poison, <{self.lanes} x i32> <{lanes}>"
+                )
+
+    def _before_row(self, x: Value) -> int | None:
+        """Of rows that lie one after the other, how many elements of each are before the first one that is read.
+
+        None where they lie otherwise, or where a vector of whole rows would reach beyond the array.
+        """
+        buffer, offset, strides, dtype = self._access(x)
+        stride, outer = strides[self.axis], strides[: self.axis]
+        if not 2 <= stride <= _WOVEN or dtype.kind == "b" or any(s < 0 or s % stride for s in outer):
+            return None
+        before = offset % stride
+        columns = [before + self._beside(x, place) for place in self._places(range(len(strides)))]
+        end = offset - before + self.whole * stride
+        end += sum([(n - 1) * s for n, s in zip(self.kernel.domain, outer, strict=False)])
+        return before if 0 <= min(columns) <= max(columns) < stride and end <= math.prod(buffer.shape) else None
+
+    def _store(self, x: Value, index: str, live: int) -> None:
+        stride = self._access(x)[2][self.axis]
+        places = self._places(self.kernel.axes[x])
+        parts = {self._beside(x, place): self._known[x, place] for place in places}
+        if stride == 0:
+            for place in places:
+                one = self.b(f"extractelement {self.wide.type(element_type(x.dtype))} {self._known[x, place]}, i64 0")
+                found = self.row.spread(one, element_type(x.dtype))
+                self._save(self.row, found, self._pointer_at(x, place), x.dtype, "0", 1)
+        elif live == self.lanes and 2 <= stride <= _WOVEN and sorted(parts) == [*range(stride)] and x.dtype.kind != "b":
+            self._save_woven(x, [parts[i] for i in range(stride)], index)
+        else:
+            for place in places:
+                pointer = self._pointer_at(x, place)
+                self._save(self.wide, self._known[x, place], pointer, x.dtype, index, live, stride)
+
+    def _save_woven(self, x: Value, parts: list[str], index: str) -> None:
+        """Columns as rows, one after the other."""
+        b, t, lanes, count = self.b, memory_type(x.dtype), self.lanes, len(parts)
+        one, pair, row = f"<{lanes} x {t}>", f"<{2 * lanes} x {t}>", f"<{count * lanes} x {t}>"
+        both = ", ".join(f"i32 {i}" for i in range(2 * lanes))
+        parts = [*parts, *["poison"] * (count % 2)]
+        pairs = [
+            b(f"shufflevector {one} {first}, {one} {second}, <{2 * lanes} x i32> <{both}>")
+            for first, second in zip(parts[::2], parts[1::2], strict=True)
+        ]
+        order = ", ".join(f"i32 {column * lanes + lane}" for lane in range(lanes) for column in range(count))
+        second = pairs[1] if count > 2 else "poison"
+        found = b(f"shufflevector {pair} {pairs[0]}, {pair} {second}, <{count * lanes} x i32> <{order}>")
+        at = b(f"mul nsw i64 {index}, {count}")
+        place = b(f"getelementptr {t}, ptr {self._first(x)}, i64 {at}")
+        b.do(f"store {row} {found}, ptr {place}, align {x.dtype.itemsize}")
