@@ -227,6 +227,16 @@ def _normed(lib: Library) -> Function:
     return lambda x, w, b: (lib.layer_norm(x, w, b) ** 2).sum()
 
 
+def _energy(lib: Library) -> Function:
+    """Of points that repel each other."""
+
+    def f(x: Any) -> Any:
+        apart = x[:, None] - x[None]
+        return (1 / lib.xp.sqrt((apart * apart).sum(-1) + 0.1)).sum()
+
+    return f
+
+
 def _attention(lib: Library) -> Function:
     def f(q: Any, k: Any, v: Any) -> Any:
         return ((lib.softmax(q @ k.mT * q.shape[-1] ** -0.5) @ v) ** 2).sum()
@@ -352,6 +362,7 @@ PROGRAMS = [
     Program("MLP 784-256-256-10, SGD step", _dense, _layers(784, 256, 256, 10, batch=128), 6, True, (0.85, 0.7)),
     Program("MLP 64-32-10, SGD step", _dense, _layers(64, 32, 10, batch=32), 4, True, (0.35, 0.35)),
     Program("layer_norm, 1024 x 512", _normed, normal((1024, 512), (512,), (512,)), 3, bounds=(0.35, 0.35)),
+    Program("energy of 1,000 points in space", _energy, normal((1000, 3)), 1),
     Program("attention, 8 x 4 x 128 x 32", _attention, normal(*[(8, 4, 128, 32)] * 3), 3, bounds=(0.6, 0.6)),
     Program("Hessian of logistic regression", _logistic, _cancer(), bounds=(0.55, 0.55)),
     Program(
