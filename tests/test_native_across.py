@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_native import close, program, same
+from test_native import close, is_as_exact, program, same
 from test_native import native as native
 from test_native_threads import runs
 from test_native_threads import same as same_bits
@@ -143,6 +143,32 @@ def test_the_number_of_threads_changes_no_bit(name: str, tiny: None) -> None:
     x = np.random.default_rng(4).normal(size=shape)
     assert any(" in " in line for line in kernels(f, x))
     same_bits(runs(f, [x]))
+
+
+TINY = [
+    ((9, 3, 3), (9, 3, 3)),
+    ((8, 1, 4), (8, 4, 2)),
+    ((2, 1, 3, 3), (5, 3, 2)),
+    ((40, 2, 2), (2, 1)),
+    ((3,), (33, 3, 3)),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shapes", TINY)
+def test_products_of_many_tiny_matrices(shapes: Any, dtype: str) -> None:
+    rng = np.random.default_rng(6)
+    x, y = (rng.normal(size=shape).astype(dtype) for shape in shapes)
+    step = lambda x, y: (x @ y, ad.grad(lambda x, y: ((x @ y) ** 2).sum(), argnums=(0, 1))(x, y))
+    assert not any("@" in line for line in ad.compile(step).lower(x, y).kernels)
+    found = ad.compile(ad.matmul)(x, y)
+    exact, added = (of(x.astype(np.longdouble)) @ of(y.astype(np.longdouble)) for of in (np.positive, np.abs))
+    assert is_as_exact(found, x @ y, exact, added)
+    close(step, x, y, rtol=1e-12 if dtype == "float64" else 1e-5)
+    with np.errstate(all="ignore"):
+        edges = [np.resize([0.0, -0.0, 1.0, np.inf, -1.0, np.nan, 2.0], shape).astype(dtype) for shape in shapes]
+        compared(lambda x, y: [x @ y], *edges)
+        compared(lambda x, y: [x @ y], -np.abs(x) * 0, np.abs(y))
 
 
 def test_special_values_of_short_rows() -> None:

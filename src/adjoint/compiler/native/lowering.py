@@ -22,6 +22,7 @@ from adjoint.rules.records import Composed
 _STEPS, _ROW = 1024, 16  # a loop over more steps takes rows of so many elements
 _SCORES = 1 << 20  # of attention: more are made in blocks, and again for the backward pass
 _SMALL = 16  # times smaller is small
+_TINY, _MANY = 4, 8  # rows and columns of a matrix, and matrices
 
 
 def lowered(graph: Graph) -> Graph:
@@ -378,9 +379,15 @@ def _accumulated(name: str, first: float) -> Callable[..., Any]:
 
 
 def _matmul(B: Any, x: Any, y: Any) -> Any:
-    """Of one summed element there is no sum, and a matrix times each vector of a stack is one product."""
+    """Of one summed element there is no sum, and a matrix times each vector of a stack is one product.
+
+    Of many tiny matrices, such as rotations, the sums are written out.
+    """
     if len(x.shape) < 2 or len(y.shape) < 2 or x.dtype != y.dtype or x.dtype.kind != "f":
         return None
+    stack = math.prod(np.broadcast_shapes(x.shape[:-2], y.shape[:-2]))
+    if max(*x.shape[-2:], *y.shape[-2:]) <= _TINY and stack >= _MANY:
+        return _written_out(B, x, y)
     if x.shape[-1] == 1:
         return B.add(B.multiply(x, y), 0.0)  # which a sum begins with
     if y.shape[-1] == 1 < x.shape[0] and len(x.shape) == 2 < len(y.shape):
@@ -388,6 +395,15 @@ def _matmul(B: Any, x: Any, y: Any) -> Any:
         found = B.matmul(vectors, B.permute_dims(x, axes=(1, 0)))
         return B.reshape(found, shape=(*y.shape[:-2], x.shape[0], 1))
     return None
+
+
+def _written_out(B: Any, x: Any, y: Any) -> Any:
+    total: Any = 0.0  # which a sum begins with
+    for k in range(x.shape[-1]):
+        column = B.index(x, key=(*map(range, x.shape[:-1]), range(k, k + 1)))
+        row = B.index(y, key=(*map(range, y.shape[:-2]), range(k, k + 1), range(y.shape[-1])))
+        total = B.add(B.multiply(column, row), total)
+    return total
 
 
 def _linear(B: Any, x: Any, weight: Any, bias: Any) -> Any:
