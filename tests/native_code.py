@@ -17,7 +17,7 @@ import mpmath as mp
 import numpy as np
 import scipy.special
 
-from adjoint.compiler.native.elementary import FUNCTIONS, Library
+from adjoint.compiler.native.elementary import EXACT, FUNCTIONS, Library
 from adjoint.compiler.native.machine import has_avx512
 
 
@@ -40,10 +40,14 @@ def built(text: str) -> Any:
     return engine
 
 
+def arity(name: str) -> int:
+    return (FUNCTIONS.get(name) or EXACT[name])[1]
+
+
 def loop(library: Library, name: str, dtype: Any, lanes: int) -> tuple[str, str]:
     """A function of arrays of n times `lanes` numbers: pointers to operands and to the result, and n."""
     symbol = library.function(name, dtype, lanes)
-    count = FUNCTIONS[name][1]
+    count = arity(name)
     scalar = "float" if np.dtype(dtype) == np.float32 else "double"
     vector = f"<{lanes} x {scalar}>"
     size = np.dtype(dtype).itemsize
@@ -81,7 +85,7 @@ def functions(names: tuple[str, ...], dtype: Any, lanes: int, wide: bool = True)
     library = Library(has_avx512() and wide)
     loops = {name: loop(library, name, dtype, lanes) for name in names}
     engine = built(library.text + "".join(text for _, text in loops.values()))
-    return {name: _called(engine, symbol, FUNCTIONS[name][1], dtype, lanes) for name, (symbol, _) in loops.items()}
+    return {name: _called(engine, symbol, arity(name), dtype, lanes) for name, (symbol, _) in loops.items()}
 
 
 def _called(engine: Any, symbol: str, count: int, dtype: Any, lanes: int) -> Callable[..., Any]:
@@ -158,7 +162,7 @@ def points(name: str, dtype: Any, count: int, seed: int = 0) -> list[Any]:
         return np.concatenate([part.astype(dtype) for part in parts])
 
     with np.errstate(all="ignore"):
-        xs = [some() for _ in range(FUNCTIONS[name][1])]
+        xs = [some() for _ in range(arity(name))]
         if name == "pow":  # results of all sizes
             x = np.abs(xs[0])
             size = 700.0 if dtype == np.float64 else 85.0

@@ -47,3 +47,55 @@ def test_elements_of_constants(dtype: str) -> None:
     equal(lambda i: ad.full((6, 4), 1, dtype=dtype)[i], i)
     with pytest.raises(ad.errors.OutOfRangeError, match="7"):
         ad.compile(looked)(ad.asarray(np.array([1, 7])), ad.asarray(x))
+
+
+# --- remainders ---
+
+
+def sizes(dtype: Any, count: int, seed: int) -> np.ndarray[Any, Any]:
+    """Numbers of all sizes and signs, whole ones, and what is special."""
+    rng = np.random.default_rng(seed)
+    info = np.finfo(dtype)
+    special = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.0, -3.0, np.inf, -np.inf, np.nan]
+    special += [info.max, -info.max, info.tiny, info.smallest_subnormal, -info.smallest_subnormal, 7 * info.tiny / 8]
+    bits = rng.integers(0, 2**info.bits - 1, count, dtype=f"uint{info.bits}", endpoint=True).view(dtype)
+    parts = [special, rng.uniform(-9.0, 9.0, count), np.round(rng.uniform(-30.0, 30.0, count)), 0.1 * np.arange(count)]
+    return np.concatenate([bits, *[np.array(part, dtype) for part in parts]])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_remainders_of_floats(dtype: str) -> None:
+    """Also of numbers that are 2^2000 times as large as what they are divided by."""
+    x, y = (z.ravel() for z in np.meshgrid(sizes(dtype, 60, 0), sizes(dtype, 60, 1)))
+    with np.errstate(all="ignore"):
+        whole = (y * np.round(np.random.default_rng(2).uniform(-99.0, 99.0, y.size))).astype(dtype)
+        around = [np.nextafter(whole, np.array(end, dtype)) for end in (-np.inf, np.inf)]
+    for above in (x, whole, *around):
+        equal(lambda x, y: [x % y, x // y, ad.fmod(x, y)], above, y)
+    some = sizes(dtype, 5, 3)
+    equal(lambda x: [x % 2.0, 2.0 % x, x // 0.1, 1e10 // x, ad.fmod(x, 0.3), x % -0.1, (x + 1.0) % 1], some)
+    for shapes in (((3, 1), (4,)), ((), (5,)), ((), ()), ((7, 3), (7, 3)), ((1, 17), (2, 1))):
+        pair = [np.resize(sizes(dtype, 9, 4 + i), shape) for i, shape in enumerate(shapes)]
+        equal(lambda x, y: [x % y, x // y, ad.fmod(x, y)], *pair)
+    long = sizes(dtype, 40, 5)
+    equal(lambda x, y: [x % y, x // y], np.repeat(long, 2)[::2], long[::-1])
+    empty = np.zeros((0, 3), dtype)
+    same(ad.compile(lambda x: [x % 2.0])(ad.asarray(empty)), [ad.asarray(empty)])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint64"])
+def test_remainders_of_integers(dtype: str) -> None:
+    info = np.iinfo(dtype)
+    below = range(-9 if info.min < 0 else 0, 0)
+    some = np.array([info.min, info.min + 1, 0, 1, 2, 3, 7, 10, info.max - 1, info.max, *below], dtype)
+    x, y = (z.ravel() for z in np.meshgrid(some, some))
+    equal(lambda x, y: [x % y, x // y, ad.fmod(x, y), x % 3, ad.fmod(x, 5)], x, y)
+
+
+def test_gradients_of_remainders() -> None:
+    x, y = np.linspace(-5.0, 5.0, 23), np.linspace(1.0, 3.0, 23)
+    total = lambda x, y: (x % y * x + ad.fmod(x, y) * y + (x + y) % 0.7).sum()
+    equal(ad.grad(total, argnums=(0, 1)), x, y)
+    turned = lambda x, v: ad.scan(lambda c, r: ((c + r) % (2.0 * np.pi), c), x, v)
+    equal(turned, x, np.outer(np.arange(5.0), y))
+    equal(ad.grad(lambda x, v: (turned(x, v)[1] ** 2).sum()), x, np.outer(np.arange(5.0), y))
