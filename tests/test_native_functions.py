@@ -11,6 +11,7 @@ from test_native import native as native
 from test_native import same, steps
 
 import adjoint as ad
+from adjoint.compiler.native.machine import is_x86
 
 pytest.importorskip("llvmlite")
 
@@ -90,6 +91,28 @@ def test_remainders_of_integers(dtype: str) -> None:
     some = np.array([info.min, info.min + 1, 0, 1, 2, 3, 7, 10, info.max - 1, info.max, *below], dtype)
     x, y = (z.ravel() for z in np.meshgrid(some, some))
     equal(lambda x, y: [x % y, x // y, ad.fmod(x, y), x % 3, ad.fmod(x, 5)], x, y)
+
+
+@pytest.mark.skipif(not is_x86(), reason="what does not fit differs")
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_floats_as_integers(dtype: str) -> None:
+    """Also those that do not fit. Of uint32 and uint64 it depends on the array's memory which number comes out."""
+    ends = [
+        s * 2.0**k + more
+        for k in (7, 8, 15, 16, 31, 32, 63, 64)
+        for s in (-1.0, 1.0)
+        for more in (-1.5, -0.5, 0.0, 1.0)
+    ]
+    x = np.concatenate([sizes(dtype, 60, 0), np.array(ends, dtype), np.linspace(-300.0, 300.0, 61, dtype=dtype)])
+    for name in ("int8", "int16", "int32", "int64", "uint8", "uint16"):
+        cast = lambda x, name=name: ad.astype(x, name)
+        equal(cast, x)
+        for other in (x[::2], x[:100].reshape(4, 25).T, x[3], x[:3]):
+            equal(cast, other)
+    cell = lambda x, t: ad.scan(lambda c, r: (c + t[ad.floor(r).astype(ad.int64)] * (r % 1.0), c), 0.0 * x[0], x)
+    equal(cell, np.linspace(0.0, 8.9, 14).astype(dtype), np.arange(9.0).astype(dtype) ** 2)
+    equal(ad.grad(lambda t, x: cell(x, t)[0]), np.arange(9.0), np.linspace(0.0, 8.9, 14))
 
 
 def test_gradients_of_remainders() -> None:

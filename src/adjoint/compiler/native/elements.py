@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint.compiler.graph import Equation, Value
 from adjoint.compiler.native import elementary
-from adjoint.compiler.native.machine import adds_products, has_avx512
+from adjoint.compiler.native.machine import adds_products, has_avx512, is_x86
 from adjoint.compiler.native.text import INLINE, Vector, element_type
 from adjoint.primitives import DType
 
@@ -77,7 +77,9 @@ def supported(e: Equation) -> bool:
 
 
 def _casts(old: DType, new: DType) -> bool:
-    return computable(new) and not (old.kind == "f" and new.kind in "iu")  # of what does not fit C says nothing
+    if old.kind == "f" and new.kind in "iu":  # of what does not fit C says nothing, and NumPy gives what processors do
+        return is_x86() and (new.kind == "i" or new.itemsize < 4)
+    return computable(new)
 
 
 # --- emitters: vectors of one dtype in, a vector out ----------------------------------------------
@@ -266,6 +268,22 @@ def _raise_to(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
     return extreme(v, "maximum", dtype, xs[0], v.constant(e.parameters["least"], dtype))
 
 
+def _truncated(v: Vector, dtype: DType, x: str, new: DType) -> str:
+    """Floats as integers. Those of 8 and 16 bits are the last ones of 32, and what does not fit is the least number."""
+    whole = np.dtype(np.int64 if new.itemsize == 8 else np.int32)
+    limit, t, new_type = -float(np.iinfo(whole).min), element_type(whole), element_type(new)
+    inside = v.two(
+        "and",
+        "i1",
+        compare(v, "ge", dtype, x, v.constant(-limit, dtype)),
+        compare(v, "lt", dtype, x, v.constant(limit, dtype)),
+    )
+    safe = v.select(inside, element_type(dtype), x, v.constant(0, dtype))
+    found = v.cast("fptosi", safe, element_type(dtype), t)
+    found = v.select(inside, t, found, v.constant(np.iinfo(whole).min, whole))
+    return found if t == new_type else v.cast("trunc", found, t, new_type)
+
+
 def _astype(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
     new, (x,) = e.parameters["dtype"], xs
     old_type, new_type = element_type(dtype), element_type(new)
@@ -277,6 +295,8 @@ def _astype(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
         if dtype.kind == "f":
             return v.cast("fpext" if new.itemsize == 8 else "fptrunc", x, old_type, new_type)
         return v.cast("sitofp" if dtype.kind == "i" else "uitofp", x, old_type, new_type)
+    if dtype.kind == "f":
+        return _truncated(v, dtype, x, new)
     if dtype.kind != "b" and new.itemsize <= dtype.itemsize:
         return v.cast("trunc", x, old_type, new_type)
     return v.cast("sext" if dtype.kind == "i" else "zext", x, old_type, new_type)
