@@ -270,7 +270,7 @@ def _raise_to(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
 
 def _truncated(v: Vector, dtype: DType, x: str, new: DType) -> str:
     """Floats as integers. Those of 8 and 16 bits are the last ones of 32, and what does not fit is the least number."""
-    whole = np.dtype(np.int64 if new.itemsize == 8 else np.int32)
+    whole: DType = np.dtype(np.int64 if new.itemsize == 8 else np.int32)
     limit, t, new_type = -float(np.iinfo(whole).min), element_type(whole), element_type(new)
     inside = v.two(
         "and",

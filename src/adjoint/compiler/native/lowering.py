@@ -15,11 +15,11 @@ from adjoint.compiler.native.elements import computable
 from adjoint.compiler.native.hoisting import hoisted
 from adjoint.compiler.native.pieces import joined
 from adjoint.compiler.passes import identity
-from adjoint.primitives import TABLE, DType, result_spec
+from adjoint.primitives import INDEX, TABLE, DType, result_spec
 from adjoint.rules import RECORDS
 from adjoint.rules.records import Composed
 
-_STEPS, _ROW = 1024, 16  # a loop over more steps takes rows of so many elements
+_WAITED, _VECTOR = 256, 4  # steps of a function that wait for each other: more are NumPy's, if rows have fewer elements
 _SCORES = 1 << 20  # of attention: more are made in blocks, and again for the backward pass
 _SMALL = 16  # times smaller is small
 
@@ -33,7 +33,7 @@ def lowered(graph: Graph) -> Graph:
     for e in graph.equations:
         recorded.update(dict.fromkeys(e.results, e.backward))
         if e.name in LOWERED and all(_ready(x) for x in (*e.operands, *e.results)):
-            writer = _Writer(e, checks, recorded)
+            writer = _Writer(checks, recorded, e.backward, e.line)
             made = LOWERED[e.name](writer, *e.operands, **e.parameters)
             equations += [e] if made is None else writer.named(made if isinstance(made, tuple) else (made,), e)
         else:
@@ -89,10 +89,14 @@ def _ready(x: Any) -> bool:
 class _Writer:
     """A backend of formulas: each primitive is written down as an equation."""
 
-    def __init__(self, e: Equation, checks: list[Equation], recorded: dict[Any, bool]) -> None:
+    def __init__(self, checks: list[Equation], recorded: dict[Any, bool], backward: bool, line: Any) -> None:
         self.equations: list[Equation] = []
         self.checks, self.recorded = checks, recorded  # of the whole graph; the latter, in a backward pass or not
-        self.backward, self._line = e.backward, e.line
+        self.backward, self._line = backward, line
+
+    def within(self) -> _Writer:
+        """For the graph of an equation of this one."""
+        return _Writer(self.checks, self.recorded, self.backward, self._line)
 
     def dtype_of(self, x: Value) -> DType:
         return x.dtype
@@ -356,23 +360,58 @@ def _place_of(name: str) -> Callable[..., Any]:
     return rule
 
 
+def _along(B: Any, x: Any, axis: int, starts: list[Any], step: Callable[..., tuple[Any, ...]]) -> tuple[Any, ...]:
+    """A loop over an axis: what a step makes of its values so far, the row of x and its number, at all places."""
+    n, order = x.shape[axis], (axis, *[i for i in range(len(x.shape)) if i != axis])
+    shape = tuple([x.shape[i] for i in order[1:]])
+    before, after = ([Value(shape, start.dtype) for start in starts] for _ in range(2))
+    numbers, number, row = B.arange(start=0, stop=n, step=1, dtype=INDEX), Value((), INDEX), Value(shape, x.dtype)
+    inner = B.within()
+    made = step(inner, *before, row, number)
+    graph = Graph([*before, row, number], inner.equations, [*made, *made])
+    operands = [Value(shape, start.dtype, np.broadcast_to(start, shape)) for start in starts]
+    stacks = [Value((n, *shape), start.dtype) for start in starts]
+    how = {"count": len(starts), "rows": 2, "length": n, "reverse": False}
+    along = B.permute_dims(x, axes=order) if axis else x
+    B.equations.append(Equation("scan", [*operands, along, numbers], how, [*after, *stacks], [graph]))
+    back = tuple([order.index(i) for i in range(len(order))])
+    return tuple([B.permute_dims(y, axes=back) if axis else y for y in stacks])
+
+
 def _accumulated(name: str, first: float) -> Callable[..., Any]:
-    """A loop over the axis, where that is not slower than NumPy's."""
+    def rule(B: Any, x: Any, *, axis: int) -> Any:
+        start = np.asarray(first).astype(x.dtype)
+        return _along(B, x, axis, [start], lambda B, before, row, number: (getattr(B, name)(before, row),))[0]
+
+    return rule
+
+
+def _logcumsumexp(B: Any, x: Any, *, axis: int) -> Any:
+    def step(B: Any, before: Any, row: Any, number: Any) -> tuple[Any, ...]:
+        return (B.where(B.equal(before, -math.inf), row, B.logaddexp(before, row)),)  # a first -0 stays one
+
+    steps = x.shape[axis]
+    if x.dtype.kind != "f" or (steps > _WAITED and math.prod(x.shape) < _VECTOR * steps):
+        return None
+    return _along(B, x, axis, [np.asarray(-math.inf, x.dtype)], step)[0]
+
+
+def _running(name: str) -> Callable[..., Any]:
+    """The extreme up to each place, and the last place that it may have come from."""
 
     def rule(B: Any, x: Any, *, axis: int) -> Any:
-        shape = (*x.shape[:axis], *x.shape[axis + 1 :])
-        if x.const is not None or (x.shape[axis] > _STEPS and math.prod(shape) < _ROW):
+        if x.dtype.kind == "b":
             return None
-        order = (axis, *[i for i in range(len(x.shape)) if i != axis])
-        back = tuple([order.index(i) for i in range(len(order))])
-        start: np.ndarray[Any, Any] = np.full(shape, first).astype(x.dtype)
-        before, row, after = (Value(shape, x.dtype) for _ in range(3))
-        step = Graph([before, row], [Equation(name, [before, row], {}, [after])], [after, after])
-        last, stack = Value(shape, x.dtype), Value((x.shape[axis], *shape), x.dtype)
-        how = {"count": 1, "rows": 1, "length": x.shape[axis], "reverse": False}
-        along = B.permute_dims(x, axes=order) if axis else x
-        B.equations.append(Equation("scan", [Value(shape, x.dtype, start), along], how, [last, stack], [step]))
-        return B.permute_dims(stack, axes=back) if axis else stack
+        ends = (-math.inf, math.inf) if x.dtype.kind == "f" else (np.iinfo(x.dtype).min, np.iinfo(x.dtype).max)
+
+        def step(B: Any, before: Any, place: Any, row: Any, number: Any) -> tuple[Any, ...]:
+            out = getattr(B, name)(before, row)
+            hit = B.equal(row, out)
+            if x.dtype.kind == "f":
+                hit = B.logical_or(hit, B.isnan(row))
+            return out, B.where(hit, number, place)
+
+        return _along(B, x, axis, [np.asarray(ends[name == "minimum"], x.dtype), np.asarray(0, INDEX)], step)
 
     return rule
 
@@ -479,6 +518,9 @@ LOWERED: dict[str, Callable[..., Any]] = {
     "argmin": _place_of("min"),
     "cumulative_sum": _accumulated("add", -0.0),
     "cumulative_prod": _accumulated("multiply", 1.0),
+    "logcumsumexp": _logcumsumexp,
+    "cummax": _running("maximum"),
+    "cummin": _running("minimum"),
     "attention": _whole("attention"),
     "attention_pullback": _whole("attention_pullback"),
     "matmul": _matmul,
@@ -487,7 +529,7 @@ LOWERED: dict[str, Callable[..., Any]] = {
         name: _as_defined(name)
         for name in (
             "replace_where_equal inside_log inside_log_pullback bounded_log bounded_log_pullback "
-            "labelled_cross_entropy labelled_cross_entropy_pullback labelled_mean labelled_mean_pullback"
+            "labelled_cross_entropy labelled_cross_entropy_pullback labelled_mean labelled_mean_pullback nanmax nanmin"
         ).split()
     },
 }
