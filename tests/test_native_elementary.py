@@ -49,7 +49,7 @@ def test_errors_are_those_of_the_page(dtype: Any) -> None:
         for name in NAMES:
             with each(name):
                 bound = bounds()[name][0 if dtype == np.float32 else 1]
-                if dtype == np.float32 or (native_code.WIDE and name not in ("erf", "erfc")):
+                if dtype == np.float32 or (native_code.WIDE and name not in native_code.NARROW):
                     worst, where = native_code.error(name, dtype, native_code.points(name, dtype, 3000))
                     assert worst <= bound, where
                 worst, where = native_code.exact_error(name, dtype, native_code.points(name, dtype, 12, seed=1))
@@ -83,18 +83,21 @@ def test_special_values_are_those_of_eager_functions(dtype: Any) -> None:
     info = np.finfo(dtype)
     ends = [float(v) for v in (info.max, -info.max, info.tiny, -info.tiny, info.smallest_subnormal, info.tiny / 2)]
     single = np.array([*SPECIAL, *ends], dtype)
+    least = 2 * float(info.smallest_subnormal)
     pairs = np.array(list(itertools.product(single, single)), dtype).T
     leaf: Any = ad.NumPy()
     with np.errstate(all="ignore"), Each() as each:
         for name, code in functions(NAMES, dtype, 4).items():
             xs = [single] if arity(name) == 1 else list(pairs)
             want, out = np.asarray(leaf[name](*xs)), code(*xs)
-            for i, (w, o) in enumerate(zip(want, out, strict=True)):
+            # near the zeros of negative numbers eager results lose digits
+            terms = native_code.terms(name, xs) if name == "digamma" else np.zeros(xs[0].size)
+            for i, (w, o, term) in enumerate(zip(want, out, terms, strict=True)):
                 with each(f"{name} of {[x[i] for x in xs]}: {o}, and eager {w}"):
                     assert np.isnan(w) == np.isnan(o)
                     if not np.isnan(w):
                         assert np.signbit(w) == np.signbit(o)
-                        assert w == o or np.isclose(w, o, rtol=8 * info.eps, atol=2 * float(info.smallest_subnormal))
+                        assert w == o or np.isclose(w, o, rtol=8 * info.eps, atol=least + 8 * info.eps * term)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

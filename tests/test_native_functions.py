@@ -194,3 +194,33 @@ def test_gradients_along_an_axis() -> None:
     assert is_native(slope, x, w)
     peaks = lambda x: ad.scan(lambda c, r: (ad.cummax(c + r)[0], ad.cumulative_sum(c)), 0.0 * x[0], x)
     equal(peaks, x)
+
+
+# --- gamma functions ---
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gamma_functions(dtype: str) -> None:
+    rng = np.random.default_rng(6)
+    rtol = 4e-6 if dtype == "float32" else 1e-13
+    f = lambda x: [ad.special.gammaln(x), ad.special.digamma(x)]
+    for x in (rng.uniform(0.01, 40.0, (7, 33)), rng.uniform(-9.0, 9.0, (33, 7)).T, np.array(2.5), np.zeros((0, 3))):
+        x = ad.asarray(x.astype(dtype))
+        for found, expected in zip(ad.compile(f)(x), f(x), strict=True):
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=rtol, atol=rtol)
+        assert not x.size or is_native(f, x)
+
+    def log_density(a: Any, b: Any, x: Any) -> Any:
+        """Of beta distributions."""
+        norm = ad.special.gammaln(a) + ad.special.gammaln(b) - ad.special.gammaln(a + b)
+        return ((a - 1.0) * ad.log(x) + (b - 1.0) * ad.log1p(-x) - norm).sum()
+
+    xs = [ad.asarray(x.astype(dtype)) for x in (*rng.uniform(0.3, 6.0, (2, 29)), rng.uniform(0.1, 0.9, 29))]
+    slope = ad.grad(log_density, argnums=(0, 1, 2))
+    for found, expected in zip(ad.compile(slope)(*xs), slope(*xs), strict=True):
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=rtol, atol=rtol)
+    assert is_native(slope, *xs)
+    climbed = lambda a, x: ad.fori_loop(0, 5, lambda _, a: a + 0.01 * ad.grad(log_density)(a, xs[1], x), a)
+    np.testing.assert_allclose(ad.compile(climbed)(xs[0], xs[2]).numpy(), climbed(xs[0], xs[2]).numpy(), rtol=rtol)
+    assert is_native(climbed, xs[0], xs[2])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjoint.compiler.native.elementary import exponential, gauss, remainders, trigonometric
+from adjoint.compiler.native.elementary import exponential, gammas, gauss, remainders, trigonometric
 from adjoint.compiler.native.elementary.code import Code, Value
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ _ONE = {
     exponential: "exp expm1 expit tanh sinh cosh log log2 log10 log1p softplus asinh acosh atanh cbrt",
     trigonometric: "sin cos tan asin acos atan",
     gauss: "erf erfc",
+    gammas: "gammaln digamma",
 }
 
 # by the names of primitives: the formula, which is called with a Code and as many values as the primitive has operands
