@@ -55,6 +55,45 @@ def test_elements_of_constants(dtype: str) -> None:
         ad.compile(looked)(ad.asarray(np.array([1, 7])), ad.asarray(x))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "int64"])
+def test_places_in_sorted_lines(dtype: str) -> None:
+    rng = np.random.default_rng(7)
+    f = lambda x, v: [ad.searchsorted(x, v), ad.searchsorted(x, v, side="right")]
+    for n in (1, 2, 3, 4, 7, 8, 9, 100, 1000):
+        x = np.sort((rng.integers(0, 60, n) / (2 if dtype[0] == "f" else 1)).astype(dtype))
+        v = np.concatenate([x, x + 1, np.zeros(1, dtype), np.full(1, 99, dtype)])
+        if dtype[0] == "f":
+            v = np.concatenate([v, [np.nan, np.inf, -np.inf, -0.0]]).astype(dtype)
+        equal(f, x, v)
+        equal(f, x, v[: n // 2 * 2].reshape(-1, 2).T) if n > 1 else equal(f, x, v[0])
+        if dtype[0] == "f":
+            x[n // 2 :] = np.inf
+            x[n - n // 4 :] = np.nan
+            equal(f, x, v)
+    lines, v = np.sort(rng.integers(0, 9, (4, 13)).astype(dtype)), rng.integers(0, 9, (4, 5)).astype(dtype)
+    equal(f, lines, v)
+    equal(f, lines[:, ::-1][:, ::-1], v.T.copy().T)
+    same(ad.compile(lambda x: f(x, x[:0]))(ad.asarray(lines[0])), f(ad.asarray(lines[0]), ad.asarray(lines[0, :0])))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_interpolation_in_a_loop(dtype: str) -> None:
+    at, values = (np.array(x, dtype) for x in ([0.0, 1.0, 2.5, 4.0], [1.0, -1.0, 2.0, 0.5]))
+    x = np.linspace(-1.0, 5.0, 31).astype(dtype)
+    equal(lambda x: ad.interp(x, at, values), x)
+    equal(lambda x, at, values: ad.interp(x, at, values, left=9.0, right=-9.0), x, at, values)
+    equal(lambda x: ad.interp(x, at, values, period=4.5), x)
+    total = lambda x, at, values: (ad.interp(x, at, values) ** 2).sum()
+    for found, expected in zip(
+        ad.compile(ad.grad(total, argnums=(0, 1, 2)))(x, at, values),
+        ad.grad(total, argnums=(0, 1, 2))(x, at, values),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-4 if dtype == "float32" else 1e-12)
+    driven = lambda x, at, values: ad.scan(lambda c, t: (c + 0.1 * ad.interp(c + t, at, values), c), x, x)
+    equal(driven, x, at, values)
+
+
 # --- remainders ---
 
 

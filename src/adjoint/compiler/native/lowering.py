@@ -416,6 +416,23 @@ def _running(name: str) -> Callable[..., Any]:
     return rule
 
 
+def _searchsorted(B: Any, x: Any, values: Any, *, side: str) -> Any:
+    """By steps of 2^k elements, each taken if the last of them comes before the value; nan comes last."""
+    if x.dtype != values.dtype or x.dtype.kind == "b":
+        return None
+    n, axis = x.shape[-1], len(x.shape) - 1
+    place = Value(values.shape, INDEX, np.broadcast_to(INDEX.type(0), values.shape))
+    for k in reversed(range(n.bit_length())):
+        end = B.add(place, 1 << k)
+        last = B.take_along_axis(x, B.minimum(B.subtract(end, 1), n - 1), axis=axis)
+        before = B.less(last, values) if side == "left" else B.less_equal(last, values)
+        if x.dtype.kind == "f":
+            is_nan = B.isnan(values)
+            before = B.logical_or(before, is_nan if side == "right" else B.logical_and(is_nan, B.equal(last, last)))
+        place = B.where(B.logical_and(B.less_equal(end, n), before), end, place)
+    return place
+
+
 def _matmul(B: Any, x: Any, y: Any) -> Any:
     """Of one summed element there is no sum, and a matrix times each vector of a stack is one product."""
     if len(x.shape) < 2 or len(y.shape) < 2 or x.dtype != y.dtype or x.dtype.kind != "f":
@@ -519,6 +536,7 @@ LOWERED: dict[str, Callable[..., Any]] = {
     "cumulative_sum": _accumulated("add", -0.0),
     "cumulative_prod": _accumulated("multiply", 1.0),
     "logcumsumexp": _logcumsumexp,
+    "searchsorted": _searchsorted,
     "cummax": _running("maximum"),
     "cummin": _running("minimum"),
     "attention": _whole("attention"),
