@@ -11,15 +11,15 @@ import numpy as np
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.numpy.reduction import no_class
 from adjoint.compiler.graph import Equation, Graph, Value
+from adjoint.compiler.native import lines
 from adjoint.compiler.native.elements import computable
 from adjoint.compiler.native.hoisting import hoisted
 from adjoint.compiler.native.pieces import joined
 from adjoint.compiler.passes import identity
-from adjoint.primitives import INDEX, TABLE, DType, result_spec
+from adjoint.primitives import TABLE, DType, result_spec
 from adjoint.rules import RECORDS
 from adjoint.rules.records import Composed
 
-_WAITED, _VECTOR = 256, 4  # steps of a function that wait for each other: more are NumPy's, if rows have fewer elements
 _SCORES = 1 << 20  # of attention: more are made in blocks, and again for the backward pass
 _SMALL = 16  # times smaller is small
 
@@ -360,79 +360,6 @@ def _place_of(name: str) -> Callable[..., Any]:
     return rule
 
 
-def _along(B: Any, x: Any, axis: int, starts: list[Any], step: Callable[..., tuple[Any, ...]]) -> tuple[Any, ...]:
-    """A loop over an axis: what a step makes of its values so far, the row of x and its number, at all places."""
-    n, order = x.shape[axis], (axis, *[i for i in range(len(x.shape)) if i != axis])
-    shape = tuple([x.shape[i] for i in order[1:]])
-    before, after = ([Value(shape, start.dtype) for start in starts] for _ in range(2))
-    numbers, number, row = B.arange(start=0, stop=n, step=1, dtype=INDEX), Value((), INDEX), Value(shape, x.dtype)
-    inner = B.within()
-    made = step(inner, *before, row, number)
-    graph = Graph([*before, row, number], inner.equations, [*made, *made])
-    operands = [Value(shape, start.dtype, np.broadcast_to(start, shape)) for start in starts]
-    stacks = [Value((n, *shape), start.dtype) for start in starts]
-    how = {"count": len(starts), "rows": 2, "length": n, "reverse": False}
-    along = B.permute_dims(x, axes=order) if axis else x
-    B.equations.append(Equation("scan", [*operands, along, numbers], how, [*after, *stacks], [graph]))
-    back = tuple([order.index(i) for i in range(len(order))])
-    return tuple([B.permute_dims(y, axes=back) if axis else y for y in stacks])
-
-
-def _accumulated(name: str, first: float) -> Callable[..., Any]:
-    def rule(B: Any, x: Any, *, axis: int) -> Any:
-        start = np.asarray(first).astype(x.dtype)
-        return _along(B, x, axis, [start], lambda B, before, row, number: (getattr(B, name)(before, row),))[0]
-
-    return rule
-
-
-def _logcumsumexp(B: Any, x: Any, *, axis: int) -> Any:
-    def step(B: Any, before: Any, row: Any, number: Any) -> tuple[Any, ...]:
-        return (B.where(B.equal(before, -math.inf), row, B.logaddexp(before, row)),)  # a first -0 stays one
-
-    steps = x.shape[axis]
-    if x.dtype.kind != "f" or (steps > _WAITED and math.prod(x.shape) < _VECTOR * steps):
-        return None
-    return _along(B, x, axis, [np.asarray(-math.inf, x.dtype)], step)[0]
-
-
-def _running(name: str) -> Callable[..., Any]:
-    """The extreme up to each place, and the last place that it may have come from."""
-
-    def rule(B: Any, x: Any, *, axis: int) -> Any:
-        if x.dtype.kind == "b":
-            return None
-        ends = (-math.inf, math.inf) if x.dtype.kind == "f" else (np.iinfo(x.dtype).min, np.iinfo(x.dtype).max)
-
-        def step(B: Any, before: Any, place: Any, row: Any, number: Any) -> tuple[Any, ...]:
-            out = getattr(B, name)(before, row)
-            hit = B.equal(row, out)
-            if x.dtype.kind == "f":
-                hit = B.logical_or(hit, B.isnan(row))
-            return out, B.where(hit, number, place)
-
-        return _along(B, x, axis, [np.asarray(ends[name == "minimum"], x.dtype), np.asarray(0, INDEX)], step)
-
-    return rule
-
-
-def _searchsorted(B: Any, x: Any, values: Any, *, side: str) -> Any:
-    """By steps of 2^k elements, each taken if the last of them comes before the value; nan comes last."""
-    if x.dtype != values.dtype or x.dtype.kind == "b":
-        return None
-    n, axis = x.shape[-1], len(x.shape) - 1
-    place = Value(values.shape, INDEX, np.broadcast_to(INDEX.type(0), values.shape))
-    for k in reversed(range(n.bit_length())):
-        end = B.add(place, 1 << k)
-        last = B.take_along_axis(x, B.minimum(B.subtract(end, 1), n - 1), axis=axis)
-        before = B.less(last, values) if side == "left" else B.less_equal(last, values)
-        if x.dtype.kind == "f":
-            is_nan = B.isnan(values)
-            before = B.logical_or(before, is_nan if side == "right" else B.logical_and(is_nan, B.equal(last, last)))
-        place = B.where(B.logical_and(B.less_equal(end, n), before), end, place)
-    return place
-
-
 def _matmul(B: Any, x: Any, y: Any) -> Any:
     """Of one summed element there is no sum, and a matrix times each vector of a stack is one product."""
     if len(x.shape) < 2 or len(y.shape) < 2 or x.dtype != y.dtype or x.dtype.kind != "f":
@@ -533,12 +460,7 @@ LOWERED: dict[str, Callable[..., Any]] = {
     "vector_norm": _vector_norm,
     "argmax": _place_of("max"),
     "argmin": _place_of("min"),
-    "cumulative_sum": _accumulated("add", -0.0),
-    "cumulative_prod": _accumulated("multiply", 1.0),
-    "logcumsumexp": _logcumsumexp,
-    "searchsorted": _searchsorted,
-    "cummax": _running("maximum"),
-    "cummin": _running("minimum"),
+    **lines.LOWERED,
     "attention": _whole("attention"),
     "attention_pullback": _whole("attention_pullback"),
     "matmul": _matmul,
