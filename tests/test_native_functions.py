@@ -179,6 +179,15 @@ def test_remainders_of_integers(dtype: str) -> None:
     equal(lambda x, y: [x % y, x // y, ad.fmod(x, y), x % 3, ad.fmod(x, 5)], x, y)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint64"])
+def test_integers_to_the_power_of_a_number(dtype: str) -> None:
+    info = np.iinfo(dtype)
+    x = np.array([info.min, info.min + 1, 0, 1, 2, 3, 7, 10, info.max - 1, info.max], dtype)
+    equal(lambda x: [x**0, x**1, x**2, x**3, x**10, x**64], x)
+    equal(lambda x: [x**5, x ** ad.asarray(np.array(3, dtype))], x[::-2])
+    equal(lambda x: ad.fori_loop(0, 5, lambda i, c: c + 1.0 / (i + 1) ** 2, 0.0 * x), x.astype(np.float64))
+
+
 @pytest.mark.skipif(not is_x86(), reason="what does not fit differs")
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -12,7 +12,7 @@ from adjoint.backends.numpy import NumPy
 from adjoint.backends.numpy.reduction import no_class
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native import lines
-from adjoint.compiler.native.elements import computable
+from adjoint.compiler.native.elements import computable, constant
 from adjoint.compiler.native.hoisting import hoisted
 from adjoint.compiler.native.pieces import joined
 from adjoint.compiler.passes import identity
@@ -286,6 +286,20 @@ def _elu(B: Any, x: Any, *, alpha: float, rate: float) -> Any:
     return B.add(B.maximum(x, 0.0), below if alpha == 1 else B.multiply(below, alpha))
 
 
+def _power(B: Any, x: Any, y: Any) -> Any:
+    """Integers to the power of one number, by squares (D. E. Knuth, 4.6.3)."""
+    exponent = constant(y)
+    if x.__class__ is not Value or x.dtype.kind not in "iu" or exponent is None or exponent < 0:
+        return None
+    left, found = int(exponent), B.add(B.multiply(x, 0), 1)
+    while left:
+        if left & 1:
+            found = B.multiply(found, x)
+        left >>= 1
+        x = B.multiply(x, x) if left else x
+    return found
+
+
 def _flip(B: Any, x: Any, *, axis: Any) -> Any:
     return B.index(x, key=tuple([range(n - 1, -1, -1) if i in axis else range(n) for i, n in enumerate(x.shape)]))
 
@@ -451,6 +465,7 @@ LOWERED: dict[str, Callable[..., Any]] = {
     "logistic_loss": _logistic_loss,
     "linear": _linear,
     "elu": _elu,
+    "pow": _power,
     "flip": _flip,
     "tril": _triangle("tril"),
     "triu": _triangle("triu"),
