@@ -137,6 +137,27 @@ def erf_tail(end: int) -> Entry:
     return lambda u: mp.erfc(at(u)), lambda u: 1 / mp.erf(at(u)), -1, 1
 
 
+ROOT = mp.findroot(mp.digamma, 1.5)  # of digamma
+LOG_2_PI = mp.log(2 * mp.pi)
+
+
+def stirling(w: Any) -> Any:
+    """What Stirling's formula lacks, times x, of 1 / x^2."""
+    x = 1 / mp.sqrt(w)
+    return x * (mp.loggamma(x) - (x - mp.mpf(0.5)) * (mp.log(x) - 1) - (LOG_2_PI - 1) / 2)
+
+
+def digamma_far(w: Any) -> Any:
+    """x^2 (log(x) - 1 / (2 x) - digamma(x)), of 1 / x^2."""
+    x = 1 / mp.sqrt(w)
+    return (mp.log(x) - 1 / (2 * x) - mp.digamma(x)) / w
+
+
+def relative(f: Function, low: Any, high: Any) -> Entry:
+    """The error relative to the function itself."""
+    return f, lambda x: 1 / abs(f(x)), low, high
+
+
 TABLES: dict[str, Entry | dict[str, Entry]] = {
     # exp(r) = 1 + r + r^2 p(r)
     "exp": (lambda r: (mp.expm1(r) - r) / r**2, lambda r: abs(r**2 / mp.expm1(r)), -HALF, HALF),
@@ -162,6 +183,16 @@ TABLES: dict[str, Entry | dict[str, Entry]] = {
     # (x + 4) exp(x^2) erfc(x) of (x - 4) / (x + 4) + 3 / 8 from 3/4 to 4, and of (x - 4) / (x + 4) - 3 / 8 from 4 to 28
     "erfcx_left": (lambda v: scaled_erfc(v - 0.375), lambda v: 1 / scaled_erfc(v - 0.375), -0.31, 0.375),
     "erfcx_right": (lambda v: scaled_erfc(v + 0.375), lambda v: 1 / scaled_erfc(v + 0.375), -0.375, 0.375),
+    # log(gamma(x)) / ((x - 1) (x - 2)), and digamma over the distance from its root, of x - 2 on 1 to 3
+    "gammaln": relative(lambda u: mp.loggamma(2 + u) / (u * (u + 1)), -1, 1),
+    "digamma": relative(lambda u: mp.digamma(2 + u) / (2 + u - ROOT), -1, 1),
+    # from 3 on, of 1 / x^2
+    "stirling": (stirling, lambda w: mp.sqrt(w) / mp.loggamma(1 / mp.sqrt(w)), mp.mpf(10) ** -12, mp.mpf(1) / 9),
+    "digamma_far": (digamma_far, lambda w: w / mp.digamma(1 / mp.sqrt(w)), mp.mpf(10) ** -12, mp.mpf(1) / 9),
+    # sin(pi r) / (pi r) = 1 + r^2 p(r^2), pi / tan(pi r) = 1 / r + r p(r^2), pi tan(pi r) = r p(r^2)
+    "sine_over": (lambda z: (mp.sinpi(mp.sqrt(z)) / (mp.pi * mp.sqrt(z)) - 1) / z, lambda z: 2 * z, 0, mp.mpf(0.25)),
+    "cotangent": (lambda z: (mp.pi * mp.cot(mp.pi * mp.sqrt(z)) - 1 / mp.sqrt(z)) / mp.sqrt(z), lambda z: z, 0, 0.07),
+    "tangent": relative(lambda z: mp.pi * mp.tan(mp.pi * mp.sqrt(z)) / mp.sqrt(z), 0, 0.07),
     # where iterations begin, on 1 / 2^1.5 to 2^1.5
     "cbrt": (lambda g: g ** (-mp.mpf(1) / 3), lambda g: mp.cbrt(g), mp.mpf(2) ** -1.51, mp.mpf(2) ** 1.51),
 }
@@ -172,6 +203,8 @@ SPLIT: dict[str, Callable[[int], list[Any]]] = {
     "LOG10_2": lambda bits: parts(LN2 / mp.log(10), bits, bits),
     "TWO_THIRDS": lambda bits: parts(mp.mpf(2) / 3, bits, bits),
     "HALF_PI": lambda bits: parts(mp.pi / 2, bits, bits, bits),
+    "STIRLING": lambda bits: parts((LOG_2_PI - 1) / 2, bits, bits),
+    "DIGAMMA_ROOT": lambda bits: parts(ROOT, bits, bits),
 }
 # the bound of the error: bits below half a unit in the last place, or these
 SLACK = {"double": 7, "float": 5}

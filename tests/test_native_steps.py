@@ -95,8 +95,9 @@ def test_choices_and_conditional_loops_are_machine_code() -> None:
         for sign in (1.0, -1.0):
             close(f, sign * x, rtol=1e-12)
         assert not steps(f, x)
-    for f in (chosen, grown):  # which examples it is about, NumPy finds
+    for f in (chosen, grown, ad.grad(lambda x: grown(x).sum())):
         close(ad.vmap(f), np.stack([x, -x]), rtol=1e-12)
+        assert not steps(ad.vmap(f), np.stack([x, -x]))
 
 
 def test_checks_in_machine_code_raise_what_is_raised_without() -> None:

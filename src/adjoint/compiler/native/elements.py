@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint.compiler.graph import Equation, Value
 from adjoint.compiler.native import elementary
-from adjoint.compiler.native.machine import adds_products, has_avx512
+from adjoint.compiler.native.machine import adds_products, has_avx512, is_x86
 from adjoint.compiler.native.text import INLINE, Vector, element_type
 from adjoint.primitives import DType
 
@@ -65,16 +65,21 @@ def _fits(x: Any, dtype: DType) -> bool:
 
 def supported(e: Equation) -> bool:
     """Whether there is machine code for an equation, if it is elementwise."""
-    if e.name not in EMITTERS or (e.name in elementary.FUNCTIONS and not adds_products()):
+    if e.name not in EMITTERS:
         return False
     wanted = operand_dtypes(e)
     if wanted is None or (e.name in _KINDS and wanted[-1].kind not in _KINDS[e.name]):
+        return False
+    calls = e.name in elementary.FUNCTIONS or (e.name in elementary.EXACT and wanted[-1].kind == "f")
+    if calls and not adds_products():
         return False
     return e.name != "astype" or _casts(wanted[0], e.parameters["dtype"])
 
 
 def _casts(old: DType, new: DType) -> bool:
-    return computable(new) and not (old.kind == "f" and new.kind in "iu")  # of what does not fit C says nothing
+    if old.kind == "f" and new.kind in "iu":  # of what does not fit C says nothing, and NumPy gives what processors do
+        return is_x86() and (new.kind == "i" or new.itemsize < 4)
+    return computable(new)
 
 
 # --- emitters: vectors of one dtype in, a vector out ----------------------------------------------
@@ -167,10 +172,13 @@ def _bits(name: str) -> Emitter:
     return lambda v, dtype, xs, e: v.two(name, element_type(dtype), xs[0], xs[1])
 
 
-def _divided(wanted: str) -> Emitter:
-    """The quotient rounded down, or what is left of it; by zero both are 0, as NumPy has it, and nothing traps."""
+def _divided(name: str) -> Emitter:
+    """The quotient rounded down, or a remainder; by zero all are 0, as NumPy has it, and nothing traps."""
+    of_floats = _elementary(name)
 
     def emit(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
+        if dtype.kind == "f":
+            return of_floats(v, dtype, xs, e)
         t, zero, sign = element_type(dtype), v.constant(0, dtype), "s" if dtype.kind == "i" else "u"
         x, y = (v.b(f"freeze {v.type(t)} {a}") for a in xs)  # lanes that are not there may hold anything
         by_zero = compare(v, "eq", dtype, y, zero)
@@ -182,12 +190,12 @@ def _divided(wanted: str) -> Emitter:
             )
         safe = v.select(unsafe, t, v.constant(1, dtype), y)
         quotient, rest = v.two(f"{sign}div", t, x, safe), v.two(f"{sign}rem", t, x, safe)
-        if dtype.kind == "i":
+        if dtype.kind == "i" and name != "fmod":
             differ = compare(v, "lt", dtype, v.two("xor", t, rest, safe), zero)
             below = v.two("and", "i1", compare(v, "ne", dtype, rest, zero), differ)
             quotient = v.select(below, t, v.two("sub", t, quotient, v.constant(1, dtype)), quotient)
             rest = v.select(below, t, v.two("add", t, rest, safe), rest)
-        return v.select(by_zero, t, zero, quotient if wanted == "quotient" else rest)
+        return v.select(by_zero, t, zero, quotient if name == "floor_divide" else rest)
 
     return emit
 
@@ -260,6 +268,22 @@ def _raise_to(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
     return extreme(v, "maximum", dtype, xs[0], v.constant(e.parameters["least"], dtype))
 
 
+def _truncated(v: Vector, dtype: DType, x: str, new: DType) -> str:
+    """Floats as integers. Those of 8 and 16 bits are the last ones of 32, and what does not fit is the least number."""
+    whole: DType = np.dtype(np.int64 if new.itemsize == 8 else np.int32)
+    limit, t, new_type = -float(np.iinfo(whole).min), element_type(whole), element_type(new)
+    inside = v.two(
+        "and",
+        "i1",
+        compare(v, "ge", dtype, x, v.constant(-limit, dtype)),
+        compare(v, "lt", dtype, x, v.constant(limit, dtype)),
+    )
+    safe = v.select(inside, element_type(dtype), x, v.constant(0, dtype))
+    found = v.cast("fptosi", safe, element_type(dtype), t)
+    found = v.select(inside, t, found, v.constant(np.iinfo(whole).min, whole))
+    return found if t == new_type else v.cast("trunc", found, t, new_type)
+
+
 def _astype(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
     new, (x,) = e.parameters["dtype"], xs
     old_type, new_type = element_type(dtype), element_type(new)
@@ -271,6 +295,8 @@ def _astype(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
         if dtype.kind == "f":
             return v.cast("fpext" if new.itemsize == 8 else "fptrunc", x, old_type, new_type)
         return v.cast("sitofp" if dtype.kind == "i" else "uitofp", x, old_type, new_type)
+    if dtype.kind == "f":
+        return _truncated(v, dtype, x, new)
     if dtype.kind != "b" and new.itemsize <= dtype.itemsize:
         return v.cast("trunc", x, old_type, new_type)
     return v.cast("sext" if dtype.kind == "i" else "zext", x, old_type, new_type)
@@ -327,8 +353,7 @@ EMITTERS: dict[str, Emitter] = {
     "bitwise_invert": _not,
     "bitwise_left_shift": _shifted("left"),
     "bitwise_right_shift": _shifted("right"),
-    "floor_divide": _divided("quotient"),
-    "remainder": _divided("rest"),
+    **{name: _divided(name) for name in elementary.EXACT},
     "isnan": lambda v, dtype, xs, e: _is_nan(v, dtype, xs[0]),
     "isinf": _against_infinity("eq"),
     "isfinite": _against_infinity("lt"),
@@ -360,6 +385,7 @@ _KINDS = {
     "clip": "fiu",
     "sign": "fiu",
     **dict.fromkeys(elementary.FUNCTIONS, "f"),
-    **dict.fromkeys(("floor_divide", "remainder", "bitwise_left_shift", "bitwise_right_shift"), "iu"),
+    **dict.fromkeys(elementary.EXACT, "fiu"),
+    **dict.fromkeys(("bitwise_left_shift", "bitwise_right_shift"), "iu"),
     **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert"), "biu"),
 }

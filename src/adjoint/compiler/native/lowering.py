@@ -11,7 +11,8 @@ import numpy as np
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.numpy.reduction import no_class
 from adjoint.compiler.graph import Equation, Graph, Value
-from adjoint.compiler.native.elements import computable
+from adjoint.compiler.native import lines
+from adjoint.compiler.native.elements import computable, constant
 from adjoint.compiler.native.hoisting import hoisted
 from adjoint.compiler.native.pieces import joined
 from adjoint.compiler.passes import identity
@@ -19,7 +20,6 @@ from adjoint.primitives import TABLE, DType, result_spec
 from adjoint.rules import RECORDS
 from adjoint.rules.records import Composed
 
-_STEPS, _ROW = 1024, 16  # a loop over more steps takes rows of so many elements
 _SCORES = 1 << 20  # of attention: more are made in blocks, and again for the backward pass
 _SMALL = 16  # times smaller is small
 _TINY, _MANY = 4, 8  # rows and columns of a matrix, and matrices
@@ -34,7 +34,7 @@ def lowered(graph: Graph) -> Graph:
     for e in graph.equations:
         recorded.update(dict.fromkeys(e.results, e.backward))
         if e.name in LOWERED and all(_ready(x) for x in (*e.operands, *e.results)):
-            writer = _Writer(e, checks, recorded)
+            writer = _Writer(checks, recorded, e.backward, e.line)
             made = LOWERED[e.name](writer, *e.operands, **e.parameters)
             equations += [e] if made is None else writer.named(made if isinstance(made, tuple) else (made,), e)
         else:
@@ -90,10 +90,14 @@ def _ready(x: Any) -> bool:
 class _Writer:
     """A backend of formulas: each primitive is written down as an equation."""
 
-    def __init__(self, e: Equation, checks: list[Equation], recorded: dict[Any, bool]) -> None:
+    def __init__(self, checks: list[Equation], recorded: dict[Any, bool], backward: bool, line: Any) -> None:
         self.equations: list[Equation] = []
         self.checks, self.recorded = checks, recorded  # of the whole graph; the latter, in a backward pass or not
-        self.backward, self._line = e.backward, e.line
+        self.backward, self._line = backward, line
+
+    def within(self) -> _Writer:
+        """For the graph of an equation of this one."""
+        return _Writer(self.checks, self.recorded, self.backward, self._line)
 
     def dtype_of(self, x: Value) -> DType:
         return x.dtype
@@ -283,6 +287,20 @@ def _elu(B: Any, x: Any, *, alpha: float, rate: float) -> Any:
     return B.add(B.maximum(x, 0.0), below if alpha == 1 else B.multiply(below, alpha))
 
 
+def _power(B: Any, x: Any, y: Any) -> Any:
+    """Integers to the power of one number, by squares (D. E. Knuth, 4.6.3)."""
+    exponent = constant(y)
+    if x.__class__ is not Value or x.dtype.kind not in "iu" or exponent is None or exponent < 0:
+        return None
+    left, found = int(exponent), B.add(B.multiply(x, 0), 1)
+    while left:
+        if left & 1:
+            found = B.multiply(found, x)
+        left >>= 1
+        x = B.multiply(x, x) if left else x
+    return found
+
+
 def _flip(B: Any, x: Any, *, axis: Any) -> Any:
     return B.index(x, key=tuple([range(n - 1, -1, -1) if i in axis else range(n) for i, n in enumerate(x.shape)]))
 
@@ -353,27 +371,6 @@ def _place_of(name: str) -> Callable[..., Any]:
             hit = B.logical_or(hit, B.isnan(x))
         places = np.arange(n).reshape([n if i == axis else 1 for i in range(len(x.shape))])
         return B.min(B.where(hit, Value(places.shape, places.dtype, places), n), axis=(axis,), keepdims=keepdims)
-
-    return rule
-
-
-def _accumulated(name: str, first: float) -> Callable[..., Any]:
-    """A loop over the axis, where that is not slower than NumPy's."""
-
-    def rule(B: Any, x: Any, *, axis: int) -> Any:
-        shape = (*x.shape[:axis], *x.shape[axis + 1 :])
-        if x.const is not None or (x.shape[axis] > _STEPS and math.prod(shape) < _ROW):
-            return None
-        order = (axis, *[i for i in range(len(x.shape)) if i != axis])
-        back = tuple([order.index(i) for i in range(len(order))])
-        start: np.ndarray[Any, Any] = np.full(shape, first).astype(x.dtype)
-        before, row, after = (Value(shape, x.dtype) for _ in range(3))
-        step = Graph([before, row], [Equation(name, [before, row], {}, [after])], [after, after])
-        last, stack = Value(shape, x.dtype), Value((x.shape[axis], *shape), x.dtype)
-        how = {"count": 1, "rows": 1, "length": x.shape[axis], "reverse": False}
-        along = B.permute_dims(x, axes=order) if axis else x
-        B.equations.append(Equation("scan", [Value(shape, x.dtype, start), along], how, [last, stack], [step]))
-        return B.permute_dims(stack, axes=back) if axis else stack
 
     return rule
 
@@ -484,6 +481,7 @@ LOWERED: dict[str, Callable[..., Any]] = {
     "logistic_loss": _logistic_loss,
     "linear": _linear,
     "elu": _elu,
+    "pow": _power,
     "flip": _flip,
     "tril": _triangle("tril"),
     "triu": _triangle("triu"),
@@ -493,8 +491,7 @@ LOWERED: dict[str, Callable[..., Any]] = {
     "vector_norm": _vector_norm,
     "argmax": _place_of("max"),
     "argmin": _place_of("min"),
-    "cumulative_sum": _accumulated("add", -0.0),
-    "cumulative_prod": _accumulated("multiply", 1.0),
+    **lines.LOWERED,
     "attention": _whole("attention"),
     "attention_pullback": _whole("attention_pullback"),
     "matmul": _matmul,
@@ -503,7 +500,7 @@ LOWERED: dict[str, Callable[..., Any]] = {
         name: _as_defined(name)
         for name in (
             "replace_where_equal inside_log inside_log_pullback bounded_log bounded_log_pullback "
-            "labelled_cross_entropy labelled_cross_entropy_pullback labelled_mean labelled_mean_pullback"
+            "labelled_cross_entropy labelled_cross_entropy_pullback labelled_mean labelled_mean_pullback nanmax nanmin"
         ).split()
     },
 }

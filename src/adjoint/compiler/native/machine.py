@@ -182,6 +182,10 @@ def registers() -> int:
     return 32 if vector_bytes() == 64 or _is_arm() else 16
 
 
+def is_x86() -> bool:
+    return platform.machine().lower() in ("x86_64", "amd64")
+
+
 def _is_arm() -> bool:
     return platform.machine().lower() in ("arm64", "aarch64")
 

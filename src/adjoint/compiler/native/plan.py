@@ -367,14 +367,14 @@ class Plan:
     def _take_index(self, e: Equation) -> bool:
         """Elements at places that arrays name."""
         x, *arrays = e.operands
-        if not arrays or x.__class__ is not Value or x.const is not None or not self._names_places(arrays):
+        if not arrays or x.__class__ is not Value or not self._names_places(arrays):
             return False
         common = np.broadcast_shapes(*[a.shape for a in arrays])
         return self._take_gather(e, arrays, *picked(self._layout(x), e.parameters["key"], common))
 
     def _take_along_axis(self, e: Equation) -> bool:
         (x, indices), (out,), axis = e.operands, e.results, e.parameters["axis"]
-        if x.__class__ is not Value or x.const is not None or not self._names_places([indices]):
+        if x.__class__ is not Value or not self._names_places([indices]):
             return False
         old = self._layout(x)
         strides = [0 if i == axis or n == 1 else s for i, (n, s) in enumerate(zip(old.shape, old.strides, strict=True))]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjoint.compiler.native.elementary import exponential, gauss, trigonometric
+from adjoint.compiler.native.elementary import exponential, gammas, gauss, remainders, trigonometric
 from adjoint.compiler.native.elementary.code import Code, Value
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ _ONE = {
     exponential: "exp expm1 expit tanh sinh cosh log log2 log10 log1p softplus asinh acosh atanh cbrt",
     trigonometric: "sin cos tan asin acos atan",
     gauss: "erf erfc",
+    gammas: "gammaln digamma",
 }
 
 # by the names of primitives: the formula, which is called with a Code and as many values as the primitive has operands
@@ -36,6 +37,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Value], int]] = {
     "hypot": (exponential.hypot, 2),
     "atan2": (trigonometric.atan2, 2),
 }
+# ... and those whose results are exact
+EXACT = {name: (getattr(remainders, name), 2) for name in ("fmod", "remainder", "floor_divide")}
 
 
 class Library:
@@ -55,7 +58,7 @@ class Library:
         kind = _KINDS[np.dtype(dtype)]
         symbol = f"adjoint_{name}_{np.dtype(dtype)}x{lanes}"
         if symbol not in self.definitions:
-            formula, count = FUNCTIONS[name]
+            formula, count = FUNCTIONS.get(name) or EXACT[name]
             code = Code(kind, lanes, self.avx512)
             operands = [Value(code, f"%x{i}", kind) for i in range(count)]
             result = formula(code, *operands)

@@ -314,10 +314,7 @@ class Code:
     def seldom(self, condition: Value, usual: Sequence[Value], compute: Callable[[], Sequence[Value]]) -> list[Value]:
         """The usual values, or where the condition holds for any lane, all lanes of those that `compute` gives."""
         n = self.fresh("")
-        if self.lanes == 1:
-            test = self.value(f"extractelement {condition.typed}, i32 0", "i1")
-        else:
-            test = self.value(f"call i1 @llvm.vector.reduce.or.v{self.lanes}i1({condition.typed})", "i1")
+        test = self._any(condition)
         before = self.block
         self.lines.append(f"  br i1 {test.name}, label %seldom{n}, label %joined{n}")
         self.label(f"seldom{n}")
@@ -329,6 +326,30 @@ class Code:
             self.value(f"phi {self.vector(x.kind)} [ {x.name}, %{before} ], [ {y.name}, %{after} ]", x.kind)
             for x, y in zip(usual, others, strict=True)
         ]
+
+    def repeated(
+        self, start: Sequence[Value], step: Callable[[Sequence[Value]], tuple[Sequence[Value], Value]]
+    ) -> Sequence[Value]:
+        """Values that a step is applied to, until the condition that it gives holds in no lane."""
+        n, before = self.fresh(""), self.block
+        self.lines.append(f"  br label %repeated{n}")
+        self.label(f"repeated{n}")
+        names = ["%" + self.fresh() for _ in start]
+        place = len(self.lines)
+        made, goes = step([Value(self, name, x.kind) for name, x in zip(names, start, strict=True)])
+        test = self._any(goes)
+        for name, x, y in zip(names, start, made, strict=True):
+            phi = f"phi {self.vector(x.kind)} [ {x.name}, %{before} ], [ {y.name}, %{self.block} ]"
+            self.lines.insert(place, f"  {name} = {phi}")
+        self.lines.append(f"  br i1 {test.name}, label %repeated{n}, label %left{n}")
+        self.label(f"left{n}")
+        return made
+
+    def _any(self, condition: Value) -> Value:
+        """One truth: whether it holds in any lane."""
+        if self.lanes == 1:
+            return self.value(f"extractelement {condition.typed}, i32 0", "i1")
+        return self.value(f"call i1 @llvm.vector.reduce.or.v{self.lanes}i1({condition.typed})", "i1")
 
     def label(self, name: str) -> None:
         self.lines.append(f"{name}:")

@@ -253,7 +253,7 @@ def atanh(c: Code, x: Value) -> Value:
 # --- powers --------------------------------------------------------------------------------------
 
 
-def _precise_log(c: Code, x: Value) -> tuple[Value, Value]:
+def precise_log(c: Code, x: Value) -> tuple[Value, Value]:
     """log(x) as a sum, within 2^-64 in double precision: 2 atanh(s) with s and its first two terms as sums."""
     parts = Logarithm(c, x)
     f = parts.f
@@ -279,7 +279,7 @@ def _precise_log(c: Code, x: Value) -> tuple[Value, Value]:
 def power(c: Code, x: Value, y: Value) -> Value:
     """exp(y log(|x|)), with the sign of odd powers of negative numbers; special values are those of C99, F.9.4.4."""
     size = abs(x)
-    high, low = _precise_log(c, size)
+    high, low = precise_log(c, size)
     ends = c.select(size.equals(0.0), -math.inf, size)
     special = ends.equals(-math.inf) | size.equals(math.inf) | x.is_nan()
     high, low = c.select(special, ends, high), c.select(special, 0.0, low)
