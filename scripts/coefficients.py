@@ -72,19 +72,38 @@ def value(coefficients: Sequence[Any], x: Any) -> Any:
     return total
 
 
-def polynomial(f: Function, weight: Function, low: Any, high: Any, bits: int) -> list[Any]:
-    """Of the lowest degree whose weighted error is below 2^-bits."""
+def polynomial(f: Function, weight: Function, low: Any, high: Any, bits: int, counts: Sequence[int] = ()) -> list[Any]:
+    """Of the lowest degree whose weighted error is below 2^-bits, or of the numbers of coefficients that are given."""
     low, high = mp.mpf(low), mp.mpf(high)
     size = 60 * 20
     # Chebyshev's points, none of them at an end where a quotient has no value
     grid = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * (i + mp.mpf(0.5)) / size) for i in range(size)]
     values = [f(x) for x in grid]
     weights = [weight(x) for x in grid]
-    for count in range(2, 40):
+    for count in counts or range(2, 40):
         coefficients, error = remez(grid, values, weights, count)
         if error < mp.mpf(2) ** -bits:
             return coefficients
-    raise ValueError(f"no polynomial of 40 coefficients is within 2^-{bits}")
+    raise ValueError(f"no polynomial of {count} coefficients is within 2^-{bits}")
+
+
+def pieces(f: Function, step: Any, count: int, bits: int) -> list[Any]:
+    """The step and sixteen polynomials of an odd function around its multiples, the last one the constant 1.
+
+    Errors are relative. Coefficients of one power follow each other. The first piece is what is added to x, of odd
+    powers alone: so it is as exact near zero as elsewhere.
+    """
+    step = mp.mpf(step)
+    half = step / 2 * mp.mpf("1.0005")
+    over: Function = lambda z: f(mp.sqrt(z)) / mp.sqrt(z)
+    first = polynomial(lambda z: over(z) - 1, lambda z: 1 / over(z), 0, half**2, bits, [count // 2])
+    found = [[x for c in first for x in (mp.mpf(0), c)] + [mp.mpf(0)] * (count % 2)]
+    for k in range(1, 15):
+        around: Function = lambda t, at=k * step: f(at + t)
+        weight: Function = lambda t, at=k * step: 1 / f(at + t)
+        found.append(polynomial(around, weight, -half, half, bits, [count]))
+    found.append([mp.mpf(1)] + [mp.mpf(0)] * (count - 1))
+    return [step, *[piece[power] for power in range(count) for piece in found]]
 
 
 def rounded(x: Any, bits: int) -> Any:
@@ -206,6 +225,12 @@ SPLIT: dict[str, Callable[[int], list[Any]]] = {
     "STIRLING": lambda bits: parts((LOG_2_PI - 1) / 2, bits, bits),
     "DIGAMMA_ROOT": lambda bits: parts(ROOT, bits, bits),
 }
+# functions that are 1 in single precision from 14.5 steps on: the function, the step, coefficients, bits of the error;
+# of the values at multiples of these steps little is rounded away (S. Gal, 1986)
+PIECES: dict[str, tuple[Function, Any, int, int]] = {
+    "tanh_pieces": (mp.tanh, 0.623779296875, 8, 25),
+    "erf_pieces": (mp.erf, 0.2716064453125, 7, 27),
+}
 # the bound of the error: bits below half a unit in the last place, or these
 SLACK = {"double": 7, "float": 5}
 ACCURACY = {
@@ -218,6 +243,8 @@ ACCURACY = {
 def table(name: str, kind: str) -> list[Any]:
     if name in SPLIT:
         return SPLIT[name](BITS[kind])
+    if name in PIECES:
+        return pieces(*PIECES[name])
     entry = TABLES[name]
     f, weight, low, high = entry[kind] if isinstance(entry, dict) else entry
     return polynomial(f, weight, low, high, ACCURACY.get((name, kind), BITS[kind] + SLACK[kind]))
@@ -263,7 +290,8 @@ TABLES: dict[tuple[str, str], tuple[float, ...]] = {
 
 
 def main(names: list[str]) -> None:
-    entries = [shown(name, kind) for name in (names or [*SPLIT, *TABLES]) for kind in BITS]
+    chosen = names or [*SPLIT, *TABLES, *PIECES]
+    entries = [shown(name, kind) for name in chosen for kind in BITS if kind == "float" or name not in PIECES]
     if names:
         print("\n".join(entries))
         return

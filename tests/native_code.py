@@ -209,12 +209,12 @@ def terms(name: str, xs: Sequence[Any]) -> Any:
     return np.zeros_like(xs[0])
 
 
-def error(name: str, dtype: Any, xs: list[Any], lanes: int = 8) -> tuple[float, list[Any]]:
+def error(name: str, dtype: Any, xs: list[Any], lanes: int = 8, avx512: bool = True) -> tuple[float, list[Any]]:
     """The largest error in units in the last place, and where: by NumPy and SciPy in a wider type."""
     wide = np.longdouble if dtype == np.float64 or name == "pow" else np.float64
     with np.errstate(all="ignore"):
         want = wider(name)(*[x.astype(wide) for x in xs])
-        out = functions((name,), dtype, lanes)[name](*xs)
+        out = functions((name,), dtype, lanes, avx512)[name](*xs)
         inside = np.isfinite(want.astype(dtype))
         assert np.array_equal(inside | np.isinf(want.astype(dtype)), ~np.isnan(out)), f"{name}: nan"
         errors = np.where(inside, units(out, np.where(inside, want, 0), dtype, terms(name, xs)), 0)

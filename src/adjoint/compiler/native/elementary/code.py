@@ -239,6 +239,24 @@ class Code:
         table, square = self.table(name), x * x
         return self.fma(self.horner(table[1::2], square), x, self.horner(table[::2], square))
 
+    @property
+    def has_pieces(self) -> bool:
+        """Whether `in_pieces` is there: a register of AVX-512 has sixteen numbers of single precision."""
+        return self.avx512 and self.kind == "float"
+
+    def in_pieces(self, name: str, x: Value) -> Value:
+        """An odd function of x >= 0: x + x p(x), then fourteen polynomials around multiples of a step, then 1.
+
+        A coefficient of sixteen pieces is a register, and a permutation of it has that of each lane's own piece (P. T.
+        P. Tang, Table-lookup algorithms for elementary functions, 1991, with a table that is no memory).
+        """
+        step, *table = self.table(name)
+        x = self.clipped(x, None, 15.0 * step)
+        n, piece = self.rounded(x, 1.0 / step)
+        t = self.fma(n, -step, x)
+        first, *others = [self._picked(table[k : k + 16], piece) for k in range(0, len(table), 16)]
+        return self.fma(self.horner(others, t), t, self.select(n.equals(0.0), t, first))
+
     def rounded(self, x: Value, factor: float) -> tuple[Value, Value]:
         """The integer n nearest to x * factor, as a number and as an integer of which only low bits count.
 
@@ -254,15 +272,20 @@ class Code:
 
     def inverse(self, x: Value) -> Value:
         """1 / x for x from 2^-100 to 2^100, within 0.6 units in the last place: by Newton's iteration if that pays."""
+        return self._newton(x, self.estimate(x)) if self.avx512 else 1.0 / x
+
+    def estimate(self, x: Value) -> Value:
+        """1 / x for such x, of which half of the bits are right, or all: for quotients that are mended."""
         if not self.avx512:
             return 1.0 / x
         r = self._of_avx512("rcp14", [x])
-        for _ in range(1 if self.kind == "float" else 2):
-            r = self.fma(r, self.fma(-x, r, 1.0), r)
-        return r
+        return r if self.kind == "float" else self._newton(x, r)
+
+    def _newton(self, x: Value, r: Value) -> Value:
+        return self.fma(r, self.fma(-x, r, 1.0), r)
 
     def _of_avx512(self, name: str, operands: Sequence[Value]) -> Value:
-        """An instruction of AVX-512 of 16, 32 or 64 bytes, as often as there are lanes for; missing ones are added."""
+        """An instruction of AVX-512 of 16, 32 or 64 bytes, as often as there are lanes for."""
         size = 4 if self.kind == "float" else 8
         lanes = max(16 // size, min(64 // size, 1 << (self.lanes - 1).bit_length()))
         t, bits = f"<{lanes} x {self.kind}>", 8 * size * lanes
@@ -270,18 +293,43 @@ class Code:
         last = ", i32 4" if name == "scalef" and bits == 512 else ""  # rounding as it is set
         suffix = f"{name}.{'ps' if self.kind == 'float' else 'pd'}.{bits}"
         full = f"llvm.x86.avx512.{'mask.' if name == 'scalef' else ''}{suffix}"
+        return self._in_registers(
+            lanes, operands, lambda xs: f"call {t} @{full}({', '.join([*xs, f'{t} zeroinitializer', masks])}{last})"
+        )
+
+    def _picked(self, table: Sequence[float], places: Value) -> Value:
+        """Of a table of sixteen numbers those at the places, of which four bits count."""
+        if len(set(table)) == 1:
+            return self.lift(table[0])
+        numbers = ", ".join(f"float {constant(x, 'float')}" for x in table)
+        name = "@llvm.x86.avx512.permvar.sf.512"
+        return self._in_registers(
+            16, [places], lambda xs: f"call <16 x float> {name}(<16 x float> <{numbers}>, {xs[0]})"
+        )
+
+    def _in_registers(self, lanes: int, operands: Sequence[Value], call: Callable[[list[str]], str]) -> Value:
+        """Of vectors of so many lanes what a call gives, as often as there are lanes for; missing ones are added."""
         found = []
         for first in range(0, self.lanes, lanes):
             places = ", ".join(f"i32 {min(first + i, self.lanes - 1)}" for i in range(lanes))
-            given = [
-                self.value(f"shufflevector {x.typed}, {self.vector(self.kind)} poison, <{lanes} x i32> <{places}>", "")
-                for x in operands
+            words = []
+            for x in operands:
+                v = self.vector(x.kind)
+                part = self.value(f"shufflevector {x.typed}, {v} poison, <{lanes} x i32> <{places}>", "")
+                words.append(f"<{lanes} x {x.kind}> {part.name}")
+            found.append(self.value(call(words), ""))
+        while True:
+            t = f"<{lanes} x {self.kind}>"
+            lanes *= 2
+            places = ", ".join(f"i32 {i}" for i in range(min(lanes, self.lanes)))
+            size = min(lanes, self.lanes)
+            pairs = zip(found[::2], [*[x.name for x in found[1::2]], "poison"], strict=False)
+            found = [
+                self.value(f"shufflevector {t} {x.name}, {t} {y}, <{size} x i32> <{places}>", self.kind)
+                for x, y in pairs
             ]
-            words = [f"{t} {x.name}" for x in given]
-            found.append(self.value(f"call {t} @{full}({', '.join(words)}, {t} zeroinitializer, {masks}{last})", ""))
-        places = ", ".join(f"i32 {i}" for i in range(self.lanes))
-        other = found[1].name if len(found) > 1 else "poison"
-        return self.value(f"shufflevector {t} {found[0].name}, {t} {other}, <{self.lanes} x i32> <{places}>", self.kind)
+            if len(found) == 1:
+                return found[0]
 
     def scaled(self, x: Value, n: Value) -> Value:
         """x * 2^n for any n that is a number, in two steps: the result may be subnormal or overflow."""

@@ -25,6 +25,11 @@ def reduced(c: Code, x: Value, low: Value | None = None) -> tuple[Value, Value]:
     return n, c.fma(n, -last, r)
 
 
+def exp_reduced(c: Code, r: Value) -> Value:
+    """exp(r) - 1, exact enough to be added to 1."""
+    return c.fma(r * r, c.polynomial("exp", r), r)
+
+
 def exp_part(c: Code, r: Value) -> Value:
     """exp(r) - 1 - r"""
     return r * r * c.polynomial("exp", r)
@@ -45,14 +50,14 @@ def exp(c: Code, x: Value, low: Value | None = None) -> Value:
     """2^n exp(r), for x + low if there is a second part."""
     lowest, highest = _RANGE[c.kind]
     n, r = reduced(c, c.clipped(x, lowest, highest), low)
-    power = 1.0 + (r + exp_part(c, r))
+    power = 1.0 + exp_reduced(c, r)
     return c.scaled(c.select(x < lowest, 0.0, power), n)  # zeros at once: to round to one takes a processor long
 
 
 def half_exp(c: Code, x: Value) -> Value:
     """exp(x) / 2 for x >= 0, which overflows where that does."""
     n, r = reduced(c, c.clipped(x, None, _RANGE[c.kind][1] + 1.0))
-    return c.scaled(1.0 + (r + exp_part(c, r)), n - 1.0)
+    return c.scaled(1.0 + exp_reduced(c, r), n - 1.0)
 
 
 def expm1(c: Code, x: Value) -> Value:
@@ -75,18 +80,20 @@ def expit(c: Code, x: Value) -> Value:
     t = exp(c, -abs(x))
     above = c.select(x < 0.0, t, 1.0)
     below, low = c.fast_two_sum(1.0, t)
-    inverse = c.inverse(below)
+    inverse = c.estimate(below)
     quotient = above * inverse
     return c.fma(c.fma(-quotient, low, c.fma(-quotient, below, above)), inverse, quotient)
 
 
 def tanh(c: Code, x: Value) -> Value:
-    """A polynomial up to 0.625, and 1 - 2 / (exp(2 |x|) + 1)."""
+    """A polynomial up to 0.625, and 1 - 2 / (exp(2 |x|) + 1); or polynomials of sixteen pieces."""
     size = abs(x)
+    if c.has_pieces:
+        return c.copysign(c.in_pieces("tanh_pieces", size), x)
     square = x * x
     near = c.fma(x * square, c.polynomial("tanh", square), x)
     n, r = reduced(c, c.clipped(size + size, None, _ONE[c.kind]))
-    far = 1.0 - 2.0 * c.inverse((1.0 + (r + exp_part(c, r))) * c.power_of_two(c.pattern(n + c.format.magic)) + 1.0)
+    far = 1.0 - 2.0 * c.inverse((1.0 + exp_reduced(c, r)) * c.power_of_two(c.pattern(n + c.format.magic)) + 1.0)
     return c.copysign(c.select(size < 0.625, near, far), x)
 
 

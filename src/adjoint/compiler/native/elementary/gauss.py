@@ -21,7 +21,9 @@ def _near(c: Code, x: Value) -> Value:
 
 
 def erf(c: Code, x: Value) -> Value:
-    """From 1.125 on, 1 less a polynomial."""
+    """From 1.125 on, 1 less a polynomial; or polynomials of sixteen pieces."""
+    if c.has_pieces:
+        return c.copysign(c.in_pieces("erf_pieces", abs(x)), x)
     size = c.clipped(abs(x), None, _END[c.kind])
     middle, half = (_END[c.kind] + _MIDDLE) / 2.0, (_END[c.kind] - _MIDDLE) / 2.0
     tail = _sum(c, "erf_tail", c.fma(size, 1.0 / half, -middle / half))
