@@ -580,6 +580,27 @@ def test_products_in_any_layout(dtype: str, has_blas: bool, monkeypatch: pytest.
     assert bool(steps(ours, *xs)) != (has_blas and machine.integer_bits() > 0)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_larger_than_the_caches(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of blocks, each with all panels for some rows, where BLAS has shorter vectors; caches are small here."""
+    for name, value in {"_ROOM": 1 << 13, "_BLOCK": 1 << 14, "_MOST": 0, "blas_is_narrow": lambda: True}.items():
+        monkeypatch.setattr(gemm, name, value)
+    rng = np.random.default_rng(5)
+    for m, k, n in ((150, 300, 170), (70, 600, 200), (260, 31, 37)):
+        x, y = rng.normal(size=(m, k)).astype(dtype), rng.normal(size=(k, n)).astype(dtype)
+        exact, added = (of(x.astype(np.longdouble)) @ of(y.astype(np.longdouble)) for of in (np.positive, np.abs))
+        for f, *xs in (
+            (lambda x, y: x @ y, x, y),
+            (lambda x, y: x.T @ y, x.T.copy(), y),
+            (lambda x, y: x @ y.T, x, y.T.copy()),
+            (lambda x, y: x.T @ y.T, x.T.copy(), y.T.copy()),
+        ):
+            (line,) = ad.compile(f).lower(*xs).kernels
+            assert "parts" in line
+            assert "BLAS" not in line
+            assert is_as_exact(ad.compile(f)(*xs), x @ y, exact, added)
+
+
 WAYS: list[Callable[[Any], Any]] = [  # how the rows and columns of a matrix may lie in memory
     lambda x: np.pad(x, ((0, 2), (0, 3)))[:-2, :-3],
     lambda x: np.pad(x, ((0, 2), (0, 3))).T.copy().T[:-2, :-3],

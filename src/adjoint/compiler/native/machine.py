@@ -18,6 +18,7 @@ from adjoint.compiler.native.text import INLINE
 from adjoint.compiler.setting import setting
 
 VERSION = 1  # of what passes make of a text
+_NARROW = {b"sandybridge", b"bulldozer", b"piledriver", b"steamroller", b"excavator", b"haswell", b"zen"}  # of OpenBLAS
 KEPT = 256  # pieces of machine code of one process that nobody may use at the moment
 
 # Where NumPy's header numpy/ndarraytypes.h says that an array has its data, axes, dtype and flags (PyArrayObject), from
@@ -112,6 +113,18 @@ def blas() -> tuple[int, dict[str, Any]]:
         if all(found.values()):
             return bits, found
     return 0, {}
+
+
+@functools.cache
+def blas_is_narrow() -> bool:
+    """Whether NumPy's BLAS is known to be made for shorter vectors than this processor has."""
+    library = _numpys_library()
+    for name in ("scipy_openblas_get_corename64_", "openblas_get_corename64_", "openblas_get_corename"):
+        corename = getattr(library, name, None)
+        if corename is not None:
+            corename.restype = ctypes.c_char_p
+            return has_avx512() and (corename() or b"").lower() in _NARROW
+    return False
 
 
 def integer_bits() -> int:
