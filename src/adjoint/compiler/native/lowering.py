@@ -14,7 +14,7 @@ from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.elements import computable
 from adjoint.compiler.native.hoisting import hoisted
 from adjoint.compiler.native.pieces import joined
-from adjoint.compiler.passes import identity
+from adjoint.compiler.passes import dead_code, identity
 from adjoint.primitives import TABLE, DType, result_spec
 from adjoint.rules import RECORDS
 from adjoint.rules.records import Composed
@@ -38,7 +38,8 @@ def lowered(graph: Graph) -> Graph:
             equations += [e] if made is None else writer.named(made if isinstance(made, tuple) else (made,), e)
         else:
             equations.append(e)
-    return _shared(Graph(graph.inputs, [*equations, *checks], graph.outputs))
+    # of the results of one primitive not all may be read
+    return dead_code(_shared(Graph(graph.inputs, [*equations, *checks], graph.outputs)))
 
 
 def _shared(graph: Graph) -> Graph:
