@@ -275,7 +275,7 @@ def test_elementary_functions_are_within_four_units(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_sums_are_no_less_exact_than_numpys(dtype: str) -> None:
     rng = np.random.default_rng(1)
-    for shape in ((5, 1000), (3, 100003), (400, 7)):
+    for shape in ((5, 1000), (3, 100003), (400, 7), (50, 32), (50, 64), (50, 127), (50, 128), (50, 300)):
         x = (rng.normal(size=shape) * 10.0 ** rng.integers(-3, 4, shape)).astype(dtype)
         for axis in (0, 1, (0, 1)):
             found = ad.compile(lambda x, axis=axis: (x * 1.0).sum(axis=axis))(x)
@@ -295,7 +295,7 @@ def test_sums_of_infinities_and_nans() -> None:
         [-0.0, -0.0],
         [-math.inf, 2.0],
     ):
-        for size in (2, 40):
+        for size in (2, 40, 64, 1000):
             x = np.array((values * size)[:size], np.float32)
             with np.errstate(all="ignore"):
                 expected = [x.sum(), x.max(), x.min()]
@@ -350,6 +350,12 @@ def test_what_forward_and_backward_share_is_computed_once() -> None:
     norm = ad.value_and_grad(lambda x: (ad.nn.layer_norm(x, 50) ** 3).sum())
     graph = lowering.lowered(passes.optimized(ad.compile(norm).lower(x).recorded))
     assert [e.name for e in graph.equations].count("max") == 1  # of each row
+    w = x[0]
+    scaled = ad.value_and_grad(lambda x, w: (ad.nn.layer_norm(x, 50, w, w) ** 3).sum())
+    graph = lowering.lowered(passes.optimized(ad.compile(scaled).lower(x, w).recorded))
+    assert [e.name for e in graph.equations].count("sqrt") == 1  # of the variance, which constants have a part in
+    close(scaled, x, w, rtol=1e-11)
+    assert [e.name for e in graph.equations].count("sum") == 5  # none of the gradient of w, which nobody reads
     again = ad.value_and_grad(lambda x: ad.checkpoint(lambda x: ad.exp(ad.sin(x)))(x).sum())
     graph = lowering.lowered(passes.optimized(ad.compile(again).lower(x).recorded))
     assert [e.name for e in graph.equations].count("sin") == 2  # which is large

@@ -69,7 +69,7 @@ class Across(Shared):
         kernel, axis = self.kernel, _axis(self.kernel)
         assert axis is not None
         self.axis: int = axis
-        self.lanes = _lanes(kernel)
+        self.lanes = self.carried = _lanes(kernel)
         self.row, self.wide = Vector(self.b, 1), Vector(self.b, self.lanes)
         self.outer: int = math.prod(kernel.domain[:axis])
         self.whole: int = kernel.domain[axis] // self.lanes * self.lanes

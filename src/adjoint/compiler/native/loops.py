@@ -22,6 +22,7 @@ from adjoint.primitives import DType
 _INLINED = 200  # lines of a step's kernel that goes into its loop, where arrays of few elements become registers
 _JOINED = {"sum": ("add", "fadd"), "prod": ("mul", "fmul"), "any": ("or", ""), "all": ("and", "")}
 _LONG = 4  # vectors of a row, from which on
+_SUMMED = 4  # vectors that a pass with sums has at once
 _TWICE = 64  # equations of a kernel, up to which it takes two vectors at once where it calls functions
 _CHEAP = 6  # operations that are rather done again in a later pass than their result kept
 
@@ -53,10 +54,14 @@ class Nest:
         widest = max([x.dtype.itemsize for x in kernel.kind])  # also of integers, which are rare
         most = max(1, vector_bytes() // widest)
         calls = any(e.name in FUNCTIONS for e in kernel.equations)
-        if calls and self.columns >= _LONG * most and len(kernel.equations) <= _TWICE:
-            most *= 2  # an elementary function has two vectors at once, and works on one while it waits for the other
+        sums = any(e.name == "sum" and x.dtype.kind == "f" for e in kernel.equations for x in e.operands)
+        often = 1
+        if len(kernel.equations) <= _TWICE and (calls or sums) and self.columns >= _LONG * most:
+            # an elementary function works on one vector while it waits for the other; a sum adds all with few roundings
+            often = 2 if calls else _SUMMED
         exact = plan.inner and self.columns < most and not kernel.reduced  # no masks, which are memory
-        self.lanes: int = self.columns if exact else min(most, 1 << (self.columns - 1).bit_length())
+        self.lanes: int = self.columns if exact else min(most * often, 1 << (self.columns - 1).bit_length())
+        self.carried: int = min(self.lanes, most)  # lanes of a reduction that is carried along
         self.row, self.wide = Vector(self.b, 1), Vector(self.b, self.lanes)
         self.buffers: list[Any] = []  # roots, or scratch memory as (elements, dtype)
         self.addresses: dict[Any, str] = {}  # of the current row
@@ -555,7 +560,8 @@ class Nest:
         return [first, "zeroinitializer"] if e.name == "sum" and dtype.kind == "f" else [first]
 
     def _types(self, equations: Sequence[Equation]) -> list[str]:
-        return [self.wide.type(element_type(e.operands[0].dtype)) for e in equations for _ in self._start(e)]
+        v = Vector(self.b, self.carried)
+        return [v.type(element_type(e.operands[0].dtype)) for e in equations for _ in self._start(e)]
 
     def _flat(self, equations: Sequence[Equation], state: dict[int, list[str]]) -> list[str]:
         return [x for e in equations for x in state[id(e)]]
@@ -578,11 +584,16 @@ class Nest:
         return total, v.two("fadd", element, left, v.two("fsub", element, y, part))
 
     def _reduced(self, v: Vector, e: Equation, state: list[str], x: str, live: int) -> list[str]:
+        """The state with the lanes of a vector, or of several that become one first: pairwise, as errors stay small."""
         dtype: DType = e.operands[0].dtype
         t = element_type(dtype)
         if live < v.lanes:
             mask = self._mask(live).split(" ", 3)[3]
             x = v.select(mask, t, x, f"splat ({t} {self._identity(e)})")
+        while v.lanes > self.carried:
+            first, last = self._halves(v.lanes, t, x)
+            v = Vector(self.b, v.lanes // 2)
+            x = self._combined(v, e, first, last)
         if len(state) == 2:
             total, lost = self._two_sum(v, t, state[0], x)
             return [total, v.two("fadd", t, state[1], lost)]
@@ -591,14 +602,10 @@ class Nest:
     def _finished(self, e: Equation, state: list[str]) -> str:
         """The lanes as one value."""
         dtype: DType = e.operands[0].dtype
-        t, b, lanes = element_type(dtype), self.b, self.lanes
+        t, lanes = element_type(dtype), self.carried
         while lanes > 1:
-            half, old = Vector(b, lanes // 2), f"<{lanes} x {t}>"
-            parts = []
-            for x in state:
-                for start in (0, lanes // 2):
-                    places = ", ".join(f"i32 {start + i}" for i in range(lanes // 2))
-                    parts.append(b(f"shufflevector {old} {x}, {old} poison, <{lanes // 2} x i32> <{places}>"))
+            half = Vector(self.b, lanes // 2)
+            parts = [part for x in state for part in self._halves(lanes, t, x)]
             if len(state) == 2:
                 total, lost = self._two_sum(half, t, parts[0], parts[1])
                 state = [total, half.two("fadd", t, half.two("fadd", t, parts[2], parts[3]), lost)]
@@ -609,6 +616,11 @@ class Nest:
             return state[0]
         exact = self.row.two("fadd", t, state[0], state[1])  # a nan beside an infinite sum
         return self.row.select(self.row.two("fcmp ord", t, state[1], state[1]), t, exact, state[0])
+
+    def _halves(self, lanes: int, element: str, x: str) -> list[str]:
+        half, whole = lanes // 2, f"<{lanes} x {element}>"
+        places = [", ".join(f"i32 {first + i}" for i in range(half)) for first in (0, half)]
+        return [self.b(f"shufflevector {whole} {x}, {whole} poison, <{half} x i32> <{p}>") for p in places]
 
     def _cleared(self, e: Equation) -> None:
         """Begin a reduction over rows with what changes nothing."""

@@ -15,7 +15,7 @@ from adjoint.compiler.native import lines
 from adjoint.compiler.native.elements import computable, constant
 from adjoint.compiler.native.hoisting import hoisted
 from adjoint.compiler.native.pieces import joined
-from adjoint.compiler.passes import identity
+from adjoint.compiler.passes import dead_code, identity
 from adjoint.primitives import TABLE, DType, result_spec
 from adjoint.rules import RECORDS
 from adjoint.rules.records import Composed
@@ -39,7 +39,8 @@ def lowered(graph: Graph) -> Graph:
             equations += [e] if made is None else writer.named(made if isinstance(made, tuple) else (made,), e)
         else:
             equations.append(e)
-    return _shared(Graph(graph.inputs, [*equations, *checks], graph.outputs))
+    # of the results of one primitive not all may be read
+    return dead_code(_shared(Graph(graph.inputs, [*equations, *checks], graph.outputs)))
 
 
 def _shared(graph: Graph) -> Graph:
@@ -63,8 +64,8 @@ def _shared(graph: Graph) -> Graph:
             size = math.prod(out.shape)
             largest[out] = max([size, *[largest.get(x, math.prod(x.shape)) for x in values]])
             how = e.name, identity(e.parameters)
-            plain = e.backward, how, *map(identity, e.operands)
-            deep = how, *[identity(same.get(x, x) if x.__class__ is Value else x) for x in e.operands]
+            plain = e.backward, how, *map(_identity, e.operands)
+            deep = how, *[_identity(same.get(x, x) if x.__class__ is Value else x) for x in e.operands]
             try:
                 found, first = written.get(plain), equal.setdefault(deep, out)
             except TypeError:  # a parameter that has no hash
@@ -81,6 +82,13 @@ def _shared(graph: Graph) -> Graph:
         equations.append(e)
     outputs: list[Any] = [known.get(x, x) for x in graph.outputs]
     return Graph(graph.inputs, equations, outputs)
+
+
+def _identity(x: Any) -> Any:
+    """Equal also for constants of one element that each formula makes anew."""
+    if x.__class__ is Value and x.const is not None and x.const.size == 1:
+        return x.shape, x.dtype, x.const.tobytes()
+    return identity(x)
 
 
 def _ready(x: Any) -> bool:

@@ -210,10 +210,10 @@ class Shared(Nest):
         found = []
         for e, values in zip(totals, state, strict=True):
             dtype = e.operands[0].dtype
-            found.append([self._kept_memory((self.parts * self.lanes, dtype)) for _ in values])
+            found.append([self._kept_memory((self.parts * self.carried, dtype)) for _ in values])
             for x, buffer in zip(values, found[-1], strict=True):
-                at = self.b(f"mul nuw nsw i64 %part, {self.lanes}")
-                self._save(self.wide, x, self._pointer(buffer), dtype, at, self.lanes)
+                at = self.b(f"mul nuw nsw i64 %part, {self.carried}")
+                self._save(Vector(self.b, self.carried), x, self._pointer(buffer), dtype, at, self.carried)
         return found
 
     def _after(self) -> None:
@@ -228,16 +228,16 @@ class Shared(Nest):
         state = [self._start(e) for e in totals]
         if not totals:
             return state
-        b, v = self.b, self.wide
+        b, v = self.b, Vector(self.b, self.carried)
         flat = [x for values in state for x in values]
         loop = b.begin(self.parts, 1, list(zip(self._types(totals), flat, strict=True)))
         names = iter([name for _, _, name in loop.carried])
-        at = b(f"mul nuw nsw i64 {loop.counter}, {self.lanes}")
+        at = b(f"mul nuw nsw i64 {loop.counter}, {v.lanes}")
         for k, (e, buffers) in enumerate(zip(totals, kept, strict=True)):
             dtype = e.operands[0].dtype
             before = [next(names) for _ in buffers]
-            parts = [self._load(v, self._pointer(x), dtype, at, 1, self.lanes) for x in buffers]
-            after = self._reduced(v, e, before, parts[0], self.lanes)
+            parts = [self._load(v, self._pointer(x), dtype, at, 1, v.lanes) for x in buffers]
+            after = self._reduced(v, e, before, parts[0], v.lanes)
             if len(parts) == 2:
                 after[1] = v.two("fadd", element_type(dtype), after[1], parts[1])
             state[k] = after
