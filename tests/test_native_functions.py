@@ -136,6 +136,60 @@ def test_interpolation_in_a_loop(dtype: str) -> None:
     equal(driven, x, at, values)
 
 
+# --- windows ---
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_windows_are_views(dtype: str) -> None:
+    x = np.random.default_rng(10).integers(0, 9, (3, 12, 7)).astype(dtype)
+    seen = lambda x: ad.sliding_window_view(x, 4, axis=1)
+    equal(lambda x: [seen(x).max(axis=-1), seen(x * 2)[:, ::2] + 1, seen(x[:, ::-1]).min(axis=1)], x)
+    equal(lambda x: [(x[:, :1, :, None] - seen(x)).sum(axis=(0, 1, 2, 3)), seen(seen(x))[:, 1:3] + 1], x)
+    equal(lambda x: ad.scan(lambda c, r: (c + seen(r[None]).max(axis=-1)[0], None), 0 * x[0, :9], x)[0], x)
+    if dtype != "int32":
+        equal(ad.grad(lambda x: (seen(x) ** 2).max(axis=-1).sum()), x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_convolutions_of_lines(dtype: str) -> None:
+    rng, rtol = np.random.default_rng(11), 1e-4 if dtype == "float32" else 1e-12
+
+    def near(f: Callable[..., Any], *xs: Any) -> None:
+        tensors = [ad.asarray(x) for x in xs]
+        with np.errstate(all="ignore"):
+            expected = flat(f)(*tensors)
+        for found, wanted in zip(ad.compile(flat(f))(*tensors), expected, strict=True):
+            np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=rtol, atol=rtol)
+
+    for n, m in ((9, 1), (9, 3), (3, 3), (3, 9), (1, 1), (40, 16), (100, 30)):
+        a, v = rng.normal(size=n).astype(dtype), rng.normal(size=m).astype(dtype)
+        for mode in ["full", "same", "valid"] if m <= 16 else ["valid"]:
+            f = lambda a, v, mode=mode: ad.convolve(a, v, mode=mode)
+            for first, second in ((a, v), (np.repeat(a, 2)[::2], v[::-1])):
+                near(f, first, second)
+            assert is_native(f, a, v)
+            slope = ad.grad(lambda a, v, f=f: (f(a, v) ** 2).sum(), argnums=(0, 1))
+            near(slope, a, v)
+            assert is_native(slope, a, v) or (m > 16 and mode == "valid")
+    a[3], a[7], v = np.inf, np.nan, np.array([1.0, np.inf, 0.0], dtype)
+    near(lambda a, v: [ad.convolve(a, v, mode=mode) for mode in ("full", "same", "valid")], a, v)
+    smooth = lambda x, v: ad.scan(lambda c, _: (ad.tanh(ad.convolve(c, v, mode="same")), c), x, None, 5)
+    near(smooth, a[10:30], v[:1] * np.array([0.2, 0.5, 0.3], dtype))
+    assert is_native(smooth, a[10:30], v)
+
+
+def test_windows_of_images_in_a_loop() -> None:
+    x = np.random.default_rng(12).normal(size=(2, 3, 8, 6)).round(1)
+    for pool in (ad.nn.max_pool2d, ad.nn.avg_pool2d):
+        for how in ((2,), (3, 1), ((2, 3),)):
+            f = lambda x, pool=pool, how=how: ad.scan(lambda c, s: (c * s, pool(c + s, *how)), x, np.arange(1.0, 4.0))
+            equal(f, x)
+        slope = ad.grad(
+            lambda x, pool=pool: ad.scan(lambda c, s: (c * s, pool(c + s, 2)), x, np.arange(1.0, 4.0))[1].sum()
+        )
+        equal(slope, x)
+
+
 # --- remainders ---
 
 
