@@ -368,3 +368,91 @@ def test_gamma_functions(dtype: str) -> None:
     climbed = lambda a, x: ad.fori_loop(0, 5, lambda _, a: a + 0.01 * ad.grad(log_density)(a, xs[1], x), a)
     np.testing.assert_allclose(ad.compile(climbed)(xs[0], xs[2]).numpy(), climbed(xs[0], xs[2]).numpy(), rtol=rtol)
     assert is_native(climbed, xs[0], xs[2])
+
+
+# --- small matrices ---
+
+
+def near(f: Callable[..., Any], *xs: Any, rtol: float) -> None:
+    """All of it is machine code, with results that are NumPy's but for rounding."""
+    tensors = [ad.asarray(x) for x in xs]
+    for found, expected in zip(ad.compile(flat(f))(*tensors), flat(f)(*tensors), strict=True):
+        assert found.dtype == expected.dtype
+        scale = np.abs(expected.numpy()).max(initial=1e-3)
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=rtol, atol=rtol * scale)
+    assert is_native(f, *tensors)
+
+
+OF_MATRICES: dict[str, Callable[..., Any]] = {
+    "inv": ad.linalg.inv,
+    "det": ad.linalg.det,
+    "slogdet": lambda a: list(ad.linalg.slogdet(a)),
+    "cholesky": lambda a: ad.linalg.cholesky(a @ a.mT + ad.eye(a.shape[-1], dtype=a.dtype)),
+    "solve": lambda a: ad.linalg.solve(a, a[..., :1] * 2.0 + 1.0),
+    "upper": lambda a: ad.linalg.solve_triangular(a, a[..., :2] + 1.0, upper=True),
+    "lower": lambda a: ad.linalg.solve_triangular(a, a[..., :1] + 1.0, upper=False),
+    "unit": lambda a: ad.linalg.solve_triangular(a, a[..., :1] + 1.0, upper=False, unitriangular=True),
+}
+
+
+@pytest.mark.parametrize("name", OF_MATRICES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_small_matrices(name: str, dtype: str) -> None:
+    f, rtol = OF_MATRICES[name], 3e-4 if dtype == "float32" else 1e-11
+    rng = np.random.default_rng(13)
+    for n in (2, 3, 4):
+        for stack in ((), (9,), (2, 3)):
+            a = rng.normal(size=(*stack, n, n))
+            a[..., 0, 0] *= 1e-9  # rows change places
+            a = (a + 2.0 * np.eye(n) * (name in ("upper", "lower"))).astype(dtype)
+            near(f, a, rtol=rtol)
+        near(f, np.swapaxes(a, 0, 1)[:, ::-1], rtol=rtol)
+    a = rng.normal(size=(5, 3, 3)).astype(dtype)
+    total = lambda a: sum([(y * y).sum() for y in ad.tree.flatten(f(a))[0]])
+    near(ad.grad(total), a + 3.0 * np.eye(3, dtype=dtype), rtol=20 * rtol)
+    steps_of = lambda a, b: ad.scan(lambda c, r: (c + 0.1 * ad.tree.flatten(f(r + c))[0][-1].sum(), None), b, a)[0]
+    near(steps_of, a + 3.0 * np.eye(3, dtype=dtype), np.zeros((), dtype), rtol=20 * rtol)
+
+
+def test_matrices_without_an_inverse() -> None:
+    """They raise as without compiling; their determinants are zero."""
+    a = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 1.0, 1.0]])
+    same(
+        ad.compile(lambda a: [ad.linalg.det(a), *ad.linalg.slogdet(a)])(ad.asarray(a)),
+        map(ad.asarray, np.array([0.0, 0.0, -np.inf])),
+    )
+    near(ad.grad(ad.linalg.det), a, rtol=1e-12)
+    indefinite = np.array([[1.0, 2.0], [2.0, 1.0]])
+    for f, x in (
+        (ad.linalg.inv, a),
+        (lambda a: ad.linalg.solve(a, a[:, :1]), a),
+        (lambda a: ad.linalg.solve_triangular(a, a[:, :1], upper=True), a * (a != 4.0)),
+        (ad.linalg.cholesky, indefinite),
+        (lambda x: ad.scan(lambda c, _: (ad.linalg.inv(c), None), x, None, 2)[0], a),
+    ):
+        run = ad.compile(f)
+        for _ in range(2):
+            with pytest.raises(ad.errors.SingularError) as raised:
+                f(ad.asarray(x))
+            with pytest.raises(ad.errors.SingularError, match=re.escape(str(raised.value).splitlines()[0][:40])):
+                run(ad.asarray(x))
+        good = np.eye(len(x)) + 0.1 * x
+        np.testing.assert_allclose(run(good), f(good), rtol=1e-12)
+
+
+def test_a_kalman_filter() -> None:
+    rng = np.random.default_rng(14)
+    turn, seen = np.eye(4) + 0.1 * np.eye(4, k=2), np.eye(2, 4)
+
+    def filtered(turn: Any, seen: Any, noise: Any, ys: Any) -> Any:
+        def step(state: Any, y: Any) -> Any:
+            m, p = state
+            m, p = turn @ m, turn @ p @ turn.mT + 0.01 * noise
+            gain = ad.linalg.solve(seen @ p @ seen.mT + 0.1 * ad.eye(2, dtype=y.dtype), seen @ p).mT
+            return (m + gain @ (y - seen @ m), p - gain @ seen @ p), m
+
+        return ad.scan(step, (0.0 * turn[:, 0], noise), ys)[1]
+
+    xs = turn, seen, np.eye(4), rng.normal(size=(30, 2))
+    near(filtered, *xs, rtol=1e-11)
+    near(ad.grad(lambda *xs: (filtered(*xs) ** 2).sum(), argnums=(0, 2)), *xs, rtol=1e-10)
