@@ -136,6 +136,60 @@ def test_interpolation_in_a_loop(dtype: str) -> None:
     equal(driven, x, at, values)
 
 
+# --- windows ---
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_windows_are_views(dtype: str) -> None:
+    x = np.random.default_rng(10).integers(0, 9, (3, 12, 7)).astype(dtype)
+    seen = lambda x: ad.sliding_window_view(x, 4, axis=1)
+    equal(lambda x: [seen(x).max(axis=-1), seen(x * 2)[:, ::2] + 1, seen(x[:, ::-1]).min(axis=1)], x)
+    equal(lambda x: [(x[:, :1, :, None] - seen(x)).sum(axis=(0, 1, 2, 3)), seen(seen(x))[:, 1:3] + 1], x)
+    equal(lambda x: ad.scan(lambda c, r: (c + seen(r[None]).max(axis=-1)[0], None), 0 * x[0, :9], x)[0], x)
+    if dtype != "int32":
+        equal(ad.grad(lambda x: (seen(x) ** 2).max(axis=-1).sum()), x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_convolutions_of_lines(dtype: str) -> None:
+    rng, rtol = np.random.default_rng(11), 1e-4 if dtype == "float32" else 1e-12
+
+    def near(f: Callable[..., Any], *xs: Any) -> None:
+        tensors = [ad.asarray(x) for x in xs]
+        with np.errstate(all="ignore"):
+            expected = flat(f)(*tensors)
+        for found, wanted in zip(ad.compile(flat(f))(*tensors), expected, strict=True):
+            np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=rtol, atol=rtol)
+
+    for n, m in ((9, 1), (9, 3), (3, 3), (3, 9), (1, 1), (40, 16), (100, 30)):
+        a, v = rng.normal(size=n).astype(dtype), rng.normal(size=m).astype(dtype)
+        for mode in ["full", "same", "valid"] if m <= 16 else ["valid"]:
+            f = lambda a, v, mode=mode: ad.convolve(a, v, mode=mode)
+            for first, second in ((a, v), (np.repeat(a, 2)[::2], v[::-1])):
+                near(f, first, second)
+            assert is_native(f, a, v)
+            slope = ad.grad(lambda a, v, f=f: (f(a, v) ** 2).sum(), argnums=(0, 1))
+            near(slope, a, v)
+            assert is_native(slope, a, v) or (m > 16 and mode == "valid")
+    a[3], a[7], v = np.inf, np.nan, np.array([1.0, np.inf, 0.0], dtype)
+    near(lambda a, v: [ad.convolve(a, v, mode=mode) for mode in ("full", "same", "valid")], a, v)
+    smooth = lambda x, v: ad.scan(lambda c, _: (ad.tanh(ad.convolve(c, v, mode="same")), c), x, None, 5)
+    near(smooth, a[10:30], v[:1] * np.array([0.2, 0.5, 0.3], dtype))
+    assert is_native(smooth, a[10:30], v)
+
+
+def test_windows_of_images_in_a_loop() -> None:
+    x = np.random.default_rng(12).normal(size=(2, 3, 8, 6)).round(1)
+    for pool in (ad.nn.max_pool2d, ad.nn.avg_pool2d):
+        for how in ((2,), (3, 1), ((2, 3),)):
+            f = lambda x, pool=pool, how=how: ad.scan(lambda c, s: (c * s, pool(c + s, *how)), x, np.arange(1.0, 4.0))
+            equal(f, x)
+        slope = ad.grad(
+            lambda x, pool=pool: ad.scan(lambda c, s: (c * s, pool(c + s, 2)), x, np.arange(1.0, 4.0))[1].sum()
+        )
+        equal(slope, x)
+
+
 # --- remainders ---
 
 
@@ -314,3 +368,91 @@ def test_gamma_functions(dtype: str) -> None:
     climbed = lambda a, x: ad.fori_loop(0, 5, lambda _, a: a + 0.01 * ad.grad(log_density)(a, xs[1], x), a)
     np.testing.assert_allclose(ad.compile(climbed)(xs[0], xs[2]).numpy(), climbed(xs[0], xs[2]).numpy(), rtol=rtol)
     assert is_native(climbed, xs[0], xs[2])
+
+
+# --- small matrices ---
+
+
+def near(f: Callable[..., Any], *xs: Any, rtol: float) -> None:
+    """All of it is machine code, with results that are NumPy's but for rounding."""
+    tensors = [ad.asarray(x) for x in xs]
+    for found, expected in zip(ad.compile(flat(f))(*tensors), flat(f)(*tensors), strict=True):
+        assert found.dtype == expected.dtype
+        scale = np.abs(expected.numpy()).max(initial=1e-3)
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=rtol, atol=rtol * scale)
+    assert is_native(f, *tensors)
+
+
+OF_MATRICES: dict[str, Callable[..., Any]] = {
+    "inv": ad.linalg.inv,
+    "det": ad.linalg.det,
+    "slogdet": lambda a: list(ad.linalg.slogdet(a)),
+    "cholesky": lambda a: ad.linalg.cholesky(a @ a.mT + ad.eye(a.shape[-1], dtype=a.dtype)),
+    "solve": lambda a: ad.linalg.solve(a, a[..., :1] * 2.0 + 1.0),
+    "upper": lambda a: ad.linalg.solve_triangular(a, a[..., :2] + 1.0, upper=True),
+    "lower": lambda a: ad.linalg.solve_triangular(a, a[..., :1] + 1.0, upper=False),
+    "unit": lambda a: ad.linalg.solve_triangular(a, a[..., :1] + 1.0, upper=False, unitriangular=True),
+}
+
+
+@pytest.mark.parametrize("name", OF_MATRICES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_small_matrices(name: str, dtype: str) -> None:
+    f, rtol = OF_MATRICES[name], 3e-4 if dtype == "float32" else 1e-11
+    rng = np.random.default_rng(13)
+    for n in (2, 3, 4):
+        for stack in ((), (9,), (2, 3)):
+            a = rng.normal(size=(*stack, n, n))
+            a[..., 0, 0] *= 1e-9  # rows change places
+            a = (a + 2.0 * np.eye(n) * (name in ("upper", "lower"))).astype(dtype)
+            near(f, a, rtol=rtol)
+        near(f, np.swapaxes(a, 0, 1)[:, ::-1], rtol=rtol)
+    a = rng.normal(size=(5, 3, 3)).astype(dtype)
+    total = lambda a: sum([(y * y).sum() for y in ad.tree.flatten(f(a))[0]])
+    near(ad.grad(total), a + 3.0 * np.eye(3, dtype=dtype), rtol=20 * rtol)
+    steps_of = lambda a, b: ad.scan(lambda c, r: (c + 0.1 * ad.tree.flatten(f(r + c))[0][-1].sum(), None), b, a)[0]
+    near(steps_of, a + 3.0 * np.eye(3, dtype=dtype), np.zeros((), dtype), rtol=20 * rtol)
+
+
+def test_matrices_without_an_inverse() -> None:
+    """They raise as without compiling; their determinants are zero."""
+    a = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 1.0, 1.0]])
+    same(
+        ad.compile(lambda a: [ad.linalg.det(a), *ad.linalg.slogdet(a)])(ad.asarray(a)),
+        map(ad.asarray, np.array([0.0, 0.0, -np.inf])),
+    )
+    near(ad.grad(ad.linalg.det), a, rtol=1e-12)
+    indefinite = np.array([[1.0, 2.0], [2.0, 1.0]])
+    for f, x in (
+        (ad.linalg.inv, a),
+        (lambda a: ad.linalg.solve(a, a[:, :1]), a),
+        (lambda a: ad.linalg.solve_triangular(a, a[:, :1], upper=True), a * (a != 4.0)),
+        (ad.linalg.cholesky, indefinite),
+        (lambda x: ad.scan(lambda c, _: (ad.linalg.inv(c), None), x, None, 2)[0], a),
+    ):
+        run = ad.compile(f)
+        for _ in range(2):
+            with pytest.raises(ad.errors.SingularError) as raised:
+                f(ad.asarray(x))
+            with pytest.raises(ad.errors.SingularError, match=re.escape(str(raised.value).splitlines()[0][:40])):
+                run(ad.asarray(x))
+        good = np.eye(len(x)) + 0.1 * x
+        np.testing.assert_allclose(run(good), f(good), rtol=1e-12)
+
+
+def test_a_kalman_filter() -> None:
+    rng = np.random.default_rng(14)
+    turn, seen = np.eye(4) + 0.1 * np.eye(4, k=2), np.eye(2, 4)
+
+    def filtered(turn: Any, seen: Any, noise: Any, ys: Any) -> Any:
+        def step(state: Any, y: Any) -> Any:
+            m, p = state
+            m, p = turn @ m, turn @ p @ turn.mT + 0.01 * noise
+            gain = ad.linalg.solve(seen @ p @ seen.mT + 0.1 * ad.eye(2, dtype=y.dtype), seen @ p).mT
+            return (m + gain @ (y - seen @ m), p - gain @ seen @ p), m
+
+        return ad.scan(step, (0.0 * turn[:, 0], noise), ys)[1]
+
+    xs = turn, seen, np.eye(4), rng.normal(size=(30, 2))
+    near(filtered, *xs, rtol=1e-11)
+    near(ad.grad(lambda *xs: (filtered(*xs) ** 2).sum(), argnums=(0, 2)), *xs, rtol=1e-10)

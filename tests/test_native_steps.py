@@ -100,6 +100,28 @@ def test_choices_and_conditional_loops_are_machine_code() -> None:
         assert not steps(ad.vmap(f), np.stack([x, -x]))
 
 
+def test_images_are_results_of_steps_and_branches() -> None:
+    """They lie in memory with channels first and examples last, results as the loop has them."""
+    rng = np.random.default_rng(7)
+    x, w = rng.normal(size=(8, 3, 6, 5)), rng.normal(size=(3, 3, 3, 3)) * 0.2
+    conv = lambda x, w: ad.nn.conv2d(x, w, padding=1)
+    for f in (
+        lambda x, w: ad.scan(lambda c, _: (conv(c, w), c * 2.0), x, None, 3),
+        lambda x, w: ad.scan(lambda c, _: (c * 0.5, conv(c, w)), x, None, 3),
+        lambda x, w: ad.scan(lambda c, _: (c * 0.5, (ad.nn.relu(conv(c, w)), conv(c, w)[:, 0])), x, None, 3),
+        lambda x, w: ad.scan(lambda c, _: (c * 0.5, ad.nn.max_pool2d(conv(c, w), 2)), x, None, 3),
+        lambda x, w: ad.scan(lambda c, _: (c * 0.5, ad.nn.avg_pool2d(conv(c, w), 2)), x, None, 3),
+        lambda x, w: ad.cond(x.sum() > 0, conv, lambda x, w: x, x, w),
+        lambda x, w: ad.while_loop(lambda c: (c * c).sum() > 1e-3, lambda c: conv(c, w) * 0.1, x, max_steps=9),
+        lambda x, w: ad.while_loop(lambda c: (c * c).sum() > 1e-3, lambda c: conv(c, 0.1 * w), x, max_steps=9),
+    ):
+        for sign in (1.0, -1.0):
+            close(f, sign * x, w, rtol=1e-11)
+            first = lambda x, w, f=f: (ad.tree.flatten(f(x, w))[0][-1] ** 2).sum()
+            close(ad.grad(first, argnums=(0, 1)), sign * x, w, rtol=1e-10)
+        assert not steps(f, x, w)
+
+
 def test_checks_in_machine_code_raise_what_is_raised_without() -> None:
     grown = ad.compile(lambda x: ad.while_loop(lambda s: s < 100.0, lambda s: s + 1.0, x, max_steps=9))
     with pytest.raises(ad.errors.ConvergenceError, match="max_steps=9"):

@@ -181,10 +181,12 @@ def take_window_spread(plan: Plan, e: Equation) -> bool:
 
 
 def _wide(plan: Plan, x: Any, e: Equation) -> bool:
-    """Whether windows of images are taken for several examples at once."""
+    """Whether windows of images are taken for several examples at once, or in a loop, that Python would run without."""
     order = (*range(1, len(x.shape)), 0)
-    few = math.prod(e.parameters["kernel"]) <= _WINDOW
-    return plan.order.get(x) == order and x.shape[0] * x.dtype.itemsize >= vector_bytes() and few
+    few: bool = math.prod(e.parameters["kernel"]) <= _WINDOW
+    if plan.inner:
+        return few
+    return few and plan.order.get(x) == order and x.shape[0] * x.dtype.itemsize >= vector_bytes()
 
 
 def _windows(plan: Plan, e: Equation, x: Any) -> tuple[Value, Shape, Shape] | None:

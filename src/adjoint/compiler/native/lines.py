@@ -1,4 +1,4 @@
-"""Primitives along lines as what machine code is made of: sums and extremes so far, sorting, places in sorted lines."""
+"""Primitives along lines as what machine code is made of: sums and extremes so far, sorting, searching, convolving."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from adjoint.backends.numpy.sorting import COUNTED
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.primitives import INDEX
 
+_TERMS = 16  # of which each is one product
 _WAITED, _VECTOR = 256, 4  # steps of a function that wait for each other: more are NumPy's, if rows have fewer elements
 
 
@@ -140,10 +141,46 @@ def _searchsorted(B: Any, x: Any, values: Any, *, side: str) -> Any:
     return place
 
 
+def _convolve(B: Any, a: Any, v: Any, *, full: bool) -> Any:
+    """A product with all of a for each element of a short v; of a long v a sum for each place."""
+    if not (a.__class__ is v.__class__ is Value) or a.dtype != v.dtype or a.dtype.kind != "f":
+        return None
+    n, m, last = a.shape[-1], v.shape[-1], len(a.shape) - 1
+    part: Callable[[int, int], Any] = lambda start, stop: (*[slice(None)] * last, slice(start, stop))
+    if m > _TERMS:
+        if full:
+            return None
+        turned = B.expand_dims(B.flip(v, axis=(last,)), axis=(last,))
+        return B.sum(B.multiply(B.windows(a, axis=last, size=m), turned), axis=(last + 1,), keepdims=False)
+    terms = [B.index(v, key=part(j, j + 1)) for j in range(m)]
+    border = min(n, m) - 1
+
+    def of_part(start: int, stop: int) -> Any:
+        """These places of all."""
+        shape = (*a.shape[:-1], stop - start)
+        total = Value(shape, a.dtype, np.broadcast_to(a.dtype.type(0), shape))
+        for j, term in enumerate(terms):
+            low, high = max(start, j), min(stop, j + n)
+            if low < high:
+                product = B.multiply(B.index(a, key=part(low - j, high - j)), term)
+                whole = low == start and high == stop
+                total = (
+                    B.add(total, product) if whole else B.index_add(total, product, key=part(low - start, high - start))
+                )
+        return total
+
+    if not full:
+        return of_part(m - 1, n)
+    cuts = sorted({0, border, n + m - 1 - border, n + m - 1})  # where there are all terms, and where not
+    parts = [of_part(start, stop) for start, stop in zip(cuts, cuts[1:], strict=False)]
+    return parts[0] if len(parts) == 1 else B.concat(*parts, axis=last)
+
+
 LOWERED: dict[str, Callable[..., Any]] = {
     "cumulative_sum": _accumulated("add", -0.0),
     "cumulative_prod": _accumulated("multiply", 1.0),
     "logcumsumexp": _logcumsumexp,
+    "convolve": _convolve,
     "searchsorted": _searchsorted,
     "sort": _sort,
     "argsort": _argsort,

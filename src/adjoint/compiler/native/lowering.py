@@ -11,7 +11,7 @@ import numpy as np
 from adjoint.backends.numpy import NumPy
 from adjoint.backends.numpy.reduction import no_class
 from adjoint.compiler.graph import Equation, Graph, Value
-from adjoint.compiler.native import lines
+from adjoint.compiler.native import lines, matrices
 from adjoint.compiler.native.elements import computable, constant
 from adjoint.compiler.native.hoisting import hoisted
 from adjoint.compiler.native.pieces import joined
@@ -500,6 +500,7 @@ LOWERED: dict[str, Callable[..., Any]] = {
     "argmax": _place_of("max"),
     "argmin": _place_of("min"),
     **lines.LOWERED,
+    **matrices.LOWERED,
     "attention": _whole("attention"),
     "attention_pullback": _whole("attention_pullback"),
     "matmul": _matmul,

@@ -120,11 +120,15 @@ class Plan:
         return None if like is None else self.order.get(e.operands[like])
 
     def _order_as(self, base: Value, out: Value, order: tuple[int, ...]) -> None:
-        """Have a value be a view of an array whose axes are in another order."""
+        """Have a value be a view of an array whose axes are in another order; what a step of a loop gives is copied."""
         back = tuple([order.index(i) for i in range(len(order))])
-        if not self._take_view(Equation("permute_dims", [base], {"axes": back}, [out])):
+        given = self.inner and out in self.graph.outputs
+        turned = Value(out.shape, out.dtype) if given else out
+        if not self._take_view(Equation("permute_dims", [base], {"axes": back}, [turned])):
             raise AssertionError(base.shape)  # transposes are always views
-        self.order[out] = order
+        self.order[turned] = order
+        if given and not self._take_native(Equation("real", [turned], {}, [out])):
+            raise AssertionError(out.dtype)  # a kernel of its own can be made of any
 
     def _take_ordered(self, e: Equation) -> bool:
         """What is computed elementwise lies as its operands do."""
@@ -223,7 +227,7 @@ class Plan:
                 axes = (*[None] * (len(new) - len(old)), *axes)
                 if any(a is None and n != 1 for a, n in zip(axes, new, strict=True)):
                     return None
-            elif e.name in ("permute_dims", "index") or squashed(old) != squashed(new):
+            elif e.name in ("permute_dims", "index", "windows") or squashed(old) != squashed(new):
                 return None
             else:
                 left = iter([a for a in axes if a is not None])

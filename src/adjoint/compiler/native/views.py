@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from adjoint.compiler.graph import Equation, Value
 from adjoint.primitives import ARRAY, Shape, adjacent, slices
 
-VIEWS = frozenset({"reshape", "expand_dims", "squeeze", "permute_dims", "broadcast_to", "index"})
+VIEWS = frozenset({"reshape", "expand_dims", "squeeze", "permute_dims", "broadcast_to", "index", "windows"})
 
 
 class Layout(NamedTuple):
@@ -51,6 +51,8 @@ def view(e: Equation, old: Layout) -> Layout | None:
         return Layout(shape, old.offset, (*[0] * extra, *kept))
     if e.name == "index":
         return _indexed(_key(e), shape, old)
+    if e.name == "windows":
+        return Layout(shape, old.offset, (*old.strides, old.strides[e.parameters["axis"]]))
     return _reshaped(shape, old)
 
 
