@@ -21,6 +21,7 @@ import torch_areas_math  # noqa: F401
 import torch_areas_nn  # noqa: F401
 import torch_areas_optim  # noqa: F401
 import torch_autograd
+import torch_corners  # noqa: F401
 import torch_func  # noqa: F401
 import torch_graphs
 import torch_habits  # noqa: F401
