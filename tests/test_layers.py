@@ -200,6 +200,7 @@ MAKE_TENSORS |= {
     "torch.lifted",
     "torch.memory",
     "torch.reshaping",
+    "torch.resizing",
     "torch.tensor",
 }  # of the face's own
 SOURCES = {

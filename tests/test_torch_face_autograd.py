@@ -16,8 +16,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch_areas  # noqa: F401  more programs
+import torch_areas_math  # noqa: F401
+import torch_areas_nn  # noqa: F401
+import torch_areas_optim  # noqa: F401
 import torch_autograd
-import torch_func  # noqa: F401  more programs
+import torch_corners  # noqa: F401
+import torch_func  # noqa: F401
 import torch_graphs
 import torch_habits  # noqa: F401
 import torch_indices  # noqa: F401

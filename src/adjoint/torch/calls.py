@@ -39,6 +39,10 @@ from adjoint.torch.tensor import (
 NUMBERS = (bool, int, float, complex)
 
 
+class LinAlgError(RuntimeError):
+    """A matrix that has not got what was asked for, such as an inverse."""
+
+
 def off() -> bool:
     """Whether nothing is recorded now."""
     return bool(state.special) and not modes.enabled
@@ -49,6 +53,8 @@ def number(value: Any, dtype: Any) -> Any:
     if value and dtype.kind in "fc":
         return INNER.as_scalar(value, dtype)
     try:
+        if dtype.kind == "u" and -(256**dtype.itemsize) < value < 0:
+            return np.asarray(value % 256**dtype.itemsize, dtype)
         return np.asarray(value, dtype)
     except OverflowError:
         raise RuntimeError(f"value cannot be converted to type {of_numpy(dtype).name} without overflow") from None
@@ -119,6 +125,8 @@ def explained(error: Exception, operands: Any) -> Exception:
 def translated(error: Exception) -> Exception:
     """An error of adjoint's as the type that PyTorch raises."""
     if isinstance(error, errors.AdjointError):
+        if isinstance(error, errors.SingularError):
+            return LinAlgError(str(error))
         if isinstance(error, (IndexError, NotImplementedError)):
             return error
         if isinstance(error, TypeError) and not isinstance(error, errors.DtypeError):
@@ -288,7 +296,7 @@ def into(out: Any, result: Any, operands: Any = ()) -> Any:
     if isinstance(result, tuple):
         for o, r in zip(out, result, strict=True):
             into(o, r, operands)
-        return out
+        return result._make(out) if hasattr(result, "_make") else out  # a pair keeps its names
     if result.requires_grad or (out.requires_grad and modes.enabled):
         raise RuntimeError(
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
@@ -299,6 +307,7 @@ def into(out: Any, result: Any, operands: Any = ()) -> Any:
     start = next_number()
     if tuple(out.shape) != tuple(result.shape):
         if out._rare is not None and out._rare.memory is not None:
-            raise NotImplementedError("adjoint.torch: out= of another shape that shares memory is not there")
+            out.resize_(tuple(result.shape))
+            return put(out, result, start)
         out._array = var_of(leaf_of(values(out)).full(shape=tuple(result.shape), value=0, dtype=out._dtype), None)
     return put(out, result, start)

@@ -478,6 +478,10 @@ def normal(
         device = next((v.device for v in (mean, std) if isinstance(v, Tensor)), None)
     if dtype is None:
         dtype = of_numpy(result_dtype([v for v in (mean, std) if isinstance(v, Tensor)] or [1.0]))
+    if not is_lifted(std) if isinstance(std, Tensor) else True:
+        least = looked(std).min(initial=0) if isinstance(std, Tensor) else std
+        if least < 0:
+            raise RuntimeError(f"normal expects all elements of std >= 0.0, but found {least}")
     made = randn(tuple(size), generator=generator, dtype=dtype, device=device)
     with state.grad_mode(False):
         made = made * std + mean
@@ -493,7 +497,9 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     if apart() or is_lifted(input):
         below = FUNCTIONS["rand_like"](input, generator=generator) < (input if p is None else p)
         return below.to(dtype=input._dtype)  # type: ignore[no-any-return]
-    chance = looked(input) if p is None else p
+    chance = looked(input) if p is None else looked(p) if isinstance(p, Tensor) else p
+    if not np.all((chance >= 0) & (chance <= 1)):
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     drawn = (source(generator).random(tuple(input.shape)) < chance).astype(input._dtype)
     chosen_ones = beside(input, drawn)
     return without_slope("Bernoulli", chosen_ones, input)  # type: ignore[no-any-return]

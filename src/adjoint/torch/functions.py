@@ -112,7 +112,7 @@ def _with_out(function: Any) -> Any:
             raise
         return into(out, made, args)
 
-    wrapped.__doc__ = function.__doc__
+    wrapped.__doc__, wrapped.__module__ = function.__doc__, function.__module__
     return wrapped
 
 
@@ -190,19 +190,19 @@ def _test(name: str) -> None:
         x = input if input._dtype.kind in "fc" or name == "logical_not" else floating_of(input)
         return run(name, (x,))
 
-    public(name, in_place=name == "logical_not")(spelled)
+    public(name, in_place=name == "logical_not", out=name in ("logical_not", "signbit"))(spelled)
 
 
 for _name in ("isnan", "isinf", "isfinite", "logical_not", "signbit"):
     _test(_name)
 
 
-@public("isposinf")
+@public("isposinf", out=True)
 def isposinf(input: Any) -> Any:
     return input == float("inf")
 
 
-@public("isneginf")
+@public("isneginf", out=True)
 def isneginf(input: Any) -> Any:
     return input == float("-inf")
 
@@ -369,8 +369,9 @@ def _composed(name: str, function: Any, made: str, *, floating: bool = False) ->
     public(name, in_place=True, out=True)(composed(name, function, made, floating=floating))
 
 
-_composed("fmax", lambda x, y: ad.logical_or(x, y) if _truths(x) else ad.fmax(x, y), "Fmax")
-_composed("fmin", lambda x, y: ad.logical_and(x, y) if _truths(x) else ad.fmin(x, y), "Fmin")
+# of two that are equal the first has the gradient
+_composed("fmax", lambda x, y: ad.logical_or(x, y) if _truths(x) else ad.where((x >= y) | ad.isnan(y), x, y), "Fmax")
+_composed("fmin", lambda x, y: ad.logical_and(x, y) if _truths(x) else ad.where((x <= y) | ad.isnan(y), x, y), "Fmin")
 _composed("heaviside", lambda x, y: ad.astype(ad.heaviside(x, y), y.dtype), "Heaviside")
 _composed("xlogy", "special.xlogy", "Xlogy", floating=True)
 _composed("lerp", lambda x, end, weight: ad.lerp(x, end, weight), "Lerp")
@@ -400,13 +401,11 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     bounds = [b for b in (min, max) if b is not None]
     dtype = result_dtype([input, *bounds])
-    if any([isinstance(b, Tensor) for b in bounds]):
-        out: Any = input
-        if min is not None:
-            out = run("maximum", (out, min), "Clamp", dtype=dtype)
-        return out if max is None else run("minimum", (out, max), "Clamp", dtype=dtype)
     x = input if input._dtype is dtype else input.to(dtype=dtype)
-    return call(lambda a: ad.clip(a, min, max), "ClampBackward1", x)  # type: ignore[no-any-return]
+    if not any([isinstance(b, Tensor) for b in bounds]):
+        return call(lambda a: ad.clip(a, min, max), "ClampBackward1", x)  # type: ignore[no-any-return]
+    low, high = (b.to(dtype=dtype) if isinstance(b, Tensor) else b for b in (min, max))
+    return call(ad.clip, "Clamp", x, low, high)  # type: ignore[no-any-return]
 
 
 @public("clamp_min", in_place=True)
@@ -419,7 +418,7 @@ def clamp_max(input: Tensor, max: Any) -> Any:
     return clamp(input, max=max)
 
 
-@public("where", method=False)
+@public("where", method=False, out=True)
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None:
         return FUNCTIONS["nonzero"](condition, as_tuple=True)

@@ -20,7 +20,6 @@ from adjoint.torch.tensor import (
     adopt,
     is_lifted,
     leaf_node,
-    level_of,
     looked,
     rare_of,
     values,
@@ -258,15 +257,7 @@ class Gradients:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if memory.is_same_part(self, other):  # w.data -= step: it was written to already
             return
-        if is_view(self):
-            raise NotImplementedError("adjoint.torch: x.data = y of a view is not there; write x.data.copy_(y)")
-        memory.leave(self)
-        node = self._array.node
-        value = values(other)
-        if node.__class__ is Accumulate:
-            node.value, node.shape, node.level = value, value.shape, level_of(other)
-        self._array = var_of(value, node)
-        self._dtype = other._dtype
+        memory.move(self, other)
 
     @data.deleter
     def data(self: Any) -> None:

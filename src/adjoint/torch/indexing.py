@@ -12,7 +12,7 @@ import numpy as np
 import adjoint as ad
 from adjoint.graph.nodes import Var, numbers, var_of
 from adjoint.torch import creation, state
-from adjoint.torch.calls import NUMBERS, call, number, put
+from adjoint.torch.calls import NUMBERS, call, explained, number, put
 from adjoint.torch.functions import public, to
 from adjoint.torch.graph import overwritten
 from adjoint.torch.kinds import Index
@@ -225,10 +225,21 @@ def _advanced(x: Any, entries: list[Any]) -> Tensor:
     except IndexError as error:
         if 0 in source.shape:
             raise IndexError("index is out of bounds for dimension with size 0") from None
+        _refuse_places(source, rest)
         raise IndexError(f"index out of bounds: {error}") from None
     if out._rare is None and isinstance(out._array.value, np.ndarray) and not out._array.value.flags.c_contiguous:
         out._array.value = np.ascontiguousarray(out._array.value)
     return out
+
+
+def _refuse_places(source: Any, rest: list[Any]) -> None:
+    """Raise what PyTorch raises for tensors that name places which are not there."""
+    axis = 0
+    for e in rest:
+        if isinstance(e, Tensor) and e._dtype.kind != "b":
+            n = source.shape[axis]
+            in_range(e, n, -n, axis, IndexError)
+        axis += e.ndim if isinstance(e, Tensor) and e._dtype.kind == "b" else e is not None
 
 
 def _apart(entries: list[Any]) -> tuple[Any, list[Any]]:
@@ -373,7 +384,18 @@ def index_put(x: Any, entries: list[Any], value: Tensor, accumulate: bool) -> An
             )
         value = to(value, dtype=x._dtype)
     mode = "add" if accumulate else "set"
-    out = call(lambda a, v, *keys: _joined(a, _placed(rest, keys), v, mode), "IndexPut", target, value, *_tensors(rest))
+    keys = _tensors(rest)
+    try:
+        out = call(lambda a, v, *keys: _joined(a, _placed(rest, keys), v, mode), "IndexPut", target, value, *keys)
+    except (IndexError, RuntimeError):
+        _refuse_places(target, rest)
+        place, given = tuple(_advanced(target.detach(), rest).shape), tuple(value.shape)
+        if len(given) > len(place) or any([n not in (1, m) for n, m in zip(given[::-1], place[::-1], strict=False)]):
+            raise RuntimeError(
+                f"shape mismatch: value tensor of shape {list(given)} cannot be broadcast to indexing result of "
+                f"shape {list(place)}"
+            ) from None
+        raise
     return put(target, out, start)
 
 
@@ -394,7 +416,7 @@ def index_put_out(input: Tensor, indices: Any, values: Any, accumulate: bool = F
 def _check_index(x: Tensor, index: Any, name: str) -> None:
     if not isinstance(index, Tensor) or index._dtype != np.dtype("int64"):
         if not (isinstance(index, Tensor) and index._dtype == np.dtype("int32")):
-            raise RuntimeError(f"{name}(): Expected dtype int64 for index")
+            raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
 
 
 def in_range(index: Tensor, n: int, least: int = 0, dim: int = 0, error: Any = RuntimeError) -> None:
@@ -403,7 +425,7 @@ def in_range(index: Tensor, n: int, least: int = 0, dim: int = 0, error: Any = R
     if is_lifted(index) and is_batched(index):
         return  # of each example: what is out of range is an error of adjoint's
     if found.size and (found.min() < least or found.max() >= n):
-        wrong = int(found.min()) if found.min() < least else int(found.max())
+        wrong = int(found[(found < least) | (found >= n)].flat[0])
         raise error(f"index {wrong} is out of bounds for dimension {dim} with size {n}")
 
 
@@ -464,7 +486,7 @@ _set, _add = _scattered("set", "Scatter"), _scattered("add", "ScatterAdd")
 _multiply = _scattered("multiply", "ScatterReduce")
 
 
-@public("scatter", in_place=True)
+@public("scatter", in_place=True, out=True)
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
     if reduce is not None:
         if reduce not in ("add", "multiply"):
@@ -473,7 +495,7 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
     return _set(input, dim, index, src, value=value)
 
 
-@public("scatter_add", in_place=True)
+@public("scatter_add", in_place=True, out=True)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
     return _add(input, dim, index, src)
 
@@ -492,12 +514,17 @@ def _along(axis: int, index: Any) -> tuple[Any, ...]:
     return (*[slice(None)] * axis, index)
 
 
-@public("index_add", in_place=True)
+@public("index_add", in_place=True, out=True)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
     axis = axis_of(dim, input.ndim)
     if not input.ndim:
         return index_add(as_line(input), 0, as_line(index), as_line(source), alpha=alpha).reshape(())
     in_range(index, input.shape[axis], dim=axis)
+    if index.numel() != (source.shape[axis] if source.ndim else 1):
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({index.numel()}) should be equal to source.size(dim): "
+            f"({source.shape[axis] if source.ndim else 1}), for dim: {axis}"
+        )
     if [n for i, n in enumerate(source.shape) if i != axis] != [n for i, n in enumerate(input.shape) if i != axis]:
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
@@ -532,7 +559,10 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
 def masked_select(input: Tensor, mask: Tensor) -> Any:
     if mask._dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    return call(lambda x, m: _spread(x, m), "MaskedSelect", input, mask)
+    try:
+        return call(lambda x, m: _spread(x, m), "MaskedSelect", input, mask)
+    except ValueError as error:
+        raise explained(error, (input, mask)) from None
 
 
 def _spread(x: Any, mask: Any) -> Any:
@@ -557,7 +587,7 @@ def take(input: Tensor, index: Tensor) -> Any:
     return call(lambda x, i: ad.reshape(x, (-1,))[i], "Take", input, index)
 
 
-@public("take_along_dim")
+@public("take_along_dim", out=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Any:
     if dim is None:
         return take(input, indices.reshape(-1))
@@ -572,7 +602,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> An
     return call(lambda x, i: ad.take_along_axis(x, i, axis=axis), "Gather", input, indices)
 
 
-@public("nonzero")
+@public("nonzero", out=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     found = np.nonzero(np.atleast_1d(looked(input)))
     if as_tuple:

@@ -22,6 +22,7 @@ TABLE = {
         ".swapaxes_ .swapdims_ .t_ .transpose_ -tril_indices -triu_indices -unravel_index .unsqueeze_ -vander "
         "-view_as_complex -view_as_real vsplit"
     ),
+    "resizing": ".as_strided_ .resize_ .resize_as_ .set_",
     "matrices": (
         "-chain_matmul cholesky cholesky_inverse cholesky_solve cross det inner inverse logdet lu_solve "
         "matrix_exp matrix_power orgqr pinverse qr slogdet svd"

@@ -322,7 +322,10 @@ def write(x: Any, out: Tensor) -> Any:
     meeting = common_backend(inner_of(x), inner)
     rare = x._rare
     if rare.parent is None:
-        rare.inner = wrap(lift_to(inner, meeting), meeting, x._dtype)
+        array = lift_to(inner, meeting)
+        if modes.duals is not None and array.__class__ is Dual and array.tangent is None:
+            array = _still_dual(array, lift_to(inner_of(x), meeting), meeting, x._dtype)
+        rare.inner = wrap(array, meeting, x._dtype)
         rare.writes += 1
         return x
     parent = rare.parent
@@ -335,6 +338,14 @@ def write(x: Any, out: Tensor) -> Any:
     array = rare.view.write(meeting, lift_to(old, meeting), lift_to(inner, meeting))
     write(parent, lifted(wrap(array, meeting, parent._dtype)))
     return x
+
+
+def _still_dual(array: Any, old: Any, level: Any, dtype: Any) -> Any:
+    """A constant in the place of a dual number, which keeps a tangent: zeros."""
+    if old.tangent is None:
+        return array
+    zeros = level.leaf.full(shape=tuple(array.shape), value=0, dtype=dtype)
+    return Dual(array.value, level.inner.lift(zeros, level.leaf))
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import creation
+from adjoint.torch.calls import LinAlgError as LinAlgError
 from adjoint.torch.calls import call, into
 from adjoint.torch.functions import numpy_named
 from adjoint.torch.missing import missing as _missing
@@ -34,8 +35,8 @@ householder_product: Any = _plain("householder_product", "linalg.householder_pro
 matrix_exp: Any = _plain("matrix_exp", "linalg.expm", "LinalgMatrixExp")
 
 
-def cholesky(A: Tensor, *, upper: bool = False) -> Any:
-    return call("linalg.cholesky", "LinalgCholeskyEx", A, upper=upper)
+def cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Any:
+    return into(out, call("linalg.cholesky", "LinalgCholeskyEx", A, upper=upper))
 
 
 def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:

@@ -12,7 +12,7 @@ from adjoint.torch.tensor import Tensor
 
 for _name in ("det", "slogdet", "matrix_exp", "matrix_power"):
     public(_name)(getattr(linalg, _name))
-public("inverse")(lambda input: linalg.inv(input))
+public("inverse", out=True)(lambda input: linalg.inv(input))
 public("chain_matmul", method=False)(lambda *matrices: linalg.multi_dot(matrices))
 public("orgqr")(lambda input, tau: linalg.householder_product(input, tau))
 

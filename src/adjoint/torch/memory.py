@@ -26,6 +26,9 @@ from adjoint.torch.kinds import (
     stretched_strides,
     strides_contiguous,
 )
+from adjoint.torch.refusals import OVERLAP as OVERLAP
+from adjoint.torch.refusals import InFunction as InFunction
+from adjoint.torch.refusals import refusal
 from adjoint.torch.state import modes
 from adjoint.torch.tensor import (
     LEVEL,
@@ -46,31 +49,6 @@ from adjoint.torch.tensor import (
     refuse_numpy,
     values,
 )
-
-OVERLAP = (
-    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-    "location. Please clone() the tensor before performing the operation."
-)
-_IN_FUNCTION = (
-    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
-    "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
-    "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
-)
-_OF_SEVERAL = (
-    "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
-    "to be modified inplace. You should replace the inplace operation by an out-of-place one."
-)
-
-
-class InFunction:
-    """Why a result of a user's Function may not be written to: it shares memory with an argument."""
-
-    name: str
-    output: int
-    several: bool
-
-    def __init__(self, name: str, output: int, several: bool) -> None:
-        self.name, self.output, self.several = name, output, several
 
 
 class Memory:
@@ -310,27 +288,6 @@ def _whole(rare: Any) -> Any:
 # --- writing ----------------------------------------------------------------------------------------
 
 
-def refusal(rare: Any, *, indirect: bool) -> str:
-    """Why a view must not be written to, or read after a write to its base."""
-    creation = rare.creation
-    what = "its base or another view of its base has been modified inplace" if indirect else "is being modified inplace"
-    if isinstance(creation, InFunction):
-        why = _OF_SEVERAL if creation.several else _IN_FUNCTION
-        return f"Output {creation.output} of {creation.name} is a view and {what}. {why}"
-    if isinstance(creation, tuple):
-        name = f"Output {creation[1]} of {creation[0]} is a view"
-        if rare.quiet or not rare.tracked:
-            name, what = "A view was created in no_grad mode", f"{what} with grad mode enabled"
-        return f"{name} and {what}. {_OF_SEVERAL}"
-    mode = "inference mode" if creation == "inference" else "no_grad mode"
-    return (
-        f"A view was created in {mode} and {what} with grad mode enabled. Given that this use case is ambiguous and "
-        "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
-        "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the "
-        "inplace to be tracked)."
-    )
-
-
 def refuse_inference(x: Tensor) -> None:
     """Raise if a tensor that was made in inference mode is to be written to outside of it."""
     if x._rare is not None and x._rare.inference and not modes.inference:
@@ -402,6 +359,8 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
     """
     quiet = not modes.enabled
     rare = x._rare
+    if rare is not None and rare.moved:
+        leave_if_alone(x)
     written = array
     if rare is None or rare.memory is None:
         old = x._array
@@ -602,20 +561,58 @@ def stand_alone(x: Tensor) -> None:
         memory.add(x)
 
 
-def leave(base: Tensor) -> None:
-    """Take a tensor out of the memory that it shared, for another value. Its views stay there, with its history."""
+def leave(base: Tensor, *, alone: bool = False) -> None:
+    """Take a tensor out of the memory that it shared, for another value. Its views stay there, with its history.
+
+    What nobody else has it keeps: who saved it is to notice the next write.
+    """
     rare = base._rare
     if rare is None or rare.memory is None:
         return
     others = [t for reference in rare.memory.aliases if (t := reference()) is not None and t is not base]
     if any([t._rare.parent is not None and base_of(t) is base for t in others]):
         others.append(_stand_in(base, others))
-    array = var_of(copied(values(base)), node_of_base(base))
+    array = base._array if alone else var_of(copied(values(base)), node_of_base(base))
     rare.memory.aliases = [weakref.ref(t) for t in others]
     rare.version = base._version
     rare.memory, rare.path, rare.place, rare.node, rare.silent = None, (), None, None, False
+    rare.moved = False
     rare.entangled = rare.retains or rare.inference or rare.where is not None
     base._array = array
+
+
+def move(x: Tensor, other: Tensor) -> None:
+    """Put a tensor on the memory of another one, as the same part of it. Its history stays, its views where they were.
+
+    It counts its writes for itself, as what `.data` gives.
+    """
+    version = 0 if x.is_inference() else x._version
+    if is_view(x):
+        node, memory = x._array.node, x._rare.memory
+        memory.aliases = [known for known in memory.aliases if known() is not x]
+    else:
+        leave(x)
+        node = node_of_base(x)
+    alias = detached(other, silent=True)
+    old, rare = x._rare, alias._rare
+    if old is not None:
+        for name in ("grad", "post", "retains", "retained_at", "inference"):
+            setattr(rare, name, getattr(old, name))
+    rare.version, rare.moved = version, True
+    memory = rare.memory
+    memory.aliases = [known for known in memory.aliases if known() is not alias]
+    value = values(alias)
+    if node.__class__ is Accumulate:
+        node.value, node.shape, node.level = value, value.shape, level_of(other)
+    x._dtype, x._rare = alias._dtype, rare
+    if memory.buffer is None:
+        x._array = var_of(value, node)
+        if rare.path:
+            memory.read(x._array)
+    else:
+        forget(x)
+        rare.node = node
+    memory.add(x)
 
 
 def _stand_in(base: Tensor, others: list[Tensor]) -> Tensor:
@@ -636,5 +633,9 @@ def leave_if_alone(x: Tensor) -> None:
     """Take a tensor out of memory that nothing else shares any more, so that writes are quick again."""
     memory = x._rare.memory
     memory.aliases = [known for known in memory.aliases if known() is not None]
-    if len(memory.aliases) == 1 and memory.buffer is None and x._rare.parent is None and not x._rare.silent:
-        leave(x)
+    rare = x._rare
+    if len(memory.aliases) > 1 or memory.buffer is not None or rare.parent is not None:
+        return
+    memory.copies = [known for known in memory.copies if known() is not None]
+    if not memory.copies and not (rare.path if rare.moved else rare.silent):
+        leave(x, alone=True)

@@ -12,7 +12,7 @@ from adjoint.torch.lifted import inner_of
 from adjoint.torch.tensor import Tensor, is_lifted, looked
 
 _DEFAULTS: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
-_PROFILES: dict[str, dict[str, Any]] = {"short": {"precision": 2}, "full": {"threshold": math.inf}}
+_PROFILES: dict[str, dict[str, Any]] = {"short": {"precision": 2, "edgeitems": 2}, "full": {"threshold": math.inf}}
 _options: dict[str, Any] = dict(_DEFAULTS)
 
 

@@ -96,7 +96,7 @@ def einsum(equation: str, *operands: Any) -> Any:
     return call(lambda *xs: ad.einsum(equation, *xs), "View", *operands)
 
 
-@public("tensordot", method=False)
+@public("tensordot", method=False, out=True)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
     if isinstance(dims, int):
         dims = tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims))
@@ -109,7 +109,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
     return call(lambda x, y: ad.tensordot(x, y, axes=(ours, theirs)), "View", a, b)
 
 
-@public("kron")
+@public("kron", out=True)
 def kron(input: Tensor, other: Tensor) -> Any:
     return _in_type(call("linalg.kron", "View", input, other), input, other)
 

@@ -22,6 +22,11 @@ class _Pair(NamedTuple):
     indices: Tensor
 
 
+class _Range(NamedTuple):
+    min: Tensor
+    max: Tensor
+
+
 @functools.cache
 def pair_of(name: str) -> Any:
     """The class of pairs of values and indices that a function gives."""
@@ -117,7 +122,7 @@ def _moment(name: str, function: Any) -> None:
         axes = _all_if_empty(axes_of(dim, input.ndim))
         return call(function, name.capitalize(), input, axis=axes, correction=by, keepdims=keepdim)
 
-    public(name)(spelled)
+    public(name, out=True)(spelled)
 
 
 _moment("var", "var")
@@ -177,9 +182,8 @@ def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
         raise RuntimeError(
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
         )
-    return FUNCTIONS["amin"](input, () if dim is None else dim, keepdim), FUNCTIONS["amax"](
-        input, () if dim is None else dim, keepdim
-    )
+    axes = () if dim is None else dim
+    return _Range(FUNCTIONS["amin"](input, axes, keepdim), FUNCTIONS["amax"](input, axes, keepdim))
 
 
 def _label(x: Any, name: str) -> None:
@@ -218,7 +222,7 @@ def _extreme_with_places(name: str, function: Any, places: Any) -> None:
             found = FUNCTIONS[f"arg{name}"](input, axis) if is_batched(input) else places(looked(input), axis)
         return picked(input, found, dim, keepdim, f"{name.capitalize()}Backward0")
 
-    public(name)(spelled)
+    public(name, out=True)(spelled)
 
 
 _extreme_with_places("max", "max", np.argmax)
@@ -233,7 +237,7 @@ def _place(name: str, function: Any) -> None:
             return call(name, None, input, axis=axis, keepdims=keepdim)  # type: ignore[no-any-return]
         return beside(input, np.asarray(function(looked(input), axis, keepdims=keepdim), np.int64))
 
-    public(name)(spelled)
+    public(name, out=True)(spelled)
 
 
 _place("argmax", np.argmax)
@@ -247,7 +251,7 @@ def _truth(name: str, function: Any) -> None:
         out = np.asarray(function(looked(input), axis=axes_of(dim, input.ndim), keepdims=keepdim))
         return beside(input, out.astype(np.uint8) if input._dtype == np.dtype("uint8") else out)
 
-    public(name)(spelled)
+    public(name, out=True)(spelled)
 
 
 _truth("any", np.any)
@@ -267,7 +271,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
     return call("special.logsumexp", "Logsumexp", x, axis=axes_of(dim, x.ndim), keepdims=keepdim)
 
 
-@public("norm")
+@public("norm", out=True)
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     x = to(input, dtype=dtype) if dtype is not None else input
     if x._dtype.kind not in "fc":
@@ -299,7 +303,7 @@ def _nan(name: str, function: Any) -> None:
         x = _summing(input, dtype)
         return call(function, name.capitalize(), x, axis=axes_of(dim, x.ndim), keepdims=keepdim)
 
-    public(name)(spelled)
+    public(name, out=True)(spelled)
 
 
 _nan("nansum", "nansum")
@@ -323,7 +327,7 @@ _running("cumsum", lambda x, axis: ad.cumulative_sum(x, axis=axis))
 _running("cumprod", lambda x, axis: ad.cumulative_prod(x, axis=axis))
 
 
-@public("logcumsumexp")
+@public("logcumsumexp", out=True)
 def logcumsumexp(input: Tensor, dim: int) -> Any:
     axis = axis_of(dim, input.ndim)
     return call(lambda x: ad.logcumsumexp(x, axis=axis), "Logcumsumexp", input) if input.ndim else input.clone()
@@ -360,7 +364,7 @@ def _order_of(array: Any, dim: int, descending: bool) -> Any:
     return np.argsort(array, dim, kind="stable")
 
 
-@public("sort")
+@public("sort", out=True)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     if not input.ndim:
         return pair_of("sort")(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
@@ -376,7 +380,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     return sort(input, dim, descending).indices
 
 
-@public("topk")
+@public("topk", out=True)
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     axis = axis_of(dim, input.ndim)
     if not 0 <= k <= (input.shape[axis] if input.ndim else 1):
@@ -400,7 +404,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     return picked(input, None if order is None else np.take(order, k - 1, axis), dim, keepdim, "Kthvalue")
 
 
-@public("median")
+@public("median", out=True)
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle element, of an even number the lower one."""
     if dim is None:
@@ -570,21 +574,21 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, ou
     return call(lambda x: ad.repeat(x, counts, axis=dim), "IndexSelect", input)
 
 
-@public("tril", in_place=True)
+@public("tril", in_place=True, out=True)
 def tril(input: Tensor, diagonal: int = 0) -> Any:
     if input.ndim < 2:
         raise RuntimeError("tril: input tensor must have at least 2 dimensions")
     return call(lambda x: ad.tril(x, k=diagonal), "Tril", input)
 
 
-@public("triu", in_place=True)
+@public("triu", in_place=True, out=True)
 def triu(input: Tensor, diagonal: int = 0) -> Any:
     if input.ndim < 2:
         raise RuntimeError("triu: input tensor must have at least 2 dimensions")
     return call(lambda x: ad.triu(x, k=diagonal), "Triu", input)
 
 
-@public("diag")
+@public("diag", out=True)
 def diag(input: Tensor, diagonal: int = 0) -> Any:
     """The diagonal of a matrix, or the matrix with a vector as its diagonal."""
     if input.ndim == 2:
@@ -601,7 +605,7 @@ def trace(input: Tensor) -> Any:
     return call("linalg.trace", "Trace", input)
 
 
-@public("diff")
+@public("diff", out=True)
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Any:
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
@@ -656,7 +660,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     return call("bincount", "Bincount", input, weights, minlength)  # type: ignore[no-any-return]
 
 
-@public("searchsorted", method=False)
+@public("searchsorted", method=False, out=True)
 def searchsorted(
     sorted_sequence: Tensor, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Tensor | None = None,

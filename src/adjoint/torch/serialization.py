@@ -33,6 +33,14 @@ class UnpicklingError(errors.FileError, pickle.UnpicklingError):
     """The file has something else in it than tensors and plain containers."""
 
 
+class DamagedFileError(UnpicklingError, RuntimeError):
+    """The file is no zip file, or not a whole one."""
+
+
+class EmptyFileError(UnpicklingError, EOFError):
+    """There is nothing in the file."""
+
+
 class Storage:
     """The bytes that tensors share, while they are written or read."""
 
@@ -209,10 +217,14 @@ def save(
     >>> torch.load(io.BytesIO(file.getvalue()))
     {'w': tensor([0, 1, 2])}
     """
+    by_name = isinstance(f, (str, os.PathLike))
+    if by_name and not Path(f).parent.is_dir():
+        raise RuntimeError(f"Parent directory {Path(f).parent} does not exist.")
+    if not by_name and not hasattr(f, "write"):
+        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
     buffer = io.BytesIO()
     pickler = _Pickler(buffer)
     pickler.dump(obj)
-    by_name = isinstance(f, (str, os.PathLike))
     folder = Path(f).stem if by_name else "archive"
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as file:
@@ -287,9 +299,15 @@ class _Archive:
     """A zip file with all in one folder."""
 
     def __init__(self, file: Any) -> None:
+        head = file.read(4)
+        if not head:
+            raise EmptyFileError("torch.load: the file is empty")
+        file.seek(-len(head), os.SEEK_CUR)
         try:
             self.zip = zipfile.ZipFile(file)
         except zipfile.BadZipFile:
+            if head == b"PK\x03\x04":
+                raise DamagedFileError("torch.load: the zip file has no end; it was not written whole") from None
             raise UnpicklingError(
                 "torch.load: this is no zip file as PyTorch writes since 1.6; older files and other formats are not "
                 "read. Load it with PyTorch, and save it again"

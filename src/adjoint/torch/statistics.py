@@ -147,7 +147,7 @@ _quantile("quantile")
 _quantile("nanquantile")
 
 
-@public("nanmedian")
+@public("nanmedian", out=True)
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle element of those that are not nan, of an even number the lower one."""
     if dim is None:
@@ -168,7 +168,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     return picked(input, np.squeeze(places, axis), dim, keepdim, "Nanmedian")
 
 
-@public("mode")
+@public("mode", out=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element along an axis, of several the least, and its last place."""
     if not input.ndim:
@@ -206,14 +206,14 @@ def _running(name: str) -> None:
             return pair_of(name)(found.bool(), places)
         return pair_of(name)(*call(name, name.capitalize(), input, axis=axis))
 
-    public(name)(spelled)
+    public(name, out=True)(spelled)
 
 
 _running("cummax")
 _running("cummin")
 
 
-@public("msort")
+@public("msort", out=True)
 def msort(input: Tensor) -> Any:
     """The elements in order along the first axis."""
     return FUNCTIONS["sort"](input, 0).values
@@ -227,7 +227,7 @@ def unique_consecutive(
     return call("unique_consecutive", "UniqueConsecutive", input, return_inverse, return_counts, axis=dim)
 
 
-@public("bucketize")
+@public("bucketize", out=True)
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Any:
     """The number of the bin that each element is in, between boundaries in order."""
     found = FUNCTIONS["searchsorted"](boundaries, input, right=right)

@@ -7,6 +7,7 @@ from typing import Any
 from adjoint.torch.calls import off
 from adjoint.torch.graph import label, maker, watched_marks
 from adjoint.torch.memory import InFunction
+from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.tensor import Tensor, copied, is_lifted, level_of, of, rare_of
 
 
@@ -26,25 +27,22 @@ class Watch:
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments, of which gradients come to the hooks."""
         self.given = len(args)
+        self.tracked: list[int] = _tracked(args)
         out, node = _through(args)
         if node is not None:
             self.has_inputs = True
             marks = watched_marks(node)
             marks.post[id(self)] = lambda pulled, _: self._left(pulled, args)
-            self._places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
         return out
 
     def _left(self, pulled: Any, args: tuple[Any, ...]) -> Any:
         if self.grad_outputs is None:  # it did not come through the result, as in a second derivative
             return None
-        answer = self._run_hooks(self._widened(pulled, args))
-        self.grad_outputs = None
-        return answer
-
-    def _widened(self, pulled: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Gradients of tracked tensors among all arguments, None for the others."""
         found = iter(pulled)
-        return tuple([next(found) if isinstance(x, Tensor) and x.requires_grad else None for x in args])
+        grads = [next(found) if i in self.tracked else _nothing(x) for i, x in enumerate(args)]
+        answer = self._run_hooks(tuple(grads))
+        self.grad_outputs = None
+        return None if answer is None else tuple([answer[i] for i in self.tracked])
 
     def _run_hooks(self, grads: tuple[Any, ...]) -> Any:
         changed = False
@@ -63,20 +61,26 @@ class Watch:
                     "Backward hook for Modules where no input requires gradient should always return None"
                 )
             grads, changed = answer, True
-        return tuple([g for g in grads if g is not None]) if changed else None
+        return grads if changed else None
 
     def outputs(self, result: Any) -> Any:
         """The result, from which gradients come."""
         several = isinstance(result, tuple)
         if not several and not isinstance(result, Tensor):
             return result
-        out, node = _through(result if several else (result,))
+        results = result if several else (result,)
+        tracked = _tracked(results)
+        out, node = _through(results)
         if node is not None:
-            watched_marks(node).pre[id(self)] = self._arrived
+            watched_marks(node).pre[id(self)] = lambda grads: self._arrived(grads, tracked, len(results))
         return out if several else out[0]
 
-    def _arrived(self, grads: Any) -> Any:
-        found = grads
+    def _arrived(self, grads: Any, tracked: list[int], count: int) -> Any:
+        """Hooks see a gradient for each result, None for what has none."""
+        wide: list[Any] = [None] * count
+        for i, g in zip(tracked, grads, strict=True):
+            wide[i] = g
+        given = found = tuple(wide)
         for hook in self.before:
             answer = hook(self.module, found)
             if answer is not None:
@@ -85,7 +89,17 @@ class Watch:
         if not self.has_inputs and self.hooks:
             self._run_hooks((None,) * self.given)
             self.grad_outputs = None
-        return None if found is grads else found
+        return None if found is given else tuple([found[i] for i in tracked])
+
+
+def _tracked(values: tuple[Any, ...]) -> list[int]:
+    """Which of them are tensors that require gradients."""
+    return [i for i, x in enumerate(values) if isinstance(x, Tensor) and x.requires_grad]
+
+
+def _nothing(x: Any) -> Any:
+    """What hooks see of an argument without a gradient: zeros of a tensor, None of anything else."""
+    return FUNCTIONS["zeros_like"](x.detach()) if isinstance(x, Tensor) else None
 
 
 def _through(values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:

@@ -273,10 +273,10 @@ def _registered(hooks: OrderedDict[int, Any], hook: Any, prepend: bool) -> Handl
 
 
 def _fitted(value: Any, x: Tensor, key: str = "") -> Any:
-    """A copy of a saved state, in the type and on the device of its parameter; counts stay as they are."""
+    """A saved state in the type and on the device of its parameter, itself where it is; counts stay as they are."""
     if isinstance(value, Tensor):
-        made: Any = value.detach().clone()
-        return made if key == "step" or not x.is_floating_point() else made.to(x.device, dtype=x.dtype)
+        as_it_is = key == "step" or not x.is_floating_point()
+        return value if as_it_is else value.to(x.device, dtype=x.dtype)
     if isinstance(value, dict):
         return {name: _fitted(entry, x, name) for name, entry in value.items()}
     if isinstance(value, (list, tuple)):

@@ -80,6 +80,12 @@ def _check_factored(settings: dict[str, Any]) -> None:
         raise ValueError(f"beta2_decay should be <= 0 but is: {settings['beta2_decay']}")
 
 
+def _apart(params: list[Any]) -> list[list[Any]]:
+    """Parameters whose steps are computed together: of several on one memory each sees what the one before wrote."""
+    memories = [p._rare.memory for p in params if p._rare is not None and p._rare.memory is not None]
+    return [params] if len(set(map(id, memories))) == len(memories) else [[p] for p in params]
+
+
 class Ruled(Optimizer):
     """An optimizer of a row of the table below."""
 
@@ -108,15 +114,16 @@ class Ruled(Optimizer):
     def _step(self) -> None:
         with grad_mode(False):
             for group in self.param_groups:
-                self._change(group)
+                for params in _apart(group["params"]):
+                    self._change(group, params)
 
-    def _change(self, group: dict[str, Any]) -> None:
+    def _change(self, group: dict[str, Any], params: list[Any]) -> None:
         core, decay = self._rule(group)
         rate = group["lr"]
         lr = rate.item() if rate.__class__ is not float and isinstance(rate, Tensor) else rate
         turned = group.get("maximize", False)
         jobs: dict[int, list[tuple[Any, Any, Job]]] = {}
-        for p in group["params"]:
+        for p in params:
             rare = p._rare
             if rare is None or rare.grad is None:
                 continue

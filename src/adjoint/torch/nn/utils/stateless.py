@@ -29,7 +29,8 @@ def functional_call(
     places = {name: (x, owner, part) for owner, part, name, x in _slots(module)}
     if strict and (set(given) ^ set(places)):
         raise RuntimeError(
-            f"Missing key(s): {sorted(set(places) - set(given))}. "
+            f"Error(s) in reparametrizing for {type(module).__name__}: Missing key(s): "
+            f"{sorted(set(places) - set(given))}. "
             f"Unexpected key(s): {sorted(set(given) - set(places))}."
         )
     if tie_weights:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import collections
 import itertools
+import multiprocessing
+import multiprocessing.context
 import threading
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -52,9 +54,9 @@ def default_collate(batch: Any) -> Any:
         arrays = [np.asarray(each) for each in batch]
         return creation.tensor(np.stack(arrays))
     if isinstance(first, float):
-        return creation.tensor(batch, dtype=_float64())
+        return creation.tensor(list(batch), dtype=_float64())
     if isinstance(first, int):
-        return creation.tensor(batch)
+        return creation.tensor(list(batch))
     if isinstance(first, (str, bytes)):
         return batch
     if isinstance(first, Mapping):
@@ -62,7 +64,7 @@ def default_collate(batch: Any) -> Any:
     if isinstance(first, (tuple, list)):
         if any([len(each) != len(first) for each in batch]):
             raise RuntimeError("each element in list of batch should be of equal size")
-        columns = [default_collate(list(column)) for column in zip(*batch, strict=True)]
+        columns = [default_collate(column) for column in zip(*batch, strict=True)]
         return type(first)(*columns) if hasattr(first, "_fields") else columns
     raise TypeError(
         f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first)}"
@@ -85,6 +87,30 @@ class WorkerInfo(NamedTuple):
 
 
 _worker = threading.local()
+_FIXED = frozenset({"batch_sampler", "batch_size", "dataset", "drop_last", "persistent_workers", "sampler"})
+
+
+def _check_context(context: Any, num_workers: int) -> None:
+    """Raise for what is no way to start processes. None are started: workers are threads."""
+    if context is None:
+        return
+    if num_workers == 0:
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
+            f"num_workers={num_workers}"
+        )
+    if isinstance(context, str):
+        known = multiprocessing.get_all_start_methods()
+        if context not in known:
+            raise ValueError(
+                f"multiprocessing_context option should specify a valid start method in {known}, but got "
+                f"multiprocessing_context={context!r}"
+            )
+    elif not isinstance(context, multiprocessing.context.BaseContext):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string specifying the start method, "
+            f"but got multiprocessing_context={context}"
+        )
 
 
 def get_worker_info() -> Any:
@@ -102,6 +128,7 @@ class DataLoader:
     [tensor([0, 1]), tensor([2, 3]), tensor([4])]
     """
 
+    _ready: bool = False  # its settings stay as they are
     batch_sampler: Any
     batch_size: Any
     dataset: Any
@@ -122,6 +149,11 @@ class DataLoader:
     ) -> None:  # fmt: skip
         if num_workers < 0:
             raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+        if timeout < 0:
+            raise ValueError("timeout option should be non-negative")
+        if prefetch_factor is not None and prefetch_factor < 0:
+            raise ValueError("prefetch_factor option should be non-negative")
+        _check_context(multiprocessing_context, num_workers)
         if num_workers == 0 and prefetch_factor is not None:
             raise ValueError(
                 "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
@@ -159,8 +191,14 @@ class DataLoader:
         self.collate_fn = collate_fn or (default_collate if batched else default_convert)
         self.num_workers, self.prefetch_factor = num_workers, prefetch_factor or 2
         self.pin_memory, self.timeout, self.worker_init_fn = pin_memory, timeout, worker_init_fn
-        self.persistent_workers = persistent_workers
-        self._iterable = iterable
+        self.persistent_workers, self.multiprocessing_context = persistent_workers, multiprocessing_context
+        self._iterable: bool = iterable
+        self._ready = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._ready and name in _FIXED:
+            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+        super().__setattr__(name, value)
 
     def __iter__(self) -> Any:
         if self._iterable:

@@ -1,0 +1,93 @@
+"""Other memory in a tensor's place: `set_`, `resize_`, `as_strided_`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.graph.nodes import var_of
+from adjoint.torch.creation import sizes_of
+from adjoint.torch.kinds import contiguous_strides
+from adjoint.torch.memory import check_write, memory_of, move, place_of, shape_of, strided
+from adjoint.torch.operators import FUNCTIONS, METHODS
+from adjoint.torch.tensor import Rare, Tensor, is_lifted, new
+
+
+def _refuse_tracked(x: Tensor, name: str) -> None:
+    if is_lifted(x) or x.requires_grad:
+        raise NotImplementedError(
+            f"adjoint.torch: {name}() of a tensor that requires a gradient, or that a function transform made, is not "
+            "there; assign another tensor to the name"
+        )
+
+
+def _whole(x: Tensor) -> Tensor:
+    """All of the memory that a tensor is part of, without history."""
+    memory = memory_of(x)
+    made: Tensor = new(Tensor)
+    made._dtype, made._rare = x._dtype, Rare()
+    made._rare.memory, made._rare.entangled, made._rare.where = memory, True, x._rare.where
+    if memory.buffer is None:
+        made._array = var_of(memory.value, None)
+    memory.add(made)
+    return made
+
+
+def _moved(x: Any, other: Tensor) -> Any:
+    """x on the memory of another tensor, which counts as a write to x."""
+    move(x, other)
+    x._rare.version += 1
+    return x
+
+
+def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
+    """From now on the same part of the same memory as source, or a part of it; without source it has no elements."""
+    check_write(self, filling=True)
+    _refuse_tracked(self, "set_")
+    if source is None:
+        return _moved(self, FUNCTIONS["zeros"](0, dtype=self.dtype, device=self.device))
+    if not isinstance(source, Tensor):
+        raise NotImplementedError("adjoint.torch: set_() takes a tensor; there are no storages")
+    if source._dtype is not self._dtype:
+        raise RuntimeError(
+            f"Could not set tensor of type {source.dtype.class_name} to a tensor of type {self.dtype.class_name}"
+        )
+    if size is None:
+        return _moved(self, source)
+    shape = sizes_of((tuple(size),))
+    steps = contiguous_strides(shape) if stride is None else tuple(stride)
+    return _moved(self, strided(_whole(source), shape, steps, storage_offset, "AsStrided"))
+
+
+def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
+    """Another shape of the same memory, in order; where that is too small, of new memory that begins with it."""
+    shape = sizes_of(sizes)
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    _refuse_tracked(self, "resize_")
+    if shape == shape_of(self):
+        return self
+    whole = _whole(self)
+    start, count = place_of(self)[1], math.prod(shape)
+    flat: Any = strided(whole, (whole.numel(),), (1,), 0, "AsStrided")
+    if start + count > flat.shape[0]:
+        known = flat[start:].clone()
+        flat, start = FUNCTIONS["zeros"](count, dtype=self.dtype, device=self.device), 0
+        flat[: known.shape[0]] = known
+    return _moved(self, strided(flat, shape, contiguous_strides(shape), start, "AsStrided"))
+
+
+def resize_as_(self: Any, the_template: Tensor, *, memory_format: Any = None) -> Any:
+    """The shape of another tensor."""
+    return resize_(self, tuple(the_template.shape))
+
+
+def as_strided_(self: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """Other sizes, strides and another offset on the same memory."""
+    check_write(self, filling=True)
+    _refuse_tracked(self, "as_strided_")
+    offset = place_of(self)[1] if storage_offset is None else storage_offset
+    return _moved(self, strided(_whole(self), sizes_of((tuple(size),)), tuple(stride), offset, "AsStrided"))
+
+
+METHODS.update(set_=set_, resize_=resize_, resize_as_=resize_as_, as_strided_=as_strided_)

@@ -1,0 +1,214 @@
+"""Programs of graphs, checkpoints, loaders, files and transforms that few write, each for both libraries."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import tempfile
+import threading
+from typing import Any
+
+from torch_areas import numbers, seen
+from torch_autograd import module, program, refused
+
+
+@program
+def gradients_by_edges(torch: Any, show: Any) -> None:
+    edge_of = torch.autograd.graph.get_gradient_edge
+    x = numbers(torch, 3, grad=True)
+    y = x * 2
+    z = (y**2).sum()
+    edge = edge_of(y)
+    show(seen(torch.autograd.grad(z, edge, retain_graph=True)[0]))
+    show(seen(list(torch.autograd.grad(z, (edge, edge_of(x), x), retain_graph=True))))
+    show(seen(list(torch.autograd.grad(edge_of(z), x, retain_graph=True))))
+    show(seen(list(torch.autograd.grad(edge, x, grad_outputs=torch.ones(3, dtype=torch.float64), retain_graph=True))))
+    refused(show, lambda: torch.autograd.grad(edge, x, retain_graph=True))
+    other = edge_of(numbers(torch, 2, grad=True) * 1)
+    refused(show, lambda: torch.autograd.grad(z, other, retain_graph=True))
+    show(torch.autograd.grad(z, (other, x), allow_unused=True, retain_graph=True)[0])
+    b = x[1]
+    part = edge_of(b)
+    show(part.output_nr, part.node.name(), edge_of(z).node is z.grad_fn)
+    show(seen(torch.autograd.grad((b * b * 2).sum(), part)[0]))
+    z.backward(inputs=[edge_of(x)], retain_graph=True)
+    show(seen(x.grad))
+    g = torch.autograd.grad(z, edge, create_graph=True)[0]
+    show(g.requires_grad, seen(torch.autograd.grad(g.sum(), x, retain_graph=True)[0]))
+    torch.autograd.backward(edge_of(z))
+    show(seen(x.grad))
+    refused(show, lambda: edge_of(torch.ones(2)))
+
+
+@program
+def checkpoints_that_run_to_their_end(torch: Any, show: Any) -> None:
+    tools = module(torch, "utils.checkpoint")
+    for stop in (True, False):
+        ran: list[str] = []
+
+        def function(x: Any, ran: Any = ran) -> Any:
+            y = x.sin().exp()
+            ran.append("middle")
+            z = y + 1
+            ran.append("end")
+            return z
+
+        x = numbers(torch, 2, grad=True)
+        with tools.set_checkpoint_early_stop(stop):
+            out = tools.checkpoint(function, x, use_reentrant=False)
+        out.sum().backward()
+        show(stop, ran, seen(x.grad))
+        ran.clear()
+        with tools.set_checkpoint_early_stop(stop):
+            out = tools.checkpoint(
+                lambda x, f=function: tools.checkpoint(f, x, use_reentrant=False).cos(), x, use_reentrant=False
+            )
+        out.sum().backward()
+        show(stop, ran, seen(x.grad))
+    ran = []
+    tools.checkpoint(lambda x: function(x, ran), x, use_reentrant=False, early_stop=False).sum().backward()
+    show(ran)
+
+
+@program
+def checks_of_loaders(torch: Any, show: Any) -> None:
+    data = module(torch, "utils.data")
+    items = list(range(5))
+    refused(show, lambda: data.DataLoader(items, timeout=-1))
+    refused(show, lambda: data.DataLoader(items, num_workers=-1))
+    refused(show, lambda: data.DataLoader(items, prefetch_factor=2))
+    refused(show, lambda: data.DataLoader(items, num_workers=1, prefetch_factor=-2))
+    refused(show, lambda: data.DataLoader(items, persistent_workers=True))
+    refused(show, lambda: data.DataLoader(items, multiprocessing_context="spawn"))
+    refused(show, lambda: data.DataLoader(items, num_workers=1, multiprocessing_context="nothing"))
+    refused(show, lambda: data.DataLoader(items, num_workers=1, multiprocessing_context=3))
+    refused(show, lambda: data.DataLoader(items, batch_size=0))
+    refused(show, lambda: data.DataLoader(items, batch_size=None, drop_last=True))
+    refused(show, lambda: data.DataLoader(items, shuffle=True, sampler=data.SequentialSampler(items)))
+    refused(show, lambda: data.DataLoader(items, batch_size=2, batch_sampler=[[0]]))
+    loader = data.DataLoader(items, batch_size=2)
+    for name, value in (
+        ("batch_size", 3),
+        ("sampler", None),
+        ("batch_sampler", None),
+        ("drop_last", True),
+        ("dataset", [1]),
+        ("persistent_workers", True),
+    ):
+        refused(show, lambda name=name, value=value: setattr(loader, name, value), 80)
+    loader.collate_fn = list
+    show([*loader], loader.multiprocessing_context, len(loader), loader.timeout, loader.num_workers)
+
+
+@program
+def batches_of_records(torch: Any, show: Any) -> None:
+    collate = module(torch, "utils.data").default_collate
+    show(collate(["a", "b"]), collate([("a", 1), ("b", 2)]), collate([["a", "x"], ["b", "y"]]))
+    show(collate([{"n": "a", "v": 1.5}, {"n": "b", "v": 2.5}]), collate([(("a", 1), 2), (("b", 3), 4)]))
+    show(collate([b"a", b"b"]), type(collate([("a", "b"), ("c", "d")])).__name__, collate([1, 2]), collate([1.5, 2]))
+    refused(show, lambda: collate([(1, 2), (3,)]))
+    refused(show, lambda: collate([torch.ones(2), torch.ones(3)]))
+    refused(show, lambda: collate([object(), object()]))
+    refused(show, lambda: collate([None]))
+
+
+@program
+def errors_of_files(torch: Any, show: Any) -> None:
+    folder = tempfile.mkdtemp()
+    path = os.path.join(folder, "x.pt")
+
+    def kind(do: Any, expected: Any) -> None:
+        try:
+            do()
+        except expected as error:
+            show(expected, isinstance(error, Exception))
+        else:
+            show("nothing was raised")
+
+    kind(lambda: torch.load(path), OSError)
+    kind(lambda: torch.save(torch.ones(2), os.path.join(folder, "none", "x.pt")), RuntimeError)
+    kind(lambda: torch.load(io.BytesIO()), EOFError)
+    kind(lambda: torch.load(io.BytesIO(b"nothing of this kind")), pickle.UnpicklingError)
+    kind(lambda: torch.load(3), AttributeError)
+    kind(lambda: torch.save(torch.ones(2), 3), AttributeError)
+    kind(lambda: torch.save(torch.ones(2), None), AttributeError)
+    kind(lambda: torch.save(threading.Lock(), path), TypeError)
+    kind(lambda: torch.save(lambda: 1, path), (AttributeError, pickle.PicklingError))
+    buffer = io.BytesIO()
+    torch.save({"a": torch.ones(20)}, buffer)
+    whole = buffer.getvalue()
+    kind(lambda: torch.load(io.BytesIO(whole[:-30])), RuntimeError)
+    kind(lambda: torch.load(io.BytesIO(whole[:30])), RuntimeError)
+    with open(path, "wb"):
+        pass
+    kind(lambda: torch.load(path), EOFError)
+
+
+@program
+def dual_numbers_that_are_overwritten(torch: Any, show: Any) -> None:
+    fw = torch.autograd.forward_ad
+    with fw.dual_level():
+        for write in (
+            lambda x: x.fill_(2.0),
+            lambda x: x.zero_(),
+            lambda x: x.copy_(torch.ones(3)),
+            lambda x: x.mul_(0),
+            lambda x: x.__setitem__(0, 5.0),
+            lambda x: x[1:].fill_(1.0),
+            lambda x: x.clamp_(5.0),
+            lambda x: x.normal_(),
+            lambda x: x.masked_fill_(torch.tensor([True, True, True]), 1.0),
+        ):
+            x = fw.make_dual(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([4.0, 5.0, 6.0]))
+            y = x * 1
+            write(y)
+            show(fw.unpack_dual(y).tangent, fw.unpack_dual(x).tangent)
+        z = torch.zeros(3)
+        z.copy_(x)
+        show(fw.unpack_dual(z).tangent)
+        z.fill_(1.0)
+        show(fw.unpack_dual(z).tangent)
+
+
+@program
+def states_that_are_shared(torch: Any, show: Any) -> None:
+    x = numbers(torch, 2, grad=True)
+    for kind, options in ((torch.optim.Adam, {}), (torch.optim.SGD, {"momentum": 0.9})):
+        first, second = kind([x], lr=0.1, **options), kind([x], lr=0.1, **options)
+        x.grad = torch.ones(2, dtype=torch.float64)
+        first.step()
+        state = first.state_dict()
+        second.load_state_dict(state)
+        for name, value in second.state[x].items():
+            if isinstance(value, torch.Tensor):
+                mine = first.state[x][name]
+                show(kind.__name__, name, value is mine, value is state["state"][0][name])
+                value.add_(1)
+                show(seen(value), seen(mine))
+        second.step()
+        show(seen(dict(first.state[x].items())), seen(dict(second.state[x].items())))
+
+
+@program
+def saved_tensors_in_second_derivatives(torch: Any, show: Any) -> None:
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    counts = [0, 0]
+
+    def pack(x: Any) -> Any:
+        counts[0] += 1
+        return x.clone()
+
+    def unpack(x: Any) -> Any:
+        counts[1] += 1
+        return x
+
+    for function in (lambda x: x * x, lambda x: x.exp(), lambda x: x**3, lambda x: x.sin() * 2, lambda x: x.sum() * x):
+        counts[:] = [0, 0]
+        x = numbers(torch, 2, grad=True)
+        with hooks(pack, unpack):
+            y = function(x).sum()
+            first = list(counts)
+            (g,) = torch.autograd.grad(y, x, create_graph=True)
+        (h,) = torch.autograd.grad(g.sum(), x)
+        show(seen(g), seen(h), first)
