@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint.compiler.graph import Equation
+from adjoint.compiler.native import reductions
 from adjoint.compiler.native.elementary import FUNCTIONS
 from adjoint.compiler.native.kernels import Kernel, split_of
 from adjoint.compiler.native.loops import FAILED, Nest
@@ -110,7 +111,7 @@ class Shared(Nest):
         self.parts: int = -(-count // length)
         buffers = self._before(sums)
         first, end = self._bounds(length * (1 if runs else self.lanes), count * (1 if runs else self.lanes))
-        state = {id(e): self._start(e) for e in totals}
+        state = {id(e): reductions.started(e) for e in totals}
         rest = self.rest
         if runs:
             state = self._rows(runs, totals, state, first, end)
@@ -188,8 +189,8 @@ class Shared(Nest):
     ) -> dict[int, list[str]]:
         """All rows are counted as one, so that as few as there are can be shared."""
         b = self.b
-        loop = b.begin(end, 1, list(zip(self._types(totals), self._flat(totals, state), strict=True)), first)
-        state = self._unflat(totals, [name for _, _, name in loop.carried])
+        loop = b.begin(end, 1, reductions.carried(totals, state, self.carried), first)
+        state = reductions.unflat(totals, [name for _, _, name in loop.carried])
         self._indices = []
         inner = math.prod([size for size, _ in runs])
         for k, (size, count) in enumerate(runs):
@@ -197,7 +198,7 @@ class Shared(Nest):
             index = b(f"udiv i64 {loop.counter}, {inner}") if inner > 1 else loop.counter
             self._indices.append((b(f"urem i64 {index}, {size}") if k else index, count))
         state = self._row_passes(state)
-        b.end(loop, self._flat(totals, state))
+        b.end(loop, reductions.flat(totals, state))
         return state
 
     def _keep(self, totals: list[Equation], state: dict[int, list[str]]) -> list[list[Any]]:
@@ -219,12 +220,12 @@ class Shared(Nest):
     # --- all of them ---
 
     def _joined_totals(self, totals: list[Equation], kept: list[list[Any]]) -> dict[int, list[str]]:
-        state = {id(e): self._start(e) for e in totals}
+        state = {id(e): reductions.started(e) for e in totals}
         if not totals:
             return state
         b, v = self.b, Vector(self.b, self.carried)
-        loop = b.begin(self.parts, 1, list(zip(self._types(totals), self._flat(totals, state), strict=True)))
-        state = self._unflat(totals, [name for _, _, name in loop.carried])
+        loop = b.begin(self.parts, 1, reductions.carried(totals, state, self.carried))
+        state = reductions.unflat(totals, [name for _, _, name in loop.carried])
         at = b(f"mul nuw nsw i64 {loop.counter}, {v.lanes}")
         for e, buffers in zip(totals, kept, strict=True):
             dtype = e.operands[0].dtype
@@ -234,7 +235,7 @@ class Shared(Nest):
             if len(parts) == 2:
                 after[1] = v.two("fadd", element_type(dtype), after[1], parts[1])
             state[id(e)] = after
-        b.end(loop, self._flat(totals, state))
+        b.end(loop, reductions.flat(totals, state))
         return state
 
     def _join_rows(self, e: Equation, buffer: Any) -> None:
@@ -247,7 +248,7 @@ class Shared(Nest):
 
         def add(index: str, live: int) -> None:
             x, y = (self._load(v, place, out.dtype, index, 1, live) for place in (self._pointer(out), part))
-            self._save(v, self._combined(v, e, x, y), self._pointer(out), out.dtype, index, live)
+            self._save(v, reductions.combined(v, e, x, y), self._pointer(out), out.dtype, index, live)
 
         if whole:
             loop = b.begin(whole, self.lanes)
