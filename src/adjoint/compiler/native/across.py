@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint.compiler.graph import Equation, Value
+from adjoint.compiler.native import reductions
 from adjoint.compiler.native.elementary import FUNCTIONS
 from adjoint.compiler.native.kernels import REDUCTIONS, Kernel, split_of
 from adjoint.compiler.native.machine import vector_bytes
@@ -135,11 +136,10 @@ class Across(Shared):
         return [(e, place) for e in self._reductions(how) for place in self._places(self.kernel.axes[e.results[0]])]  # type: ignore[index]
 
     def _starts(self, sums: Sequence[Sum]) -> State:
-        return {(e, place): self._start(e) for e, place in sums}
+        return {(e, place): reductions.started(e) for e, place in sums}
 
     def _carried(self, state: State) -> list[tuple[str, str]]:
-        types = self._types([e for e, _ in state])
-        return list(zip(types, [x for values in state.values() for x in values], strict=True))
+        return reductions.carried([e for e, _ in state], list(state.values()), self.lanes)
 
     def _renamed(self, state: State, names: Sequence[str]) -> State:
         left = iter(names)
@@ -149,7 +149,14 @@ class Across(Shared):
         for (e, place), values in state.items():
             out: Any = e.results[0]
             if out in self.kernel.stored:
-                self._save(self.row, self._finished(e, values), self._pointer_at(out, place), out.dtype, "0", 1)
+                self._save(
+                    self.row,
+                    reductions.finished(self.b, e, values, self.lanes),
+                    self._pointer_at(out, place),
+                    out.dtype,
+                    "0",
+                    1,
+                )
 
     # --- the loops ---
 
@@ -221,7 +228,7 @@ class Across(Shared):
             before = self._known.get((out, at))
             if before is None and how == "before":
                 before = self._load(self.wide, self._pointer_at(out, at), out.dtype, index, stride, live)
-            self._known[out, at] = self._combined(self.wide, e, before or self._start(e)[0], x)
+            self._known[out, at] = reductions.combined(self.wide, e, before or reductions.started(e)[0], x)
 
     # --- places along the axes that are written out ---
 

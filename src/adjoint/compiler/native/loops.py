@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from adjoint.compiler.graph import Equation, Value
+from adjoint.compiler.native import reductions
 from adjoint.compiler.native.elementary import FUNCTIONS
 from adjoint.compiler.native.elements import EMITTERS, constant, extreme, operand_dtypes
 from adjoint.compiler.native.kernels import REDUCTIONS, Kernel, split_of
 from adjoint.compiler.native.machine import vector_bytes
 from adjoint.compiler.native.plan import Plan
-from adjoint.compiler.native.text import Builder, Vector, element_type, memory_type, number
+from adjoint.compiler.native.text import Builder, Vector, element_type, memory_type
 from adjoint.compiler.native.views import contiguous
 from adjoint.primitives import DType
 
 _INLINED = 200  # lines of a step's kernel that goes into its loop, where arrays of few elements become registers
-_JOINED = {"sum": ("add", "fadd"), "prod": ("mul", "fmul"), "any": ("or", ""), "all": ("and", "")}
 _LONG = 4  # vectors of a row, from which on
 _SUMMED = 4  # vectors that a pass with sums has at once
 _TWICE = 64  # equations of a kernel, up to which it takes two vectors at once where it calls functions
@@ -281,16 +281,15 @@ class Nest:
         for e in self._reductions("rows"):
             self._cleared(e)
         loops, self._indices = [], []
-        state = {id(e): self._start(e) for e in totals}
-        types = self._types(totals)
+        state = {id(e): reductions.started(e) for e in totals}
         for size, count in self._row_axes():
-            loop = b.begin(size, 1, list(zip(types, self._flat(totals, state), strict=True)))
-            state = self._unflat(totals, [name for _, _, name in loop.carried])
+            loop = b.begin(size, 1, reductions.carried(totals, [state[id(e)] for e in totals], self.carried))
+            state = reductions.unflat(totals, [name for _, _, name in loop.carried])
             loops.append(loop)
             self._indices.append((loop.counter, count))
         state = self._row_passes(state)
         for loop in reversed(loops):
-            b.end(loop, self._flat(totals, state))
+            b.end(loop, reductions.flat(totals, state))
         self._save_totals(totals, state)
         self._close()
 
@@ -306,7 +305,7 @@ class Nest:
         for e in totals:
             out: Any = e.results[0]
             if out in self.kernel.stored:
-                found = self._finished(e, state[id(e)])
+                found = reductions.finished(self.b, e, state[id(e)], self.carried)
                 self._save(self.row, found, self._pointer(out), out.dtype, "0", 1)
 
     def _close(self) -> None:
@@ -342,11 +341,11 @@ class Nest:
                 continue
             for e in equations:
                 if self._how(e) == "row":
-                    state[id(e)] = self._start(e)
+                    state[id(e)] = reductions.started(e)
             self._columns(level, equations, taken, state)
             for e in equations:
                 if self._how(e) == "row":
-                    self.rows[e.results[0]] = self._finished(e, state.pop(id(e)))  # type: ignore[index]
+                    self.rows[e.results[0]] = reductions.finished(self.b, e, state.pop(id(e)), self.carried)  # type: ignore[index]
         return {key: value for key, value in state.items() if key in totals}
 
     def _columns(self, level: int, equations: list[Equation], taken: list[Value], state: dict[int, list[str]]) -> None:
@@ -373,11 +372,11 @@ class Nest:
         if stop == self.lanes:
             self._body(self.wide, level, equations, taken, state, "0", self.lanes)
         elif stop:
-            types = self._types(carried)
-            loop = b.begin(stop, self.lanes, list(zip(types, self._flat(carried, state), strict=True)), first)
-            state.update(self._unflat(carried, [name for _, _, name in loop.carried]))
+            before = reductions.carried(carried, [state[id(e)] for e in carried], self.carried)
+            loop = b.begin(stop, self.lanes, before, first)
+            state.update(reductions.unflat(carried, [name for _, _, name in loop.carried]))
             self._body(self.wide, level, equations, taken, state, loop.counter, self.lanes)
-            b.end(loop, self._flat(carried, state))
+            b.end(loop, reductions.flat(carried, state))
         if self.rest:
             at = str(self.columns - self.rest)
             self._body(self.wide, level, equations, taken, state, at, self.rest)
@@ -422,7 +421,7 @@ class Nest:
             if self._how(e) == "rows":
                 place = self._address(out)
                 before = self._load(v, place, out.dtype, index, 1, live)
-                self._save(v, self._combined(v, e, before, element), place, out.dtype, index, live)
+                self._save(v, reductions.combined(v, e, before, element), place, out.dtype, index, live)
             else:
                 state[id(e)] = self._reduced(v, e, state[id(e)], element, live)
 
@@ -497,7 +496,8 @@ class Nest:
         join = e.parameters["join"].removeprefix("index_")
         if join in ("max", "min"):
             return extreme(v, f"{join}imum", dtype, x, y)
-        return v.two(_JOINED["sum" if join == "add" else "prod"][dtype.kind == "f"], element_type(dtype), x, y)
+        names = reductions.JOINED["sum" if join == "add" else "prod"]
+        return v.two(names[dtype.kind == "f"], element_type(dtype), x, y)
 
     def _is_one_place(self, e: Equation) -> bool:
         """Whether the arrays name one place for all columns."""
@@ -540,87 +540,12 @@ class Nest:
         fails = self.b(f"select i1 {all_hold}, i8 {before}, i8 1")
         self.b.do(f"store i8 {fails}, ptr {failed}, align 1")
 
-    # --- reductions ---
-
-    def _identity(self, e: Equation) -> str:
-        dtype: DType = e.operands[0].dtype
-        if e.name in ("sum", "any"):
-            return number(0, dtype)
-        if e.name in ("prod", "all"):
-            return number(1, dtype)
-        if dtype.kind == "f":
-            return number(-math.inf if e.name == "max" else math.inf, dtype)
-        limits = np.iinfo(dtype)
-        return number(limits.min if e.name == "max" else limits.max, dtype)
-
-    def _start(self, e: Equation) -> list[str]:
-        """What a reduction carries along: of a sum also what was rounded away."""
-        dtype: DType = e.operands[0].dtype
-        first = f"splat ({element_type(dtype)} {self._identity(e)})"
-        return [first, "zeroinitializer"] if e.name == "sum" and dtype.kind == "f" else [first]
-
-    def _types(self, equations: Sequence[Equation]) -> list[str]:
-        v = Vector(self.b, self.carried)
-        return [v.type(element_type(e.operands[0].dtype)) for e in equations for _ in self._start(e)]
-
-    def _flat(self, equations: Sequence[Equation], state: dict[int, list[str]]) -> list[str]:
-        return [x for e in equations for x in state[id(e)]]
-
-    def _unflat(self, equations: Sequence[Equation], names: Sequence[str]) -> dict[int, list[str]]:
-        left = iter(names)
-        return {id(e): [next(left) for _ in self._start(e)] for e in equations}
-
-    def _combined(self, v: Vector, e: Equation, x: str, y: str) -> str:
-        dtype: DType = e.operands[0].dtype
-        if e.name in _JOINED:
-            return v.two(_JOINED[e.name][dtype.kind == "f"], element_type(dtype), x, y)
-        return extreme(v, "maximum" if e.name == "max" else "minimum", dtype, x, y)
-
-    def _two_sum(self, v: Vector, element: str, x: str, y: str) -> tuple[str, str]:
-        """The sum and what is rounded away of it (Knuth, The Art of Computer Programming 2, 4.2.2, theorem B)."""
-        total = v.two("fadd", element, x, y)
-        part = v.two("fsub", element, total, x)
-        left = v.two("fsub", element, x, v.two("fsub", element, total, part))
-        return total, v.two("fadd", element, left, v.two("fsub", element, y, part))
-
     def _reduced(self, v: Vector, e: Equation, state: list[str], x: str, live: int) -> list[str]:
-        """The state with the lanes of a vector, or of several that become one first: pairwise, as errors stay small."""
-        dtype: DType = e.operands[0].dtype
-        t = element_type(dtype)
+        """The state of a reduction with a vector of which so many lanes are there."""
         if live < v.lanes:
-            mask = self._mask(live).split(" ", 3)[3]
-            x = v.select(mask, t, x, f"splat ({t} {self._identity(e)})")
-        while v.lanes > self.carried:
-            first, last = self._halves(v.lanes, t, x)
-            v = Vector(self.b, v.lanes // 2)
-            x = self._combined(v, e, first, last)
-        if len(state) == 2:
-            total, lost = self._two_sum(v, t, state[0], x)
-            return [total, v.two("fadd", t, state[1], lost)]
-        return [self._combined(v, e, state[0], x)]
-
-    def _finished(self, e: Equation, state: list[str]) -> str:
-        """The lanes as one value."""
-        dtype: DType = e.operands[0].dtype
-        t, lanes = element_type(dtype), self.carried
-        while lanes > 1:
-            half = Vector(self.b, lanes // 2)
-            parts = [part for x in state for part in self._halves(lanes, t, x)]
-            if len(state) == 2:
-                total, lost = self._two_sum(half, t, parts[0], parts[1])
-                state = [total, half.two("fadd", t, half.two("fadd", t, parts[2], parts[3]), lost)]
-            else:
-                state = [self._combined(half, e, parts[0], parts[1])]
-            lanes //= 2
-        if len(state) == 1:
-            return state[0]
-        exact = self.row.two("fadd", t, state[0], state[1])  # a nan beside an infinite sum
-        return self.row.select(self.row.two("fcmp ord", t, state[1], state[1]), t, exact, state[0])
-
-    def _halves(self, lanes: int, element: str, x: str) -> list[str]:
-        half, whole = lanes // 2, f"<{lanes} x {element}>"
-        places = [", ".join(f"i32 {first + i}" for i in range(half)) for first in (0, half)]
-        return [self.b(f"shufflevector {whole} {x}, {whole} poison, <{half} x i32> <{p}>") for p in places]
+            t = element_type(e.operands[0].dtype)
+            x = v.select(self._mask(live).split(" ", 3)[3], t, x, f"splat ({t} {reductions.identity(e)})")
+        return reductions.reduced(v, e, state, x, self.carried)
 
     def _cleared(self, e: Equation) -> None:
         """Begin a reduction over rows with what changes nothing."""
@@ -628,5 +553,5 @@ class Nest:
         t = memory_type(out.dtype)
         loop = self.b.begin(math.prod(out.shape))
         place = self.b(f"getelementptr {t}, ptr {self._pointer(out)}, i64 {loop.counter}")
-        self.b.do(f"store {t} {self._identity(e)}, ptr {place}, align {out.dtype.itemsize}")
+        self.b.do(f"store {t} {reductions.identity(e)}, ptr {place}, align {out.dtype.itemsize}")
         self.b.end(loop)

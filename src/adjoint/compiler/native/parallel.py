@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint.compiler.graph import Equation
+from adjoint.compiler.native import reductions
 from adjoint.compiler.native.elementary import FUNCTIONS
 from adjoint.compiler.native.kernels import Kernel, split_of
 from adjoint.compiler.native.loops import FAILED, Nest
@@ -115,7 +116,7 @@ class Shared(Nest):
         length = -(-count // self.parts)
         buffers = self._before(sums)
         first, end = self._bounds(length * (1 if runs else self.lanes), count * (1 if runs else self.lanes))
-        state = {id(e): self._start(e) for e in totals}
+        state = {id(e): reductions.started(e) for e in totals}
         rest = self.rest
         if runs:
             state = self._rows(runs, totals, state, first, end)
@@ -193,8 +194,8 @@ class Shared(Nest):
     ) -> dict[int, list[str]]:
         """All rows are counted as one, so that as few as there are can be shared."""
         b = self.b
-        loop = b.begin(end, 1, list(zip(self._types(totals), self._flat(totals, state), strict=True)), first)
-        state = self._unflat(totals, [name for _, _, name in loop.carried])
+        loop = b.begin(end, 1, reductions.carried(totals, [state[id(e)] for e in totals], self.carried), first)
+        state = reductions.unflat(totals, [name for _, _, name in loop.carried])
         self._indices = []
         inner = math.prod([size for size, _ in runs])
         for k, (size, count) in enumerate(runs):
@@ -202,7 +203,7 @@ class Shared(Nest):
             index = b(f"udiv i64 {loop.counter}, {inner}") if inner > 1 else loop.counter
             self._indices.append((b(f"urem i64 {index}, {size}") if k else index, count))
         state = self._row_passes(state)
-        b.end(loop, self._flat(totals, state))
+        b.end(loop, reductions.flat(totals, state))
         return state
 
     def _keep(self, totals: list[Equation], state: list[list[str]]) -> list[list[Any]]:
@@ -225,12 +226,11 @@ class Shared(Nest):
 
     def _added(self, totals: list[Equation], kept: list[list[Any]]) -> list[list[str]]:
         """The sums of all parts, in order."""
-        state = [self._start(e) for e in totals]
+        state = [reductions.started(e) for e in totals]
         if not totals:
             return state
         b, v = self.b, Vector(self.b, self.carried)
-        flat = [x for values in state for x in values]
-        loop = b.begin(self.parts, 1, list(zip(self._types(totals), flat, strict=True)))
+        loop = b.begin(self.parts, 1, reductions.carried(totals, state, self.carried))
         names = iter([name for _, _, name in loop.carried])
         at = b(f"mul nuw nsw i64 {loop.counter}, {v.lanes}")
         for k, (e, buffers) in enumerate(zip(totals, kept, strict=True)):
@@ -254,7 +254,7 @@ class Shared(Nest):
 
         def add(index: str, live: int) -> None:
             x, y = (self._load(v, place, out.dtype, index, 1, live) for place in (self._pointer(out), part))
-            self._save(v, self._combined(v, e, x, y), self._pointer(out), out.dtype, index, live)
+            self._save(v, reductions.combined(v, e, x, y), self._pointer(out), out.dtype, index, live)
 
         if whole:
             loop = b.begin(whole, self.lanes)
