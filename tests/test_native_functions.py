@@ -456,3 +456,15 @@ def test_a_kalman_filter() -> None:
     xs = turn, seen, np.eye(4), rng.normal(size=(30, 2))
     near(filtered, *xs, rtol=1e-11)
     near(ad.grad(lambda *xs: (filtered(*xs) ** 2).sum(), argnums=(0, 2)), *xs, rtol=1e-10)
+
+
+def test_donated_arguments_are_not_read_again() -> None:
+    """Machine code checks nothing then, and what it would check NumPy computes."""
+    at = np.linspace(0.0, 3.0, 7)
+    f = lambda x, a: (ad.interp(x, at, at**2) + ad.sort(x), ad.linalg.solve(a, a[:, :1]))
+    x, a = np.linspace(0.0, 2.9, 6), np.eye(3) + 0.1
+    compiled = ad.compile(f, donate=0)
+    for _ in range(2):
+        same(compiled(ad.tensor(x), ad.tensor(a)), f(ad.tensor(x), ad.tensor(a)))
+    with pytest.raises(ad.errors.SingularError):
+        compiled(ad.tensor(x), ad.zeros((3, 3), dtype=ad.float64))

@@ -25,22 +25,25 @@ _SMALL = 16  # times smaller is small
 _TINY, _MANY = 4, 8  # rows and columns of a matrix, and matrices
 
 
-def lowered(graph: Graph) -> Graph:
-    """The graph with larger primitives taken apart, in its own equations. Checks of values come last."""
+def lowered(graph: Graph, checks: bool = True) -> Graph:
+    """The graph with larger primitives taken apart, in its own equations. Checks of values come last.
+
+    `checks` says that machine code may check values, which it does of places and of matrices.
+    """
     graph = joined(hoisted(graph))
     equations: list[Equation] = []
-    checks: list[Equation] = []
+    found: list[Equation] = []
     recorded = dict.fromkeys(graph.inputs, False)
     for e in graph.equations:
         recorded.update(dict.fromkeys(e.results, e.backward))
         if e.name in LOWERED and all(_ready(x) for x in (*e.operands, *e.results)):
-            writer = _Writer(checks, recorded, e.backward, e.line)
+            writer = _Writer(found, recorded, e.backward, e.line, checks)
             made = LOWERED[e.name](writer, *e.operands, **e.parameters)
             equations += [e] if made is None else writer.named(made if isinstance(made, tuple) else (made,), e)
         else:
             equations.append(e)
     # of the results of one primitive not all may be read
-    return dead_code(_shared(Graph(graph.inputs, [*equations, *checks], graph.outputs)))
+    return dead_code(_shared(Graph(graph.inputs, [*equations, *found], graph.outputs)))
 
 
 def _shared(graph: Graph) -> Graph:
@@ -98,14 +101,17 @@ def _ready(x: Any) -> bool:
 class _Writer:
     """A backend of formulas: each primitive is written down as an equation."""
 
-    def __init__(self, checks: list[Equation], recorded: dict[Any, bool], backward: bool, line: Any) -> None:
+    def __init__(
+        self, checks: list[Equation], recorded: dict[Any, bool], backward: bool, line: Any, may_check: bool
+    ) -> None:
         self.equations: list[Equation] = []
+        self.may_check = may_check
         self.checks, self.recorded = checks, recorded  # of the whole graph; the latter, in a backward pass or not
         self.backward, self._line = backward, line
 
     def within(self) -> _Writer:
         """For the graph of an equation of this one."""
-        return _Writer(self.checks, self.recorded, self.backward, self._line)
+        return _Writer(self.checks, self.recorded, self.backward, self._line, self.may_check)
 
     def dtype_of(self, x: Value) -> DType:
         return x.dtype

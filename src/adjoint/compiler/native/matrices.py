@@ -20,8 +20,8 @@ _STEPS = 300  # multiplications, up to which all are written down
 Row = list[Any]
 
 
-def _fits(a: Any, columns: int) -> bool:
-    if a.__class__ is not Value or a.const is not None or a.dtype.kind != "f":
+def _fits(B: Any, a: Any, columns: int) -> bool:
+    if not B.may_check or a.__class__ is not Value or a.const is not None or a.dtype.kind != "f":
         return False
     n = a.shape[-1]
     return bool(n * n * (n + columns) <= _STEPS)
@@ -86,7 +86,7 @@ def _substituted(B: Any, rows: list[Row], pivots: list[Any]) -> list[Row]:
 
 
 def _solve(B: Any, a: Any, b: Any) -> Any:
-    if not _fits(a, b.shape[-1]) or not _fits(b, 0) or a.dtype != b.dtype or a.shape[:-2] != b.shape[:-2]:
+    if not _fits(B, a, b.shape[-1]) or not _fits(B, b, 0) or a.dtype != b.dtype or a.shape[:-2] != b.shape[:-2]:
         return None
     rows = [[*x, *y] for x, y in zip(_elements(B, a), _elements(B, b), strict=True)]
     pivots, _ = _eliminated(B, rows)
@@ -95,7 +95,7 @@ def _solve(B: Any, a: Any, b: Any) -> Any:
 
 
 def _solve_triangular(B: Any, a: Any, b: Any, *, upper: bool, unit: bool) -> Any:
-    if not _fits(a, b.shape[-1]) or not _fits(b, 0) or a.dtype != b.dtype or a.shape[:-2] != b.shape[:-2]:
+    if not _fits(B, a, b.shape[-1]) or not _fits(B, b, 0) or a.dtype != b.dtype or a.shape[:-2] != b.shape[:-2]:
         return None
     left, right = _elements(B, a), _elements(B, b)
     if not upper:  # reversed rows and columns make it an upper one
@@ -108,7 +108,7 @@ def _solve_triangular(B: Any, a: Any, b: Any, *, upper: bool, unit: bool) -> Any
 
 
 def _inv(B: Any, a: Any) -> Any:
-    if not _fits(a, a.shape[-1]):
+    if not _fits(B, a, a.shape[-1]):
         return None
     n, like = a.shape[-1], a.shape[:-2]
     one, zero = (B.full(shape=like, value=x, dtype=a.dtype) for x in (1.0, 0.0))
@@ -119,7 +119,7 @@ def _inv(B: Any, a: Any) -> Any:
 
 
 def _slogdet(B: Any, a: Any) -> Any:
-    if not _fits(a, 0):
+    if not _fits(B, a, 0):
         return None
     pivots, odd = _eliminated(B, _elements(B, a))
     sign = functools.reduce(B.multiply, [B.sign(x) for x in pivots])
@@ -138,7 +138,7 @@ def _det(B: Any, a: Any) -> Any:
 def _cofactor(B: Any, a: Any) -> Any:
     """Of matrices of two and three rows, whose minors are products or differences of two."""
     n = a.shape[-1]
-    if n not in (2, 3) or not _fits(a, 0):
+    if n not in (2, 3) or not _fits(B, a, 0):
         return None
     x = _elements(B, a)
     if n == 2:
@@ -154,7 +154,7 @@ def _cofactor(B: Any, a: Any) -> Any:
 
 def _cholesky(B: Any, a: Any) -> Any:
     """Column by column, of the lower triangle."""
-    if not _fits(a, 0):
+    if not _fits(B, a, 0):
         return None
     n, rows = a.shape[-1], _elements(B, a)
     zero = B.full(shape=a.shape[:-2], value=0.0, dtype=a.dtype)

@@ -474,7 +474,7 @@ class Plan:
     def _prepare(self, graph: Graph) -> Graph:
         found = self.prepared.get(graph)
         if found is None:
-            found = self.prepared[graph] = _with_own_outputs(lowered(graph))
+            found = self.prepared[graph] = _with_own_outputs(lowered(graph, self.checks))
         return found
 
     def _whole(self, operands: Sequence[Value]) -> list[Value]:

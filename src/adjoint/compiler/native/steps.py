@@ -21,7 +21,7 @@ def with_regions(
 
     `checks` says that machine code may check values, and the graph be run again where these are not as they should be.
     """
-    graph = lowered(graph)
+    graph = lowered(graph, checks)
     plan = Plan(graph, checks=checks)
     region_of = _numbered(plan)
     wanted: set[Any] = set()  # what Python has to have
