@@ -249,14 +249,15 @@ def write(x: Any, function: Any, *others: Any, **options: Any) -> Any:
     if out._dtype.kind == "b" and x._dtype.kind in "fc" and x.requires_grad and not off():
         numbers = of(level_of(x).astype(out._array, dtype=x._dtype))
         out = without_slope(f"{function.__name__.capitalize()}Backward0", numbers, x)
-    if any([_shares(x, other) for other in others]):  # what was saved of it is overwritten, too
+    if any([shares(x, other) for other in others]):  # what was saved of it is overwritten, too
         if out._array.node is not None and out._array.node.number > start:
             marks_of(out._array.node).in_place = True
         return put(x, out, start, next_number())
     return put(x, out, start)
 
 
-def _shares(x: Any, other: Any) -> bool:
+def shares(x: Any, other: Any) -> bool:
+    """Whether another value is the same tensor, or one on its memory."""
     if not isinstance(other, Tensor):
         return False
     return other is x or (
