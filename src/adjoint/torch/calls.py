@@ -297,7 +297,8 @@ def into(out: Any, result: Any, operands: Any = ()) -> Any:
     if isinstance(result, tuple):
         for o, r in zip(out, result, strict=True):
             into(o, r, operands)
-        return result._make(out) if hasattr(result, "_make") else out  # a pair keeps its names
+        make: Any = getattr(result, "_make", tuple)  # a pair keeps its names
+        return make(out)
     if result.requires_grad or (out.requires_grad and modes.enabled):
         raise RuntimeError(
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
