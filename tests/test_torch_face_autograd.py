@@ -28,6 +28,7 @@ import torch_habits  # noqa: F401
 import torch_indices  # noqa: F401
 import torch_nodes  # noqa: F401
 import torch_optimizers  # noqa: F401
+import torch_probes  # noqa: F401
 import torch_refusals  # noqa: F401
 import torch_transforms  # noqa: F401
 from each import Each

@@ -501,6 +501,10 @@ def sizes_and_strides_in_place(torch: Any, show: Any) -> None:
     b.mul_(2)
     show(b is a, a.tolist(), a.stride(), a.storage_offset(), a._version)
     refused(show, lambda: w.as_strided_((1,), (1,)))
+    tracked = numbers(torch, 6, grad=True)
+    part = (tracked * 2).as_strided_((2, 2), (1, 3), 1)
+    (part**2).sum().backward()
+    show(seen(part), part._version, seen(tracked.grad))
     s, t = torch.zeros(2), torch.arange(4.0)
     r = s.set_(t)
     s[0] = 7

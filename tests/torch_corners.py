@@ -212,3 +212,33 @@ def saved_tensors_in_second_derivatives(torch: Any, show: Any) -> None:
             (g,) = torch.autograd.grad(y, x, create_graph=True)
         (h,) = torch.autograd.grad(g.sum(), x)
         show(seen(g), seen(h), first)
+
+
+@program
+def tangents_of_arguments_that_are_returned(torch: Any, show: Any) -> None:
+    fw = torch.autograd.forward_ad
+
+    def made(how: Any, viewed: bool = False) -> Any:
+        class Through(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                return x.view_as(x) if viewed else x
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                return g
+
+            @staticmethod
+            def jvp(ctx: Any, t: Any) -> Any:
+                return how(t)
+
+        return Through
+
+    for viewed in (False, True):
+        for how in (lambda t: t, lambda t: t * 2, lambda t: t.view_as(t), lambda t: t.clone()):
+            with fw.dual_level():
+                x = fw.make_dual(torch.ones(2), torch.full((2,), 3.0))
+                try:
+                    show(fw.unpack_dual(made(how, viewed).apply(x)).tangent)
+                except RuntimeError as error:
+                    show(error)

@@ -249,14 +249,15 @@ def write(x: Any, function: Any, *others: Any, **options: Any) -> Any:
     if out._dtype.kind == "b" and x._dtype.kind in "fc" and x.requires_grad and not off():
         numbers = of(level_of(x).astype(out._array, dtype=x._dtype))
         out = without_slope(f"{function.__name__.capitalize()}Backward0", numbers, x)
-    if any([_shares(x, other) for other in others]):  # what was saved of it is overwritten, too
+    if any([shares(x, other) for other in others]):  # what was saved of it is overwritten, too
         if out._array.node is not None and out._array.node.number > start:
             marks_of(out._array.node).in_place = True
         return put(x, out, start, next_number())
     return put(x, out, start)
 
 
-def _shares(x: Any, other: Any) -> bool:
+def shares(x: Any, other: Any) -> bool:
+    """Whether another value is the same tensor, or one on its memory."""
     if not isinstance(other, Tensor):
         return False
     return other is x or (
@@ -296,7 +297,8 @@ def into(out: Any, result: Any, operands: Any = ()) -> Any:
     if isinstance(result, tuple):
         for o, r in zip(out, result, strict=True):
             into(o, r, operands)
-        return result._make(out) if hasattr(result, "_make") else out  # a pair keeps its names
+        make: Any = getattr(result, "_make", tuple)  # a pair keeps its names
+        return make(out)
     if result.requires_grad or (out.requires_grad and modes.enabled):
         raise RuntimeError(
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments "

@@ -124,7 +124,7 @@ def _of_lists(data: Any) -> Any:
     try:
         made = np.array(_plain(data))
     except ValueError as error:
-        raise ValueError(f"expected sequences of equal length: {error}") from None
+        raise ValueError(f"expected sequence of one length everywhere: {error}") from None
     if made.dtype.kind not in "biufc":
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     return made

@@ -404,6 +404,9 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     x = input if input._dtype is dtype else input.to(dtype=dtype)
     if not any([isinstance(b, Tensor) for b in bounds]):
         return call(lambda a: ad.clip(a, min, max), "ClampBackward1", x)  # type: ignore[no-any-return]
+    if dtype.kind == "b":
+        least = x if min is None else run("maximum", (x, min), dtype=dtype)
+        return least if max is None else run("minimum", (least, max), dtype=dtype)
     low, high = (b.to(dtype=dtype) if isinstance(b, Tensor) else b for b in (min, max))
     return call(ad.clip, "Clamp", x, low, high)  # type: ignore[no-any-return]
 

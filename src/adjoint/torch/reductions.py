@@ -411,7 +411,9 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         flat = FUNCTIONS["reshape"](input, -1)
         if is_batched(flat):
             return _shared_median(flat)
-        middle = median(flat.detach(), 0).values.item() if flat.numel() else float("nan")
+        if not flat.numel():
+            return FUNCTIONS["full_like"](FUNCTIONS["sum"](flat), float("nan"))
+        middle = median(flat.detach(), 0).values.item()
         if input._dtype.kind != "f" or middle != middle:
             return median(flat, 0).values
         # elements of that value share its gradient, as those that tie for a maximum do

@@ -6,11 +6,13 @@ import math
 from typing import Any
 
 from adjoint.graph.nodes import var_of
+from adjoint.torch.calls import off
 from adjoint.torch.creation import sizes_of
+from adjoint.torch.graph import result_overwritten
 from adjoint.torch.kinds import contiguous_strides
 from adjoint.torch.memory import check_write, memory_of, move, place_of, shape_of, strided
 from adjoint.torch.operators import FUNCTIONS, METHODS
-from adjoint.torch.tensor import Rare, Tensor, is_lifted, new
+from adjoint.torch.tensor import Rare, Tensor, copied, is_lifted, new, rare_of, unnoticed
 
 
 def _refuse_tracked(x: Tensor, name: str) -> None:
@@ -85,6 +87,14 @@ def resize_as_(self: Any, the_template: Tensor, *, memory_format: Any = None) ->
 def as_strided_(self: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """Other sizes, strides and another offset on the same memory."""
     check_write(self, filling=True)
+    if self.requires_grad and not off() and (self._rare is None or not self._rare.entangled):  # it shares nothing
+        old = self._array
+        array = FUNCTIONS["as_strided"](unnoticed(old), size, stride, storage_offset)._array
+        array.value = copied(array.value)
+        result_overwritten(old.node)
+        self._array = array
+        rare_of(self).version += 1
+        return self
     _refuse_tracked(self, "as_strided_")
     offset = place_of(self)[1] if storage_offset is None else storage_offset
     return _moved(self, strided(_whole(self), sizes_of((tuple(size),)), tuple(stride), offset, "AsStrided"))

@@ -223,13 +223,13 @@ class Tensor:
         return bool(looked(self))
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(_only(self))
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(_only(self))
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(_only(self))
 
     def __index__(self) -> int:
         if self._dtype.kind not in "iub" or self.numel() != 1:
@@ -250,6 +250,13 @@ class Tensor:
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if not self.ndim else object.__format__(self, spec)
 
+    def __copy__(self) -> Tensor:
+        """Another leaf on the same memory."""
+        out: Any = self.data
+        out.__class__ = type(self)
+        vars(out).update(vars(self))
+        return out.requires_grad_() if self.requires_grad else out  # type: ignore[no-any-return]
+
     def __deepcopy__(self, memo: Any) -> Tensor:
         if not self.is_leaf:
             raise RuntimeError(
@@ -267,6 +274,13 @@ class Tensor:
     def __reduce_ex__(self, protocol: Any) -> Any:
         made = np.array(looked(self)), self.requires_grad and self.is_leaf, vars(self).copy(), self.device
         return _rebuilt, (type(self), *made)
+
+
+def _only(x: Tensor) -> Any:
+    """The only element, for one of Python's numbers."""
+    if x.numel() != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return x.item()
 
 
 def _rebuilt(kind: type, value: Any, requires_grad: bool, attributes: dict[str, Any], device: Any = None) -> Tensor:

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 from adjoint import errors
 from adjoint.operands import common_backend, lift_to
 from adjoint.tensor import wrap
-from adjoint.torch.calls import translated
+from adjoint.torch.calls import shares, translated
 from adjoint.torch.lifted import to_face, to_inner
+from adjoint.torch.memory import is_view
 from adjoint.torch.state import grad_mode, modes
 from adjoint.torch.tensor import Tensor, is_lifted
 from adjoint.transforms.arguments import zeros_like
@@ -87,7 +88,7 @@ class FunctionRules(CustomRules):
             return self.results(self.function.forward(self.kind.new_ctx(self.function), *args, **self.options))
 
     def forward(self, xs: Any) -> tuple[list[Any], Any]:
-        args = self.given(xs)
+        args = self.faces = self.given(xs)
         if self.kind.has_setup(self.function):
             out = self.function.apply(*args, **self.options)
             ctx = self.context(args, out)
@@ -142,6 +143,15 @@ class FunctionRules(CustomRules):
                 raise RuntimeError(
                     f"Function's jvp returned a gradient at position {i}, but  the corresponding forward output is not "
                     "a differentiable Tensor. You should return None at that position instead."
+                )
+            if (
+                isinstance(t, Tensor)
+                and not is_view(t)
+                and any([isinstance(a, Tensor) and shares(a, o) for a in self.faces])
+            ):
+                raise RuntimeError(
+                    "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning "
+                    "a view."
                 )
             if isinstance(o, Tensor):
                 y = to_inner(o)
