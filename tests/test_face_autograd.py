@@ -96,6 +96,12 @@ PROGRAMS = {
 }
 
 
+PROGRAMS |= {
+    f"{name} of an iterator": lambda a, n, name=name: a.jacobian(lambda x: getattr(n, name)(v * x for v in x))(X)
+    for name in ("stack", "vstack", "hstack", "concatenate", "column_stack")
+}
+
+
 def assert_same(x: Any, y: Any) -> None:
     if isinstance(y, (tuple, list)):
         assert type(x) is type(y)
