@@ -413,6 +413,13 @@ def test_rules_are_in_hips_autograds_complex_convention() -> None:
     test_util.check_grads(cube, modes=["rev"])(z)
 
 
+def test_of_a_complex_cotangent_the_real_part_counts_for_a_real_argument() -> None:
+    turned = extend.primitive(lambda x: x * (1 + 2j))
+    extend.defvjp(turned, lambda ans, x: lambda g: g * (1 + 2j))
+    f = lambda turned: lambda x: np.sum(np.abs(turned(np.exp(x)) + x) ** 2)
+    assert_allclose(autograd.grad(f(turned))(X), autograd.grad(f(lambda x: x * (1 + 2j)))(X))
+
+
 def test_rules_of_containers_and_of_several_arguments_together() -> None:
     @extend.primitive
     def both(pair: Any, y: Any) -> Any:
