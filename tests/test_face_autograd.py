@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import operator
+import subprocess
+import sys
 import warnings
 from collections import OrderedDict
 from typing import Any, NamedTuple
@@ -149,6 +151,14 @@ def test_any_pytree_may_be_an_argument_or_a_result() -> None:
     vjp, value = autograd.make_vjp(lambda x: OrderedDict(x=Pair(x * 2, x * V)))(X)
     assert_allclose(value["x"].a, 2 * X)
     assert_allclose(vjp(tree), 2 * X + V * V)
+
+
+@pytest.mark.parametrize("name", ["numpy.linalg.det", "extend.primitive", "tracer.isbox", "scipy.special.erf"])
+def test_modules_are_there_after_the_import_of_their_package(name: str) -> None:
+    peer("scipy")
+    top = "adjoint.autograd.scipy" if name.startswith("scipy") else "adjoint.autograd"
+    program = f"import {top}; adjoint.autograd.{name}"
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_operators_are_named_as_hips_autograd_names_them() -> None:
