@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import operator
+import subprocess
+import sys
 import warnings
 from collections import OrderedDict
 from typing import Any, NamedTuple
@@ -96,6 +98,12 @@ PROGRAMS = {
 }
 
 
+PROGRAMS |= {
+    f"{name} of an iterator": lambda a, n, name=name: a.jacobian(lambda x: getattr(n, name)(v * x for v in x))(X)
+    for name in ("stack", "vstack", "hstack", "concatenate", "column_stack")
+}
+
+
 def assert_same(x: Any, y: Any) -> None:
     if isinstance(y, (tuple, list)):
         assert type(x) is type(y)
@@ -143,6 +151,14 @@ def test_any_pytree_may_be_an_argument_or_a_result() -> None:
     vjp, value = autograd.make_vjp(lambda x: OrderedDict(x=Pair(x * 2, x * V)))(X)
     assert_allclose(value["x"].a, 2 * X)
     assert_allclose(vjp(tree), 2 * X + V * V)
+
+
+@pytest.mark.parametrize("name", ["numpy.linalg.det", "extend.primitive", "tracer.isbox", "scipy.special.erf"])
+def test_modules_are_there_after_the_import_of_their_package(name: str) -> None:
+    peer("scipy")
+    top = "adjoint.autograd.scipy" if name.startswith("scipy") else "adjoint.autograd"
+    program = f"import {top}; adjoint.autograd.{name}"
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_operators_are_named_as_hips_autograd_names_them() -> None:
@@ -405,6 +421,13 @@ def test_rules_are_in_hips_autograds_complex_convention() -> None:
     plain = lambda z: np.real(np.sum(z**3))
     assert_allclose(autograd.grad(lambda z: np.real(np.sum(cube(z))))(z), autograd.grad(plain)(z))
     test_util.check_grads(cube, modes=["rev"])(z)
+
+
+def test_of_a_complex_cotangent_the_real_part_counts_for_a_real_argument() -> None:
+    turned = extend.primitive(lambda x: x * (1 + 2j))
+    extend.defvjp(turned, lambda ans, x: lambda g: g * (1 + 2j))
+    f = lambda turned: lambda x: np.sum(np.abs(turned(np.exp(x)) + x) ** 2)
+    assert_allclose(autograd.grad(f(turned))(X), autograd.grad(f(lambda x: x * (1 + 2j)))(X))
 
 
 def test_rules_of_containers_and_of_several_arguments_together() -> None:

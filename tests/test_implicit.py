@@ -329,6 +329,15 @@ def test_solvers_may_be_any_python() -> None:
     ad.testing.check_grads(f, (a[0],), order=2)
 
 
+@pytest.mark.parametrize("device", ["autodiff<numpy>", "numpy", "reference"])
+def test_solvers_are_given_numpys_arrays_on_any_device(device: str) -> None:
+    solver = lambda g, x0: scipy.optimize.root(g, x0, tol=1e-14).x
+    f = lambda a: ad.implicit.root(lambda x, a: x**3 + x - a, np.zeros(2), a, solver=solver)
+    a = ad.tensor([2.0, 10.0], dtype=ad.float64, device=device)
+    assert_allclose(f(a), [1.0, 2.0], rtol=1e-12)
+    assert_allclose(ad.jacobian(f)(a), np.diag([1 / 4, 1 / 13]), rtol=1e-8)
+
+
 def test_solvers_may_take_gradients() -> None:
     solver = lambda g, x0: scipy.optimize.minimize(g, x0, jac=ad.grad(g), method="BFGS", options={"gtol": 1e-10}).x
     f = lambda a: ad.implicit.minimize(lambda x, a: ((x - a) ** 2).sum() + (x**4).sum(), np.zeros(2), a, solver=solver)

@@ -12,6 +12,7 @@ those of NumPy's and SciPy's functions are adjoint's. docs/autograd.md has what 
 array([0.85534102])
 """
 
+from adjoint.autograd import extend, numpy, tracer  # noqa: F401  # which programs find here without an import
 from adjoint.autograd.builtins import dict, isinstance, list, tuple, type
 from adjoint.autograd.differential_operators import (
     checkpoint,

@@ -134,7 +134,10 @@ def _asked(method: Callable[..., Any], args: tuple[Any, ...], options: dict[str,
 
 
 def boxed_tensor(x: Tensor[Any]) -> Any:
-    """A tensor as users see it: a box on the lowest level that follows it, a plain array where none does."""
+    """A tensor as users see it: a box on the lowest level that follows it, a plain array where none does.
+
+    A backend whose arrays are not known by their class, such as the reference, keeps its tensors.
+    """
     device, array = x._device, x._array
     while isinstance(device, Decorator):
         if device.is_active(array):
@@ -144,9 +147,7 @@ def boxed_tensor(x: Tensor[Any]) -> Any:
         device, array = device.inner, device.unwrap(array)
     native = device.to_native(array)
     if not isinstance(native, (np.ndarray, np.generic)):
-        if leaf_of(native) is not None:
-            return native  # of another library
-        native = device.to_numpy(array)
+        return native if leaf_of(native) is not None else wrap(array, device)
     return np.array(native) if native.ndim else np.asarray(native)[()]
 
 

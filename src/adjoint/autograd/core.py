@@ -198,7 +198,7 @@ class VSpace:
         raise NotImplementedError
 
     def add(self, x: Any, y: Any) -> Any:
-        return trees.map(lambda a, b: a + b, x, y)
+        return boxed(trees.map(lambda a, b: unboxed(a) + unboxed(b), x, y))
 
     def scalar_mul(self, x: Any, a: Any) -> Any:
         return trees.map(lambda v: v * a, x)
@@ -253,7 +253,7 @@ class ArrayVSpace(VSpace):
             yield unit
 
     def inner_prod(self, x: Any, y: Any) -> Any:
-        return np.sum(x * y)
+        return boxed(np.sum(unboxed(x) * unboxed(y)))
 
 
 class ComplexArrayVSpace(ArrayVSpace):
@@ -277,7 +277,7 @@ class ComplexArrayVSpace(ArrayVSpace):
             yield unit * np.asarray(1j, self.dtype)
 
     def inner_prod(self, x: Any, y: Any) -> Any:
-        return np.real(np.sum(np.conj(x) * y))
+        return boxed(np.real(np.sum(np.conj(unboxed(x)) * unboxed(y))))
 
 
 class ContainerVSpace(VSpace):
@@ -328,7 +328,7 @@ def vspace(value: Any) -> VSpace:
     maker = VSpace.mappings.get(type(value))
     if maker is not None:
         return maker(value)  # type: ignore[no-any-return]
-    if isinstance(value, ArrayBox):
+    if isinstance(value, (ArrayBox, Tensor)):
         return ComplexArrayVSpace(value) if value.dtype.kind == "c" else ArrayVSpace(value)
     if isinstance(value, (np.ndarray, np.inexact, float, complex)):
         return ComplexArrayVSpace(value) if np.iscomplexobj(value) else ArrayVSpace(value)

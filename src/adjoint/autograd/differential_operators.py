@@ -117,7 +117,7 @@ def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
 
     def along(*args: Any, **kwargs: Any) -> Any:
         *args, vector = args  # type: ignore[assignment]
-        return np.tensordot(gradient(*args, **kwargs), vector, np.ndim(vector))
+        return boxed(np.tensordot(unboxed(gradient(*args, **kwargs)), unboxed(vector), np.ndim(vector)))
 
     return grad(along, argnum)  # type: ignore[no-any-return]
 
@@ -130,7 +130,7 @@ def tensor_jacobian_product(fun: Function, argnum: int = 0) -> Function:
 
     def weighted(*args: Any, **kwargs: Any) -> Any:
         *args, vector = args  # type: ignore[assignment]
-        return np.tensordot(vector, fun(*args, **kwargs), axes=np.ndim(vector))
+        return boxed(np.tensordot(unboxed(vector), unboxed(fun(*args, **kwargs)), np.ndim(vector)))
 
     return jacobian(weighted, argnum)  # type: ignore[no-any-return]
 

@@ -188,7 +188,11 @@ class _Rules(CustomRules):
                     f"{self.name}: the VJP of argument {i} gives a structure {errors.said(of)}, the argument has "
                     f"{errors.said(structure)}"
                 )
-            answers += [_fitting(conjugated(leaves[k]), x, self.name, i) for k, x in zip(places, likes, strict=True)]
+            leaves = [conjugated(v) for v in leaves]
+            if any([y.dtype.kind == "c" for y in ys]):  # of what it sends to a real argument, the real part counts
+                for k, x in zip(places, likes, strict=True):
+                    leaves[k] = leaves[k] if x.dtype.kind == "c" else np.real(leaves[k])
+            answers += [_fitting(leaves[k], x, self.name, i) for k, x in zip(places, likes, strict=True)]
         return answers
 
     def _example(self, count: int, parts: Sequence[Tensor[Any]]) -> Tensors:

@@ -283,7 +283,7 @@ class _Solution(Known):
 
         def g(tree: Any) -> Any:
             leaves, _ = trees.flatten(tree)
-            out = function(state.ravel(tree, "what the solver calls it with"))
+            out = function(state.ravel(tree, "what the solver calls it with", device))
             result = state.unravel(out) if out.ndim else out
             if any([isinstance(x, Tensor) for x in leaves]):
                 return result
@@ -291,9 +291,8 @@ class _Solution(Known):
 
         assert self.problem.solver is not None
         start = trees.map(lambda x: to_numpy(x._array, x.device), state.unravel(x0))
-        x = state.ravel(
-            called(self.problem.name, "solver(g, x0)", self.problem.solver, g, start), "the solver's result"
-        )
+        found = called(self.problem.name, "solver(g, x0)", self.problem.solver, g, start)
+        x = state.ravel(found, "the solver's result", device)
         if not for_all_examples(all(isfinite(x))):
             raise errors.ConvergenceError(f"{self.name}: the solver's result is not finite")
         return lifted_result(x, device, self.name)

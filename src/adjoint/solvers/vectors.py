@@ -61,8 +61,8 @@ class State:
         """In this block a function of the state makes what has no dtype as precise as that, if it was no tensors."""
         return nullcontext() if self.precision is None else dtypes.creating_in(self.precision)
 
-    def ravel(self, tree: Any, what: str = "the function's result") -> Tensor[Any]:
-        """The vector of a tree with the structure and shapes of this one.
+    def ravel(self, tree: Any, what: str = "the function's result", device: Backend | None = None) -> Tensor[Any]:
+        """The vector of a tree with the structure and shapes of this one; what is no tensor in it goes to the device.
 
         Raises ArgumentError, ShapeError and DtypeError for another one, with the path to what differs.
         """
@@ -83,8 +83,8 @@ class State:
                 hint = "; give its x alone" if hasattr(x, "x") else ""  # an OptimizeResult
                 raise errors.ArgumentTypeError(f"{self._place(what, i)} is {kind_of(x)}, expected a tensor{hint}")
             if not isinstance(x, Tensor):
-                device = current_level() or default_device()
-                x = wrap(array_of(x, device), device)
+                place = device or current_level() or default_device()
+                x = wrap(array_of(x, place), place)
             if x.shape != shape:
                 raise errors.ShapeError(f"{self._place(what, i)} has shape {x.shape}, the state {shape}")
             if x.dtype.kind == "c" and dtype.kind in dtypes.FLOATING:

@@ -202,11 +202,13 @@ class Arguments:
         fault, dtype = None, getattr(x, "dtype", None) if is_array(x) else None
         if dtype is None and not isinstance(x, (float, complex)):
             fault = f"is {kind_of(x)} {errors.shown(x)}, not an array of real or complex floating dtype"
-            fault += (
-                f"; write it as {float(x)}"
-                if x.__class__ is int and abs(x) < 2**53
-                else "; make it another argument, or in a dataclass a field(metadata={'static': True})"
-            )
+            if x.__class__ is int and abs(x) < 2**53:
+                fault += f"; write it as {float(x)}"
+            elif hasattr(x, "__array_namespace__"):
+                library = x.__array_namespace__().__name__
+                fault = f"is an array of {library}; make it a tensor, ad.asarray(x, device=ad.ArrayAPI({library}))"
+            else:
+                fault += "; make it another argument, or in a dataclass a field(metadata={'static': True})"
         elif dtype is not None and dtype.kind not in dtypes.INEXACT:
             fault = f"is {dtype}, which has no derivatives"
             fault += "; use astype(ad.float32)" if is_numeric(x) else ""

@@ -5,6 +5,7 @@ Tensors take part in NumPy's protocols, so its functions are called with them. T
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,8 +25,11 @@ numpy_version = np.__version__
 # functions whose lists are several arrays, and not the rows of one
 _SEVERAL = {
     "block", "broadcast_arrays", "choose", "column_stack", "concat", "concatenate", "dstack", "einsum", "histogramdd",
-    "hstack", "lexsort", "meshgrid", "piecewise", "row_stack", "select", "stack", "vstack",
+    "hstack", "lexsort", "meshgrid", "multi_dot", "piecewise", "row_stack", "select", "stack", "vstack",
 }  # fmt: skip
+
+# functions that join the arrays of any iterable, as in HIPS autograd, of a generator too
+_JOINING = {"column_stack", "concat", "concatenate", "dstack", "hstack", "stack", "vstack"}
 
 
 def joined(values: Any) -> Any:
@@ -66,14 +70,14 @@ def _full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
     device: Any = None,
 ) -> Any:  # fmt: skip
-    dtype = np.result_type(a) if dtype is None else dtype
-    return _full(np.shape(a) if shape is None else shape, fill_value, dtype)
+    like, value = as_operands([joined(a), joined(fill_value)])
+    value = creation.astype(value, like.dtype if dtype is None else dtype)
+    return shapes.broadcast_to(value, like.shape if shape is None else shape)
 
 
 def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    conditions = [getval(boxed(c)) for c in condlist]
-    out = _asarray(default)
-    for condition, choice in zip(reversed(conditions), reversed(list(choicelist)), strict=True):
+    out = default if np.isscalar(default) else _asarray(default)
+    for condition, choice in zip(reversed(list(condlist)), reversed(list(choicelist)), strict=True):
         out = np.where(condition, choice, out)
     return out
 
@@ -84,7 +88,7 @@ def _isscalar(element: Any) -> bool:
 
 def _real_if_close(a: Any, tol: float = 100) -> Any:
     x = joined(a)
-    return elementwise.real(x) if np.isrealobj(np.real_if_close(getval(boxed(x)), tol)) else x
+    return elementwise.real(x) if np.isrealobj(np.real_if_close(np.asarray(getval(boxed(x))), tol)) else x
 
 
 _OWN: dict[str, Function] = {
@@ -117,7 +121,17 @@ def wrapped(name: str, function: Function) -> Function:
             args = tuple([joined(x) if isinstance(x, (list, tuple)) and has_tensors(x) else x for x in args])
         return function(*args, **kwargs)
 
-    return traced(function, on_tensors)
+    run = traced(function, on_tensors)
+    if name not in _JOINING:
+        return run
+
+    @functools.wraps(run)
+    def of_any_iterable(*args: Any, **kwargs: Any) -> Any:
+        if args and not hasattr(args[0], "__getitem__"):
+            args = (list(args[0]), *args[1:])
+        return run(*args, **kwargs)
+
+    return of_any_iterable
 
 
 def _step(out: Tensor[Any]) -> Tensor[Any]:

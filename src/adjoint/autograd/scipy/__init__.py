@@ -3,6 +3,15 @@
 They need SciPy: `pip install 'adjoint[scipy]'`.
 """
 
+import importlib
+from typing import Any
+
 from adjoint.backends import needed
 
 needed("scipy", "scipy")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("integrate", "linalg", "signal", "special", "stats"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module(f"{__name__}.{name}")
