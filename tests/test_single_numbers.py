@@ -23,6 +23,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "unary": lambda x, y: ad.exp(-x) * ad.tanh(y) + ad.sin(x) * ad.cos(x * y) - ad.tan(y),
     "roots": lambda x, y: ad.sqrt(x * x + 1.0) / ad.log(ad.square(y) + 2.0),
     "compared": lambda x, y: ad.where(x < y, x * y, x / 3.0),
+    "compared otherwise": lambda x, y: (
+        ad.where(x <= y, 2.0, 3.0) * x + ad.where(x > y, 5.0, 7.0) * y + ad.where(x >= 1.5, 11.0, 13.0)
+    ),
+    "the same": lambda x, y: ad.where(x == y, 2.0, 3.0) * x + ad.where(y != -0.75, 5.0, 7.0) * y,
 }
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

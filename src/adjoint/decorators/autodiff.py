@@ -198,6 +198,8 @@ class Autodiff(Decorator[J]):
 
     def _lift(self, primitive: Primitive, run: Implementation, record: Record) -> Implementation:
         if isinstance(record, NotDifferentiable):
+            if primitive.kind is ELEMENTWISE and not primitive.variadic and primitive.results == 1:
+                return codegen.constant(primitive, run, self.inner, Var, "node")
             return _lift_constant(run)
         if isinstance(record, Composed) and not record.fused:
             return self._lift_composed(primitive, run, record)

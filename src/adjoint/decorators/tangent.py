@@ -14,7 +14,7 @@ from adjoint.backend import Array, Backend, Decorator, Implementation
 from adjoint.dtypes import INEXACT
 from adjoint.graph import codegen
 from adjoint.graph.jvp import JVP, definition_of, make_jvp, or_zeros, written
-from adjoint.primitives import CREATION, RANDOM, Primitive, Shape
+from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive, Shape
 from adjoint.rules import NotDifferentiable, record_of
 
 J = TypeVar("J", bound=Backend, covariant=True)
@@ -87,6 +87,8 @@ class Tangent(Decorator[J]):
         if definition is None and (rules := written(primitive, record)):
             return codegen.pushed(primitive, run, rules, self.inner, Dual)
         if isinstance(record, NotDifferentiable) and primitive.results == 1:
+            if primitive.kind is ELEMENTWISE and not primitive.variadic:
+                return codegen.constant(primitive, run, self.inner, Dual, "tangent")
             return _lift_constant(run)
         jvp = None if definition else make_jvp(primitive, record, self.inner)
         return self._lift(primitive, run, jvp, definition)

@@ -217,6 +217,13 @@ def pushed(
     return _made(lines, scope)
 
 
+def constant(primitive: Primitive, run: Implementation, inner: Backend, box: type, beside: str) -> Implementation:
+    """An elementwise primitive without derivatives: a `box` with its value, and with None `beside` it."""
+    _, lines, scope = _opening(primitive, run, inner, range(len(primitive.operands)), "Box", beside, "n")
+    lines += ["    made = new(Box)", "    made.value = out", f"    made.{beside} = None", "    return made"]
+    return _made(lines, scope | {"Box": box, "new": object.__new__})
+
+
 def _opening(
     primitive: Primitive, run: Implementation, inner: Backend, sources: Sequence[int], box: str, beside: str, short: str
 ) -> tuple[list[int], list[str], dict[str, Any]]:

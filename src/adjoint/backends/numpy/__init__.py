@@ -66,6 +66,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
 }
 _INTO = {**elementwise.INTO, **scatter.INTO}
 _FAST = "add subtract multiply divide negative square sqrt exp log sin cos tan tanh".split()  # with their rules
+_FAST += "less less_equal greater greater_equal equal not_equal".split()
 
 
 class NumPy(LeafBackend):

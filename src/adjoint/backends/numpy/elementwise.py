@@ -396,4 +396,10 @@ NUMBERS: dict[str, Implementation] = {
     "multiply": operator.mul,
     "divide": operator.truediv,
     "negative": operator.neg,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
 }
