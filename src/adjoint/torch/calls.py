@@ -309,6 +309,13 @@ def into(out: Any, result: Any, operands: Any = ()) -> Any:
     start = next_number()
     if tuple(out.shape) != tuple(result.shape):
         if out._rare is not None and out._rare.memory is not None:
+            parts = [p for x in operands for p in (x if isinstance(x, (list, tuple)) else (x,))]
+            view = out._rare.parent is not None or out._rare.memory.buffer is not None
+            if view or any([shares(out, p) for p in parts]):
+                raise NotImplementedError(
+                    "adjoint.torch: out= of another shape that is a view, or shares memory with NumPy or operands, is "
+                    "not there"
+                )
             out.resize_(tuple(result.shape))
             return put(out, result, start)
         out._array = var_of(leaf_of(values(out)).full(shape=tuple(result.shape), value=0, dtype=out._dtype), None)

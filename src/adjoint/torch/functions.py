@@ -110,7 +110,7 @@ def _with_out(function: Any) -> Any:
         except (AttributeError, TypeError):
             refuse_others(function, args, options)
             raise
-        return into(out, made, args)
+        return into(out, made, (*args, *options.values()))
 
     wrapped.__doc__, wrapped.__module__ = function.__doc__, function.__module__
     return wrapped

@@ -73,6 +73,8 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     start, count = place_of(self)[1], math.prod(shape)
     flat: Any = strided(whole, (whole.numel(),), (1,), 0, "AsStrided")
     if start + count > flat.shape[0]:
+        if memory_of(self).buffer is not None:  # of NumPy's
+            raise RuntimeError("Trying to resize storage that is not resizable")
         known = flat[start:].clone()
         flat, start = FUNCTIONS["zeros"](count, dtype=self.dtype, device=self.device), 0
         flat[: known.shape[0]] = known
