@@ -86,10 +86,16 @@ def resize_as_(self: Any, the_template: Tensor, *, memory_format: Any = None) ->
     return resize_(self, tuple(the_template.shape))
 
 
+def _is_alone(x: Tensor) -> bool:
+    """Whether a tensor shares nothing, wherever it is."""
+    rare = x._rare
+    return rare is None or not rare.entangled or (rare.where is not None and rare.memory is None and not rare.retains)
+
+
 def as_strided_(self: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """Other sizes, strides and another offset on the same memory."""
     check_write(self, filling=True)
-    if self.requires_grad and not off() and (self._rare is None or not self._rare.entangled):  # it shares nothing
+    if self.requires_grad and not off() and _is_alone(self):
         old = self._array
         array = FUNCTIONS["as_strided"](unnoticed(old), size, stride, storage_offset)._array
         array.value = copied(array.value)
