@@ -87,3 +87,47 @@ def test_gradients_through_them(kind: str) -> None:
             np.testing.assert_allclose(found, factor * np.cos(x), rtol=1e-6)
     each = ad.vmap(ad.grad(f, 1), in_axes=(0, None))(np.array([True, False]), x)
     np.testing.assert_allclose(each, [first * np.cos(x), second * np.cos(x)], rtol=1e-6)
+
+
+# numbers that a loop carries, and which are those of a plain loop: twelve times the first
+LOOPS: dict[str, Callable[[Any, Any], Any]] = {
+    "fori_loop": lambda n, x: ad.fori_loop(0, 2, lambda i, c: c * 2, n * 3),
+    "fori_loop of a bound": lambda n, x: ad.fori_loop(0, ad.astype(x, "i4"), lambda i, c: c * 2, n * 3),
+    "while_loop": lambda n, x: ad.while_loop(lambda s: s[0] < x, lambda s: (s[0] + 1, s[1] * 2), (0, n * 3))[1],
+    "while_loop with max_steps": lambda n, x: ad.while_loop(
+        lambda s: s[0] < x, lambda s: (s[0] + 1, s[1] * 2), (0, n * 3), max_steps=4
+    )[1],
+    "scan": lambda n, x: ad.scan(lambda c, _: (c * 2, ()), n * 3, length=2)[0],
+    "scan in chunks": lambda n, x: ad.scan(lambda c, _: (c * 2, ()), n * 3, length=2, checkpoint_every=1)[0],
+    "beside an array": lambda n, x: ad.scan(lambda c, _: ((c[0] * 2, c[1] * x), ()), (n * 3, 1), length=2)[0][0],
+    "that turn": lambda n, x: ad.fori_loop(0, 4, lambda i, c: (c[1], c[0] * 2), (n * 3, n * 3))[0],
+    "that widen": lambda n, x: ad.fori_loop(0, 2, lambda i, c: c + n * 6, 0),
+    "in a choice": lambda n, x: ad.fori_loop(0, 2, lambda i, c: ad.cond(x > 0, lambda: c * 2, lambda: c), n * 3),
+    "of a choice": lambda n, x: ad.fori_loop(0, 2, lambda i, c: c * 2, ad.cond(x > 0, lambda: n * 3, lambda: n)),
+    "of a loop": lambda n, x: ad.fori_loop(0, 1, lambda i, c: ad.fori_loop(0, 2, lambda i, c: c * 2, c), n * 3),
+    "that took no step": lambda n, x: ad.while_loop(lambda c: x < 0, lambda c: c + c, n * 12),
+}
+WAYS: dict[str, Callable[[Callable[[Any], Any], Any], Any]] = {
+    "vmap": lambda f, x: ad.vmap(f)(ad.stack([x, x]))[1],
+    "compile": lambda f, x: ad.compile(f)(x),
+    "compiled vmap": lambda f, x: ad.compile(ad.vmap(f))(ad.stack([x, x]))[1],
+    "jvp": lambda f, x: ad.jvp(f, (x,), (ad.ones_like(x),))[0],
+    "gradient": lambda f, x: ad.value_and_grad(f)(x)[0],
+    "gradient of vmap": lambda f, x: ad.vmap(ad.value_and_grad(f))(ad.stack([x, x]))[0][1],
+    "compiled gradient": lambda f, x: ad.compile(ad.value_and_grad(f))(x)[0],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", CHOICES)
+def test_loops_carry_them_in_full_precision(kind: str, way: str) -> None:
+    n = CHOICES[kind][0]
+    unknown = {"while_loop", "fori_loop of a bound"} if way == "compiled gradient" else set()  # lengths: forward alone
+    with Each() as each:
+        for dtype in ("f4", "f8"):
+            x = ad.tensor(np.array(2, dtype))
+            for name in LOOPS.keys() - unknown:
+                with each(f"{name} {dtype}"):
+                    found = WAYS[way](lambda x, loop=LOOPS[name]: ad.real(loop(n, x) * x), x)
+                    assert found.dtype == x.dtype
+                    np.testing.assert_allclose(found.numpy(), np.real(n * 12 * 2.0), rtol=2 * np.finfo(dtype).eps)

@@ -15,7 +15,19 @@ from adjoint.decorators.batched import Batched
 from adjoint.devices import current_level
 from adjoint.dtypes import DType
 from adjoint.functions.arguments import is_array, is_value, kind_of
-from adjoint.operands import chosen_number, concrete_values, dtype_of_numbers, in_dtype, is_number, is_weak, run
+from adjoint.operands import (
+    adapted,
+    chosen_number,
+    concrete_values,
+    dtype_beside,
+    dtype_of_numbers,
+    in_dtype,
+    in_place_of,
+    is_number,
+    is_weak,
+    like_number,
+    run,
+)
 from adjoint.primitives import Shape
 from adjoint.random_keys import Replay, replayed
 from adjoint.tensor import Number, Scalar, Tensor, same, wrap
@@ -24,7 +36,11 @@ from adjoint.transforms.levels import Tensors
 
 
 def _tensor(x: Any, dtype: DType | None, base: Backend, what: str) -> Tensor[Any]:
-    """A leaf as a tensor; a Python number in this dtype, if that can hold it."""
+    """A leaf as a tensor; a number in this dtype, if that can hold it."""
+    if x.__class__ is Number:
+        if dtype is not None and dtype_beside(dtype, x) is dtype:
+            return in_dtype(x, dtype, base, what)
+        return adapted([x], what)[0]  # type: ignore[no-any-return]
     if isinstance(x, Tensor):
         return x
     if not is_value(x):
@@ -54,9 +70,8 @@ class TreeType:
         given, self.structure = trees.flatten(tree)
         self._paths: list[str] | None = None
         self.tree = trees.builder(self.structure)
-        leaves = [x if isinstance(x, Tensor) else self._made(i, x, None) for i, x in enumerate(given)]
+        leaves = [self._made(i, x, None) for i, x in enumerate(given)]
         self.specs: list[tuple[Shape, DType]] = [(x.shape, x.dtype) for x in leaves]
-        self.numbers: dict[int, Any] = {}  # leaves that were Python's, whose dtype may still change
         # the class of a tree that is a tensor, or a tuple or a list of nothing else
         self.simple: Any = None
         if self.structure.is_leaf():
@@ -75,7 +90,7 @@ class TreeType:
 
     def fit(self, tree: Any) -> Tensors:
         """The leaves of a tree of this kind; raises where it is of another."""
-        if tree.__class__ is self.simple and not self.numbers:  # the hot path of a loop of small steps
+        if tree.__class__ is self.simple:  # the hot path of a loop of small steps
             leaves = [tree] if self.simple is Tensor else list(tree)
             specs = self.specs
             if len(leaves) == len(specs):
@@ -92,25 +107,24 @@ class TreeType:
                 f"{errors.said(self.structure)}, and became {errors.said(structure)}"
             )
         for i, (shape, dtype) in enumerate(self.specs):
-            x = leaves[i]
-            if not isinstance(x, Tensor):
-                x = leaves[i] = self._made(i, x, dtype)
+            x = leaves[i] = self._made(i, leaves[i], dtype)
             if x.shape != shape:
                 self.refuse(errors.ShapeError, i, x, "shapes stay, so start with the one that it becomes")
             if x.dtype is not dtype:
                 self.other_dtype(i, x)
-        return self.settled(leaves) if self.numbers else leaves
-
-    def settled(self, leaves: Tensors) -> Tensors:
-        """The leaves of the first step, after which no number changes its dtype."""
         return leaves
 
     def other_dtype(self, i: int, x: Tensor[Any]) -> None:
-        self.refuse(errors.DtypeError, i, x, "dtypes stay; astype converts what the first step gets, or what it gives")
+        hint = "dtypes stay; astype converts what the first step gets, or what it gives"
+        self.refuse(errors.DtypeError, i, x, hint)
 
     def refuse(self, error: type[errors.AdjointError], i: int, x: Tensor[Any], hint: str) -> None:
+        raise error(f"{self.place(i)} was {self.spec(i)}, and became {x.dtype} of shape {x.shape}; {hint}")
+
+    def spec(self, i: int) -> str:
+        """What a leaf is, for a message."""
         shape, dtype = self.specs[i]
-        raise error(f"{self.place(i)} was {dtype} of shape {shape}, and became {x.dtype} of shape {x.shape}; {hint}")
+        return f"{dtype} of shape {shape}"
 
 
 def _first_difference(old: Any, new: Any) -> str:
@@ -122,57 +136,103 @@ def _first_difference(old: Any, new: Any) -> str:
 
 
 class WiderDtypeError(Exception):
-    """Python numbers of the first carry have another dtype now: the first step has to be run again."""
+    """What comes out has a wider dtype than was expected, or is no number any more: it has to be computed again."""
 
 
 class Carry(TreeType):
-    """What a loop carries. Python numbers it starts from take the dtype that the first step gives them."""
+    """What a loop carries. Python numbers it starts from stay such, or take the dtype that the first step gives them.
+
+    Leaves are tensors, those of numbers in full precision. In a `state`, which the loop's functions and its caller get,
+    they are numbers again.
+    """
 
     def __init__(self, name: str, init: Any, base: Backend) -> None:
         super().__init__(f"{name}: the carry", init, base)
-        given = trees.flatten(init)[0]
-        self.first: list[Tensor[Any]] = [
-            x if isinstance(x, Tensor) else self._made(i, x, None) for i, x in enumerate(given)
-        ]
-        self.numbers = {i: x for i, x in enumerate(given) if is_weak(x)}
-        self.wider: dict[int, DType] = {}
+        given = trees.leaves(init)
+        self.first: list[Any] = [x if is_number(x) else self._made(i, x, None) for i, x in enumerate(given)]
+        self.is_settled = not any(map(is_number, given))  # numbers keep their dtype after the first step
+        self.free: set[int] = set()  # leaves that are numbers so far
+        for i, x in enumerate(given):
+            if is_number(x) and (dtype := self._kept(x)).kind != "b":
+                self.free.add(i)
+                self.specs[i] = (), dtype
+
+    def _kept(self, *numbers: Any) -> DType:
+        return self.base.leaf.widest(dtype_of_numbers(numbers))
+
+    def _in_dtype(self, i: int, x: Any, dtype: DType) -> Tensor[Any]:
+        return in_dtype(x, dtype, current_level() or self.base, self.place(i))
 
     def start(self) -> Tensors:
         """The first leaves, for a body that may assign to them."""
-        return [assignable(x) for x in self.first]
+        return [
+            self._in_dtype(i, x, self.specs[i][1]) if is_number(x) else assignable(x) for i, x in enumerate(self.first)
+        ]
 
-    def settled(self, leaves: Tensors) -> Tensors:
-        numbers, self.numbers = self.numbers, {}
-        if not self.wider:
-            return leaves
-        for i, dtype in self.wider.items():
-            self.first[i] = self._made(i, numbers[i], dtype)
-            self.specs[i] = (), dtype
-        self.wider = {}
-        raise WiderDtypeError
+    def state(self, leaves: Tensors) -> Any:
+        """The tree of these leaves."""
+        if self.free:
+            leaves = [chosen_number(x) if i in self.free else x for i, x in enumerate(leaves)]
+        return self.tree(leaves)
+
+    def fit(self, tree: Any) -> Tensors:
+        """As that of other trees. Raises WiderDtypeError if the first step gives a number another dtype."""
+        if self.is_settled and not self.free:
+            return super().fit(tree)
+        before = list(self.specs), set(self.free)
+        leaves, structure = trees.flatten(tree)
+        if structure == self.structure:
+            leaves = [self._number(i, x) if i in before[1] else x for i, x in enumerate(leaves)]
+        found = super().fit(trees.unflatten(structure, leaves))
+        if before != (self.specs, self.free):
+            raise WiderDtypeError
+        self.is_settled = True
+        return found
+
+    def _number(self, i: int, x: Any) -> Any:
+        """What a step gives where a number was: what keeps a number, or, after the first step alone, another tensor."""
+        known = self.specs[i][1]
+        if is_number(x):
+            dtype = self._kept(x, like_number(known))
+            if not self.is_settled:
+                self.specs[i] = (), dtype
+            return self._in_dtype(i, x, dtype)
+        if not is_value(x) or getattr(x, "shape", ()) != ():
+            return x  # which does not fit
+        x = self._made(i, x, None)
+        if self.is_settled or dtype_beside(x.dtype, self.first[i]) is not x.dtype:
+            self.other_dtype(i, x)
+        self.free.remove(i)
+        self.specs[i] = (), x.dtype
+        return x
 
     def other_dtype(self, i: int, x: Tensor[Any]) -> None:
-        if i not in self.numbers or dtypes.promote_scalar(x.dtype, self.numbers[i]) is not x.dtype:
+        known = self.specs[i][1]
+        if self.is_settled or not is_number(self.first[i]) or dtypes.promote(known, x.dtype) is not x.dtype:
             super().other_dtype(i, x)
-        self.wider[i] = x.dtype
+        self.specs[i] = (), x.dtype
+
+    def spec(self, i: int) -> str:
+        number = like_number(self.specs[i][1])
+        return f"a Python {type(number).__name__}" if i in self.free else super().spec(i)
 
     def adapted(self, run: Callable[[Tensors], Any], leaves: Tensors) -> Any:
-        """run(leaves), with the first leaves again if their dtypes had to change; what was drawn stays drawn."""
-        if not self.numbers:
+        """run(leaves), with the first leaves again as long as their dtypes change; what was drawn stays drawn."""
+        if self.is_settled:
             return run(leaves)
         replay = Replay()
-        try:
-            with replayed(replay):
-                return run(leaves)
-        except WiderDtypeError:
-            with replayed(replay):
-                return run(self.start())
+        while True:
+            try:
+                with replayed(replay):
+                    return run(leaves)
+            except WiderDtypeError:
+                leaves = self.start()
 
     def advance(self, f: Function, leaves: Tensors, go: Any, *operands: Any) -> Tensors:
         """One step, f(carry, *operands), of all examples or of those that `go` holds for."""
 
         def step(leaves: Tensors) -> Tensors:
-            state = self.tree(leaves)
+            state = self.state(leaves)
             place = _example(go) if isinstance(go, Tensor) else {}
             if not place:
                 return self.fit(f(state, *operands))
@@ -236,7 +296,7 @@ def _masked_operands(mask: Tensor[Any], place: dict[Backend, int], operands: Any
         if not any([level in place for level in levels]):
             return x  # the same for those that the mask holds for
         one = leaf.index(array, key=tuple([place.get(level, 0) for level in levels]))
-        return run("where", (mask, x, wrap(one, leaf)))
+        return in_place_of(x, run("where", (mask, x, wrap(one, leaf))))
 
     return trees.map(guard, operands)
 

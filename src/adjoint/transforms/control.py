@@ -174,7 +174,7 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, *, max_ste
     body_fun
         From the carry to the next carry, of the same structure, shapes and dtypes.
     init_val
-        The first carry, a pytree of arrays. A Python number takes the dtype that the first step gives it.
+        The first carry, a pytree of arrays. A Python number takes the dtype that the first step gives it, or stays one.
     max_steps
         How many steps there are at most, with which reverse mode works, too: it keeps what each step needs, and a
         compiled loop keeps so many carries.
@@ -226,7 +226,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
     body_fun
         From i and the carry to the next carry, of the same structure, shapes and dtypes.
     init_val
-        The first carry, a pytree of arrays. A Python number takes the dtype that the first step gives it.
+        The first carry, a pytree of arrays. A Python number takes the dtype that the first step gives it, or stays one.
 
     Raises
     ------
@@ -261,7 +261,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
             leaves = carry.advance(
                 lambda c, i: called("fori_loop", "body_fun(i, carry)", body_fun, i, c), leaves, i < last, i
             )
-        return carry.tree(leaves)
+        return carry.state(leaves)
 
     return _called("fori_loop", loop, lower, upper, init_val)
 
@@ -300,7 +300,7 @@ def scan(
         From the carry and a slice to a pair: the next carry, of the same structure, shapes and dtypes, and y, a pytree
         of arrays whose type is that of the first.
     init
-        The first carry, a pytree of arrays. A Python number takes the dtype that the first step gives it.
+        The first carry, a pytree of arrays. A Python number takes the dtype that the first step gives it, or stays one.
     xs
         A pytree of arrays of one length along the first axis, by which they are sliced; None gives f None.
     length
@@ -440,7 +440,7 @@ def _while(name: str, base: Backend, cond_fun: Function, body_fun: Function, ini
                 _refuse(f"{name}: a tensor of shape {x.shape} that body_fun closes over")
     step = lambda c: called(name, "body_fun(carry)", body_fun, c)
     for taken in itertools.count():
-        state = carry.tree(leaves)
+        state = carry.state(leaves)
         go = _goes(called(name, "cond_fun(carry)", cond_fun, state))
         if isinstance(go, Tensor) and is_staged(go):
             if most is not None:
@@ -532,7 +532,7 @@ def _scan(
         collected: Tensors = []  # in one list: one for each step would be work for the garbage collector
         order = range(size - 1, -1, -1) if reverse else range(size)
         for parts in zip(*[along(row, order) for row in rows], strict=True) if rows else itertools.repeat((), size):
-            out = called(name, "f(carry, x)", f, carry.tree(leaves), slices(parts))
+            out = called(name, "f(carry, x)", f, carry.state(leaves), slices(parts))
             check_pair(name, out, "f", "(carry, y)")
             leaves = carry.fit(out[0])
             if ys is None:
@@ -563,7 +563,7 @@ def _scan(
             pieces.reverse()
         stacks = [concat(column) for column in zip(*pieces, strict=True)]
     assert ys is not None
-    return carry.tree(leaves), ys.tree(stacks)
+    return carry.state(leaves), ys.tree(stacks)
 
 
 class _Again:

@@ -58,14 +58,14 @@ def scanned(
     try:
         carry = Carry(name, init, base)
         made, closed = opened([f])
-        n, m = len(carry.first), len(rows)
+        n, m = len(carry.specs), len(rows)
         kind: TreeType | None = None
 
         def step(xs: Tensors) -> Tensors:
             nonlocal kind
             (run,) = made(*xs[n + m :])
             with nothing_assigned(name, xs[n + m :], run):
-                state = carry.tree([assignable(x) for x in xs[:n]])
+                state = carry.state([assignable(x) for x in xs[:n]])
                 out = run(state, slices(xs[n : n + m]))
             check_pair(name, out, "f", "(carry, y)")
             leaves = carry.fit(out[0])
@@ -75,7 +75,7 @@ def scanned(
 
         leaves = carry.start()
         active_ones(name, [*leaves, *rows, *closed])  # raises where zeros are strong
-        if carry.numbers:  # which take the dtype that a step gives them
+        if not carry.is_settled:
             with leaf.aside():
                 carry.adapted(lambda leaves: step([*leaves, *[row[0] for row in rows], *closed]), leaves)
             leaves = carry.start()
@@ -84,7 +84,7 @@ def scanned(
     except errors.AdjointError:  # what is wrong, if anything is, is said where the steps run one by one
         return None
     assert kind is not None
-    return carry.tree(found[:n]), kind.tree(found[n:])
+    return carry.state(found[:n]), kind.tree(found[n:])
 
 
 class _Scanned(CustomRules):

@@ -31,7 +31,7 @@ from adjoint.operands import (
 )
 from adjoint.primitives import ARRAY, DType
 from adjoint.random_keys import Replay, replayed
-from adjoint.tensor import Number, Tensor, raw_array, wrap
+from adjoint.tensor import Number, Tensor, raw_array, same, wrap
 from adjoint.transforms.arguments import Function
 from adjoint.transforms.carries import Carry, TreeType, WiderDtypeError, examples_of, of_one_type
 from adjoint.transforms.closures import Held, closed_over, opened, substituted
@@ -113,7 +113,7 @@ def _of_the_first(mask: Tensor[Any], operands: Any) -> tuple[Tensor[Any], Any]:
             return x
         zero = leaf.full(shape=(), value=0, dtype=dtypes.int64)
         one = leaf.index(array, *[places.get(level, zero) for level in known], key=(ARRAY,) * len(known))
-        return where(mask, x, wrap(one, leaf))
+        return in_place_of(x, where(mask, same(x), wrap(one, leaf)))
 
     return some, trees.map(guarded, operands)
 
@@ -236,8 +236,8 @@ def compiled_loop(
     name: str, carry: Carry, leaves: Tensors, cond_fun: Function, body_fun: Function, decided: Function
 ) -> Any:
     """The loop of a compiled function, which decides itself how long it goes on."""
-    if carry.numbers:  # which take the dtype that a step gives them
-        carry.adapted(lambda leaves: carry.fit(body_fun(carry.tree(leaves))), leaves)
+    if not carry.is_settled:
+        carry.adapted(lambda leaves: carry.fit(body_fun(carry.state(leaves))), leaves)
         leaves = carry.start()
     asked = {key: x.detach() for key, x in closed_over(cond_fun).items()}  # a predicate has no derivative
     made, closed = opened([substituted(cond_fun, asked), body_fun])
@@ -246,16 +246,16 @@ def compiled_loop(
     def goes(xs: Tensors) -> Tensors:
         holds = made(*xs[n:])[0]
         with nothing_assigned(name, xs[n:], holds):
-            go = decided(holds(carry.tree(xs[:n])))
+            go = decided(holds(carry.state(xs[:n])))
         return [go if isinstance(go, Tensor) else full((), go, dtype=dtypes.bool, device=common_backend(*xs))]
 
     def step(xs: Tensors) -> Tensors:
         body = made(*xs[n:])[1]
         with nothing_assigned(name, xs[n:], body):
-            return carry.fit(body(carry.tree(xs[:n])))
+            return carry.fit(body(carry.state(xs[:n])))
 
     try:
-        return carry.tree(_looped(name, goes, step, leaves, list(closed)))
+        return carry.state(_looped(name, goes, step, leaves, list(closed)))
     except HiddenTensorError as error:
         raise errors.TrackedError(
             f"{name}: the program of {leaves[0].device.leaf} decides how long it goes on, and its functions become "
