@@ -18,6 +18,7 @@ from benchmarks.cases import Case, Run
 MODULES = {"adjoint": "adjoint", "PyTorch": "torch", "torch.compile": "torch", "autograd": "autograd"}
 MODULES |= {"JAX jit": "jax", "JAX": "jax"}
 SLOW = 0.5  # seconds: what takes longer gets fewer turns
+REST = 0.02  # seconds between turns: threads of PyTorch's look for work for up to seven milliseconds after a call
 
 
 def installed(library: str) -> bool:
@@ -50,6 +51,7 @@ def times(case: Case, tick: Callable[[str], Any]) -> tuple[dict[str, float], dic
             first = turn % len(order)  # nobody always follows the one that leaves cold caches behind
             for library in order[first:] + order[:first]:
                 if turn < count[library]:
+                    time.sleep(REST)
                     samples[library].append(_turn(runs[library], case.turn))
             if turn % 20 == 19:
                 gc.collect()
