@@ -276,6 +276,46 @@ def test_sums_of_what_steps_read_are_behind_the_loop(name: str, reverse: bool) -
             np.testing.assert_allclose(y.numpy(), z.numpy(), rtol=1e-12, atol=1e-13)
 
 
+_PRODUCTS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "of the carry": lambda c, w, x: ad.tanh(c @ w + x),
+    "of a slice": lambda c, w, x: ad.tanh(c + x @ w),
+    "of a transpose": lambda c, w, x: ad.tanh(c @ w.T + x),
+    "from the left": lambda c, w, x: ad.tanh(w @ c.T + x.T).T,
+    "of what a step computes": lambda c, w, x: ad.tanh(ad.sin(c * x) @ w),
+    "of both": lambda c, w, x: ad.tanh((c + x) @ w) @ w.T,
+    "of one row": lambda c, w, x: ad.tanh(c[:1] @ w) + x,
+    "of a square": lambda c, w, x: ad.tanh(c @ (w @ w)) + x,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("name", _PRODUCTS)
+def test_products_of_all_steps_are_one_behind_the_loop(name: str, reverse: bool) -> None:
+    rng = np.random.default_rng(3)
+    w, start = ad.tensor(rng.normal(size=(12, 12)) / 3), ad.tensor(rng.normal(size=(4, 12)))
+    xs = ad.tensor(rng.normal(size=(7, 4, 12)))
+
+    def f(w: Any) -> Any:
+        last, ys = ad.scan(lambda c, x: (_PRODUCTS[name](c, w, x), c.sum()), start, xs, reverse=reverse)
+        return (last**2).sum() + (ys**2).sum()
+
+    loops = [e for e in hoisted(ad.compile(ad.grad(f)).lower(w).graph).equations if e.name == "scan"]
+    largest = max(math.prod(y.shape) for e in loops for y in e.results[: e.parameters["count"]])
+    assert largest == (144 if name in ("of both", "of a square") else 48)  # a sum of two; one product in each step
+    for transformed in (
+        ad.grad(f),
+        lambda w: ad.hvp(f, (w,), (w + 1,)),
+        lambda w: ad.vmap(ad.grad(f))(ad.stack([w, w / 2])),
+        lambda w: ad.grad(lambda w: (ad.grad(f)(w) ** 2).sum())(w),
+        lambda w: ad.fori_loop(0, 3, lambda i, w: w - 1e-4 * ad.grad(f)(w), w),
+    ):
+        expected = transformed(w)
+        found = ad.tree.leaves(ad.compile(transformed)(w))
+        for y, z in zip(found, ad.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(y.numpy(), z.numpy(), rtol=1e-11, atol=1e-12)
+
+
 def test_a_sum_of_no_steps_is_what_it_was() -> None:
     """And one that begins with -0 ends as eager."""
     x, none = ad.tensor(_TABLE[:, 0]), ad.zeros(0, dtype=ad.int64)
