@@ -468,3 +468,28 @@ def test_donated_arguments_are_not_read_again() -> None:
         same(compiled(ad.tensor(x), ad.tensor(a)), f(ad.tensor(x), ad.tensor(a)))
     with pytest.raises(ad.errors.SingularError):
         compiled(ad.tensor(x), ad.zeros((3, 3), dtype=ad.float64))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_derivatives_of_reciprocals_multiply_where_eager_divides(dtype: str, order: int) -> None:
+    """And they are the same for numbers that are no numbers, infinite, or so small that their reciprocal is."""
+    info = np.finfo(dtype)
+    large = [1.0, 3.0, 1e10, float(info.max), float(info.max) ** 0.5, np.inf]
+    small = [0.0, float(info.smallest_subnormal), float(info.tiny), float(info.tiny) ** 0.5, 1e-10, 0.7]
+    values = np.array([sign * x for x in (*small, *large) for sign in (1, -1)] + [np.nan], dtype)
+    y, g = (ad.tensor(x.ravel()) for x in np.meshgrid(values, values))
+
+    def f(y: Any, g: Any) -> Any:
+        found = lambda y: 1 / y
+        for _ in range(order):
+            found = lambda y, f=found: ad.jvp(f, (y,), (g,))[1]
+        return found(y)
+
+    lowered = ad.compile(f).lower(y, g)
+    assert (str(lowered.graph).count("divide(") > 1, " ".join(lowered.kernels).count("divide")) == (True, 1)
+    with np.errstate(all="ignore"):
+        wanted = f(y, g).numpy()
+        found = ad.compile(f)(y, g).numpy()
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+    np.testing.assert_allclose(found, wanted, rtol=4 * info.eps * order, atol=8 * float(info.smallest_subnormal))

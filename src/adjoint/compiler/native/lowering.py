@@ -16,6 +16,7 @@ from adjoint.compiler.native.elements import computable, constant
 from adjoint.compiler.native.hoisting import hoisted
 from adjoint.compiler.native.pieces import joined
 from adjoint.compiler.passes import dead_code, identity
+from adjoint.dtypes import float32, float64
 from adjoint.primitives import TABLE, DType, result_spec
 from adjoint.rules import RECORDS
 from adjoint.rules.records import Composed
@@ -43,7 +44,38 @@ def lowered(graph: Graph, checks: bool = True) -> Graph:
         else:
             equations.append(e)
     # of the results of one primitive not all may be read
-    return dead_code(_shared(Graph(graph.inputs, [*equations, *found], graph.outputs)))
+    return dead_code(_by_reciprocals(_shared(Graph(graph.inputs, [*equations, *found], graph.outputs))))
+
+
+def _by_reciprocals(graph: Graph) -> Graph:
+    """With `x * r` in the place of `x / y` where r is `1 / y` and a factor of x: divisions are slow.
+
+    So it is in the derivatives of r. Where r overflows, so does x; the two are the same but for a rounding.
+    """
+    makers: dict[Any, Equation] = {}
+    reciprocals: dict[Any, Value] = {}
+
+    def has_factor(x: Any, r: Value, depth: int = 4) -> bool:
+        maker = makers.get(x)
+        if x is r or maker is None or not depth or maker.name not in ("multiply", "negative"):
+            return x is r
+        return any(has_factor(factor, r, depth - 1) for factor in maker.operands)
+
+    equations = []
+    for e in graph.equations:
+        if e.name == "divide" and isinstance(out := e.results[0], Value) and out.dtype in (float32, float64):
+            x, y = e.operands
+            if (r := reciprocals.get(y)) is not None and has_factor(x, r):
+                e = Equation("multiply", [x, r], {}, e.results, backward=e.backward, line=e.line)
+            elif y.__class__ is Value and _is_one(x):
+                reciprocals[y] = out
+        makers.update(dict.fromkeys(e.results, e))
+        equations.append(e)
+    return Graph(graph.inputs, equations, graph.outputs)
+
+
+def _is_one(x: Any) -> bool:
+    return bool(x.const is not None and (x.const == 1).all() if x.__class__ is Value else x == 1)
 
 
 def _shared(graph: Graph) -> Graph:

@@ -7,6 +7,7 @@ import ctypes
 import functools
 import importlib
 import platform
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +18,8 @@ from adjoint import locks
 from adjoint.compiler.native.text import INLINE
 from adjoint.compiler.setting import setting
 
-VERSION = 1  # of what passes make of a text
+VERSION = 2  # of what passes make of a text
+_VECTORS = re.compile(r"<(?!1 x)\d+ x")  # of more than one number
 _NARROW = {b"sandybridge", b"bulldozer", b"piledriver", b"steamroller", b"excavator", b"haswell", b"zen"}  # of OpenBLAS
 KEPT = 256  # pieces of machine code of one process that nobody may use at the moment
 
@@ -252,8 +254,11 @@ def _module(text: str, target: Any) -> Any:
     """What LLVM reads in a text."""
     module = llvm().parse_assembly(text)
     module.verify()
-    if ") #1 {" in text or INLINE in text:
-        _inline(module, target, ") #1 {" in text)
+    joins = ") #1 {" in text
+    if joins or INLINE in text:
+        _inline(module, target, joins)
+    if joins and _VECTORS.search(text) is None:
+        _vectorize(module, target)
     return module
 
 
@@ -280,6 +285,15 @@ def _inline(module: Any, target: Any, joins: bool) -> None:
         passes.add_new_gvn_pass()
         passes.add_dead_store_elimination_pass()
     passes.run(module, binding.create_pass_builder(target, binding.create_pipeline_tuning_options(2)))
+
+
+def _vectorize(module: Any, target: Any) -> None:
+    """Have LLVM put equal operations on several numbers into vectors: a loop of single numbers has none of ours."""
+    binding = llvm()
+    options = binding.create_pipeline_tuning_options(2)
+    options.slp_vectorization = True
+    builder = binding.create_pass_builder(target, options)
+    builder.getModulePassManager().run(module, builder)
 
 
 def _new_target() -> Any:
