@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from conftest import peer
@@ -310,3 +311,31 @@ def test_singular_matrices_have_no_third_derivative_of_det() -> None:
     x = np.array([[1.0, 2.0], [2.0, 4.0]])
     with pytest.raises(errors.SingularError, match="(?i)singular"):
         ad.jet(ad.linalg.det, (x,), ([np.eye(2), np.eye(2), np.eye(2)],))
+
+
+SLOPES: dict[str, tuple[Any, Any, list[float]]] = {  # near to where digits are lost, or what leads to them overflows
+    "rgamma": (ad.special.rgamma, mpmath.rgamma, [-160.0, -160.5, -169.0, -170.0, -170.5]),
+    "gamma": (ad.special.gamma, lambda x: mpmath.gamma(x) * mpmath.digamma(x), [-1e-150, 1e-150, 171.0, 171.3]),
+    "acosh": (ad.acosh, lambda x: 1 / mpmath.sqrt(x * x - 1), [1.0 + 1e-13, 1.0001, 1e160]),
+    "atanh": (ad.atanh, lambda x: 1 / (1 - x * x), [1.0 - 1e-13, 1e-13 - 1.0, 0.9999]),
+    "asin": (ad.asin, lambda x: 1 / mpmath.sqrt(1 - x * x), [1.0 - 1e-13, 1e-13 - 1.0, 0.9999]),
+    "acos": (ad.acos, lambda x: -1 / mpmath.sqrt(1 - x * x), [1.0 - 1e-13, 1e-13 - 1.0, 0.9999]),
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_slopes_are_exact_as_long_as_they_are_finite(name: str) -> None:
+    f, exact, points = SLOPES[name]
+    with np.errstate(all="ignore"), mpmath.workdps(400):
+        for x in points:
+            slope = float(mpmath.diff(exact, mpmath.mpf(x)) if name == "rgamma" else exact(mpmath.mpf(x)))
+            assert np.isfinite(slope)
+            for found in (ad.grad(f)(x), ad.jvp(f, (x,), (1.0,))[1], ad.compile(ad.grad(f))(x)):
+                np.testing.assert_allclose(found, slope, rtol=1e-13)
+
+
+def test_the_second_slope_of_acosh_at_one_is_infinite_in_every_mode() -> None:
+    first = ad.grad(ad.acosh), lambda x: ad.jvp(ad.acosh, (x,), (1.0,))[1]
+    with np.errstate(all="ignore"):
+        for f in first:
+            assert ad.grad(f)(1.0) == ad.jvp(f, (1.0,), (1.0,))[1] == ad.compile(ad.grad(f))(1.0) == -np.inf

@@ -168,7 +168,7 @@ def _asinh(B: Any, g: Any, x: Any) -> Any:
 
 def _acosh(B: Any, g: Any, x: Any) -> Any:
     def slope(g: Any, x: Any) -> Any:
-        return B.divide(g, B.multiply(B.sqrt(B.subtract(x, 1.0)), B.sqrt(B.add(x, 1.0))))
+        return B.divide(B.divide(g, B.sqrt(B.subtract(x, 1.0))), B.sqrt(B.add(x, 1.0)))  # also where x is 1
 
     return slope(g, x) if B.dtype_of(x).kind == "c" else _falling(B, slope, g, x, B.equal(x, math.inf))
 
@@ -181,7 +181,8 @@ def _root(B: Any, x: Any) -> Any:
 
 
 def _one_minus_square(B: Any, x: Any) -> Any:
-    return B.subtract(1.0, B.square(x))
+    """1 - x^2 as a product, which keeps its digits where x is near to 1 or -1."""
+    return B.multiply(B.subtract(1.0, x), B.add(x, 1.0))
 
 
 def _half_normal(B: Any, x: Any) -> Any:
@@ -382,7 +383,7 @@ RECORDS: dict[str, Record] = {
     "acosh": Elementwise(x=_acosh),
     "atanh": Elementwise(x=lambda B, g, x: B.divide(g, _one_minus_square(B, x))),
     "tanh": Elementwise(x=lambda B, g, out: B.tanh_pullback(g, out)),
-    "tanh_pullback": Composed(lambda B, g, y: B.multiply(g, _one_minus_square(B, y))),
+    "tanh_pullback": Composed(lambda B, g, y: B.multiply(g, B.subtract(1.0, B.square(y)))),
     # special functions and activations
     "erf": Elementwise(x=gauss),
     "expit": Elementwise(x=lambda B, g, x: B.expit_pullback(g, x), taylor=_expit_taylor),

@@ -43,10 +43,16 @@ def rgamma(x: Operand[B], /) -> Tensor[B]:
     given = real(x, "rgamma")
     tensor = wide(given)
     below = less(tensor, 0.5)
-    reflected = where(below & isfinite(tensor), tensor, 0.0)  # 5.5.3, with sin(pi x) as a sinc, which is 0 at the poles
+    reflected = where(below & isfinite(tensor), tensor, 0.0)
+    low = less(reflected, -160.0)  # 5.5.1 eight times, before factors and their derivatives overflow
+    rising = math.prod([where(low, reflected + float(k), 1.0) for k in range(8)])
+    reflected = where(low, reflected + 8.0, reflected)
     far = less(reflected, -170.6)  # the factor overflows: zeros stay, and their derivatives are infinite
-    other = sinc(reflected) * reflected * where(far, 1e308, gamma(1.0 - where(far, 0.0, reflected)))
-    other = where(far, other * 1e308, other)
+    nearest = round(reflected)
+    rest = reflected - nearest
+    sine = (1.0 - 2.0 * (nearest % 2.0)) * sinc(rest) * rest  # of pi x, over pi: 0 at the poles
+    other = sine * where(far, 1e308, gamma(1.0 - where(far, 0.0, reflected)))  # 5.5.3
+    other = where(far, other * 1e308, other) * rising
     direct = run("rgamma", (where(below | greater(tensor, 1e3), 1e3, tensor),))
     return cast(where(below, other, direct), given.dtype)
 
