@@ -189,6 +189,16 @@ def test_special_values_of_short_rows() -> None:
         compared(f, x)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_is_no_element_takes_no_part_in_a_sum(dtype: str) -> None:
+    """Of a vector that is not full the other lanes are 0 / 0."""
+    rng = np.random.default_rng(5)
+    for n, columns in itertools.product((*range(15, 20), 25, 31, 33, 34, 41), (1, 2, 3, 4, 5, 9)):
+        x, y = rng.uniform(1, 2, (2, n, columns)).astype(dtype)
+        for axis in (0, 1, None):
+            close(lambda x, y, axis=axis: (x / y).sum(axis=axis), x, y, rtol=1e-12 if dtype == "float64" else 2e-5)
+
+
 def test_results_that_are_parts_of_others() -> None:
     """What is written next to them stays."""
     x = np.arange(120.0).reshape(40, 3)

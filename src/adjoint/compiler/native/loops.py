@@ -16,7 +16,7 @@ from adjoint.compiler.native.elements import EMITTERS, constant, extreme, operan
 from adjoint.compiler.native.kernels import REDUCTIONS, Kernel, split_of
 from adjoint.compiler.native.machine import vector_bytes
 from adjoint.compiler.native.plan import Plan
-from adjoint.compiler.native.text import Builder, Vector, element_type, memory_type
+from adjoint.compiler.native.text import Builder, Vector, element_type, memory_type, number
 from adjoint.compiler.native.views import contiguous
 from adjoint.primitives import DType
 
@@ -543,8 +543,11 @@ class Nest:
     def _reduced(self, v: Vector, e: Equation, state: list[str], x: str, live: int) -> list[str]:
         """The state of a reduction with a vector of which so many lanes are there."""
         if live < v.lanes:
-            t = element_type(e.operands[0].dtype)
-            x = v.select(self._mask(live).split(" ", 3)[3], t, x, f"splat ({t} {reductions.identity(e)})")
+            dtype: DType = e.operands[0].dtype
+            t = element_type(dtype)
+            # LLVM 22 takes 0 / 0 for 0, and leaves out that such lanes become 0; -0.0 changes no sum either
+            nothing = number(-0.0, dtype) if e.name == "sum" and dtype.kind == "f" else reductions.identity(e)
+            x = v.select(self._mask(live).split(" ", 3)[3], t, x, f"splat ({t} {nothing})")
         return reductions.reduced(v, e, state, x, self.carried)
 
     def _cleared(self, e: Equation) -> None:
