@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -116,8 +117,11 @@ def _both(program: Callable[[Any], Run], name: str = "torch") -> dict[str, Calla
 def _imports(name: str) -> dict[str, Callable[[], Run]]:
     """Processes that import a library and end."""
 
+    compiled = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
     def of(module: str) -> Callable[[], Run]:
-        return lambda: lambda: subprocess.run([sys.executable, "-c", f"import {module}"], check=True)  # type: ignore[return-value]
+        command = [sys.executable, "-c", f"import {module}"]
+        return lambda: lambda: subprocess.run(command, check=True, env=compiled)  # type: ignore[return-value]
 
     return {"adjoint": of(f"adjoint.{name}"), PEERS[name]: of(name)}
 

@@ -16,7 +16,7 @@ from adjoint.graph.nodes import Var, numbers
 from adjoint.torch import state
 from adjoint.torch.calls import NUMBERS, into, operand, run, write
 from adjoint.torch.graph import overwritten, result_overwritten
-from adjoint.torch.state import modes
+from adjoint.torch.state import recorded
 from adjoint.torch.tensor import INNER, LEVEL, Accumulate, Rare, Tensor, new
 
 FUNCTIONS: dict[str, Any] = {}  # torch.name
@@ -84,7 +84,8 @@ def function(input, *, out=None):
         if dtype.kind not in kinds or out is not None:
             return slow(input, out)
         if state.special:
-            if modes.enabled or modes.inference:
+            block = recorded._top
+            if block is None or block.holder() is None or block.value != quiet:
                 return slow(input)
             var = Var()
             var.value = inner(input._here.value)
@@ -117,7 +118,8 @@ def function(self, other):
             return slow(self, other)
     try:
         if state.special:
-            if modes.enabled or modes.inference:
+            block = recorded._top
+            if block is None or block.holder() is None or block.value != quiet:
                 return slow(self, other)
             if array.__class__ is Var:
                 array = array.value
@@ -198,9 +200,10 @@ def _code(source: str) -> Any:
 def _compiled(name: str, source: str, kinds: str, primitive: str, slow: Any) -> Any:
     scope: dict[str, Any] = {
         "Accumulate": Accumulate, "Rare": Rare, "Tensor": Tensor, "Var": Var, "alone": _ALONE, "bool_": np.dtype(bool),
-        "inner": INNER[primitive], "kinds": kinds, "modes": modes, "new": new, "numbers": numbers,
-        "overwritten": overwritten, "primitive": LEVEL[primitive], "references": sys.getrefcount,
-        "result_overwritten": result_overwritten, "scalar": INNER.as_scalar, "slow": slow, "state": state,
+        "inner": INNER[primitive], "kinds": kinds, "new": new, "numbers": numbers, "overwritten": overwritten,
+        "primitive": LEVEL[primitive], "quiet": (False, False), "recorded": recorded,
+        "references": sys.getrefcount, "result_overwritten": result_overwritten,
+        "scalar": INNER.as_scalar, "slow": slow, "state": state,
     }  # fmt: skip
     exec(_code(source), scope)
     function = scope.pop("function")
