@@ -211,6 +211,22 @@ def batches(torch: Any, show: Any) -> None:
     show(drawn.shape, bool((drawn[0] == drawn[1]).any()))
     drawn = F.vmap(lambda a: torch.randn(4), randomness="same")(w[0])
     show(bool((drawn[0] == drawn[1]).all()))
+    rates = torch.tensor([[0.0, 1e6], [1e4, 0.0]])
+    counts, chances = torch.tensor([1e6, 4e4]), torch.tensor([[0.0, 0.5], [1.0, 0.25]])
+    for drawn, mean in (
+        (F.vmap(torch.poisson, randomness="different")(rates), rates),
+        (F.vmap(F.vmap(torch.poisson, randomness="different"), randomness="different")(rates), rates),
+        (F.vmap(torch.poisson, in_dims=1, randomness="different")(rates), rates.T),
+        (F.vmap(lambda c: torch.binomial(counts, c), randomness="different")(chances), counts * chances),
+        (F.grad(lambda r: (torch.poisson(r) * r).sum())(rates), rates),
+    ):
+        show(drawn.shape, drawn.dtype, bool(((drawn - mean).abs() <= 6 * mean.sqrt()).all()))
+    drawn = F.vmap(lambda a: torch.poisson(rates[0] + 1e6) + 0 * a.sum(), randomness="different")(w)
+    show(bool((drawn[0] == drawn[1]).any()))
+    drawn = F.vmap(lambda a: torch.poisson(rates[0]) + 0 * a.sum(), randomness="same")(w)
+    show(bool((drawn[0] == drawn[1]).all()))
+    refused(show, lambda: F.vmap(torch.poisson, randomness="same")(rates))
+    refused(show, lambda: F.vmap(torch.poisson)(rates))
     refused(show, lambda: F.vmap(lambda a: torch.rand(3))(w))
     refused(show, lambda: F.vmap(lambda a: a.item())(w[0, 0]))
     refused(show, lambda: F.vmap(lambda a: a if a.sum() > 0 else -a)(w))

@@ -65,6 +65,23 @@ def apart() -> list[tuple[int, Any]]:
     return [(count, level) for randomness, count, level in modes.drawing if randomness == "different"]
 
 
+def drawn_by(draw: Any, generator: Any, *parameters: Tensor) -> Tensor:
+    """`draw(source, *arrays)` of parameters that broadcast, a number for each element; each example has its own."""
+    last = parameters[-1]
+    if not apart() and not any(map(is_lifted, parameters)):
+        return beside(last, np.asarray(draw(source(generator), *map(looked, parameters)), last._dtype))
+    drawing, examples = source(generator, apart=True), apart()
+    levels = [level for _, level in examples]
+    if any(level not in levels for x in parameters for _, level in lifted.examples_of(x)):
+        raise RuntimeError(
+            "Vmap does not currently support same randomness with a batched tensor input: what differs between "
+            "examples would draw numbers that do; say randomness='different'"
+        )
+    ndim = max(x.ndim for x in parameters)
+    arrays = [lifted.values_of_examples(x, examples, ndim) for x in parameters]
+    return lifted.of_examples(np.asarray(draw(drawing, *arrays), last._dtype), levels)
+
+
 def finished(value: Any, dtype: Any, requires_grad: bool, where: Any = None) -> Tensor:
     there: Any = None if where is None and not state.special else chosen(where)
     try:

@@ -32,6 +32,7 @@ from adjoint.torch.tensor import (
     forget,
     is_lifted,
     level_of,
+    looked,
     meeting,
     new,
     of,
@@ -131,6 +132,18 @@ def examples_of(x: Tensor) -> list[tuple[int, Any]]:
                 found.insert(0, (int(array.value.shape[0]), device))
             array, device = device.unwrap(array), device.inner
     return found
+
+
+def values_of_examples(x: Tensor, examples: list[tuple[int, Any]], ndim: int) -> Any:
+    """A look at the values for each of these examples, which the first axes count; so many axes follow."""
+    counts, shape = [count for count, _ in examples], (*[1] * (ndim - x.ndim), *x.shape)
+    if not is_lifted(x):
+        value, own = looked(x), []
+    else:
+        inner, own = inner_of(x), [level for _, level in examples_of(x)]
+        value = inner.device.concrete_values(wrap_of(inner))
+    known = [count if level in own else 1 for count, level in examples]
+    return np.broadcast_to(np.reshape(value, (*known, *shape)), (*counts, *shape))
 
 
 def as_many(out: Tensor, examples: list[tuple[int, Any]]) -> Tensor:

@@ -13,7 +13,7 @@ from adjoint.torch.creation import finished
 from adjoint.torch.dtypes import default_float, numpy_dtype
 from adjoint.torch.filling import drawn
 from adjoint.torch.functions import public
-from adjoint.torch.tensor import Tensor, beside, looked
+from adjoint.torch.tensor import Tensor
 
 
 def _window(name: str, function: str, *settings: tuple[str, float]) -> None:
@@ -121,15 +121,15 @@ def _of_complex_window(x: Any, window: Any, n: int, options: dict[str, Any]) -> 
 @public("poisson", method=False)
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Counts with these means."""
-    made = beside(input, creation.source(generator).poisson(looked(input)).astype(input._dtype))
+    made = creation.drawn_by(lambda source, mean: source.poisson(mean), generator, input)
     return without_slope("Poisson", made, input)  # type: ignore[no-any-return]
 
 
 @public("binomial", method=False)
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """How many of so many attempts succeed with these chances."""
-    made = creation.source(generator).binomial(looked(count).astype(np.int64), looked(prob))
-    return without_slope("Binomial", beside(prob, np.asarray(made, prob._dtype)), count, prob)  # type: ignore[no-any-return]
+    draw = lambda source, n, p: source.binomial(n.astype(np.int64), p)
+    return without_slope("Binomial", creation.drawn_by(draw, generator, count, prob), count, prob)  # type: ignore[no-any-return]
 
 
 @public("randint_like", method=False)
