@@ -23,7 +23,6 @@ class Case:
     targets: dict[str, float] = field(default_factory=dict)
     threads: int = 2
     repeats: int = 60
-    turn: float = 0.01  # seconds a turn lasts at least, so that caches are warm for most of its runs
     memory: dict[str, Callable[[], Run]] | None = None  # the same without what is not forward and backward
     resident: bool = False  # memory is mostly the graph's objects: measured by `benchmarks.resident`
 

@@ -466,10 +466,7 @@ def case(program: Program, threads: int) -> Case:
     }
     if not program.unrolled:
         make["torch.compile"] = partial(_of_torch, program, True)
-    # PyTorch's threads look for work for up to eight milliseconds after a call, on the second processor. So with two
-    # threads a turn is so long that its median knows nothing of that.
-    turn, turns = (0.01, program.repeats) if threads == 1 else (0.06, max(program.repeats // 2, 3))
-    return Case(program.name, make, threads=threads, repeats=turns, turn=turn)
+    return Case(program.name, make, threads=threads, repeats=program.repeats)
 
 
 def _measured(programs: Sequence[Program], threads: int) -> list[dict[str, float]]:

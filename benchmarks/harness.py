@@ -18,6 +18,7 @@ from benchmarks.cases import Case, Run
 MODULES = {"adjoint": "adjoint", "PyTorch": "torch", "torch.compile": "torch", "autograd": "autograd"}
 MODULES |= {"JAX jit": "jax", "JAX": "jax"}
 SLOW = 0.5  # seconds: what takes longer gets fewer turns
+TURN = 0.01  # seconds a turn lasts at least, so that caches are warm for most of its runs
 REST = 0.02  # seconds between turns: threads of PyTorch's look for work for up to seven milliseconds after a call
 
 
@@ -52,7 +53,7 @@ def times(case: Case, tick: Callable[[str], Any]) -> tuple[dict[str, float], dic
             for library in order[first:] + order[:first]:
                 if turn < count[library]:
                     time.sleep(REST)
-                    samples[library].append(_turn(runs[library], case.turn))
+                    samples[library].append(_turn(runs[library]))
             if turn % 20 == 19:
                 gc.collect()
     finally:
@@ -63,10 +64,10 @@ def times(case: Case, tick: Callable[[str], Any]) -> tuple[dict[str, float], dic
     )
 
 
-def _turn(run: Run, length: float) -> list[float]:
+def _turn(run: Run) -> list[float]:
     """The seconds of each run in a turn, the cold first one included."""
     seconds = [_clock(run)]
-    while sum(seconds) < length:
+    while sum(seconds) < TURN:
         seconds.append(_clock(run))
     return seconds
 
