@@ -9,6 +9,7 @@ import importlib.util
 import inspect
 import itertools
 import json
+import operator
 import os
 import pickle
 import re
@@ -416,3 +417,28 @@ def test_the_readmes_table_and_chart_state_the_same_ratios() -> None:
         spans[peer] = " to ".join([f"{r:.0f}" if r >= 10 else f"{r:.2f}" for r in (min(ratios), max(ratios))])
     cells = ["our time / theirs", "1", spans["PyTorch"], f"{spans['JAX']}; jit {spans['JAX jit']}", spans["autograd"]]
     assert f"| {' | '.join(cells)} |" in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("Linear", "ad.nn.Linear"),
+        ("SGD", "ad.optim.SGD"),
+        ("svd", "ad.linalg.svd"),
+        ("erf", "ad.special.erf"),
+        ("bernoulli", "ad.random.bernoulli"),
+        ("mgrid", "ad.meshgrid, or ad.indices"),
+        ("nn.sin", "ad.sin"),
+        ("special.relu", "ad.nn.relu"),
+        ("random.fft", "ad.fft"),
+    ],
+)
+def test_a_name_of_another_module_says_which(name: str, use: str) -> None:
+    with pytest.raises(AttributeError, match=f"use {re.escape(use)}$"):
+        operator.attrgetter(name)(ad)
+
+
+def test_a_name_of_no_module_says_no_more() -> None:
+    for module in (ad, ad.special, ad.nn):
+        with pytest.raises(AttributeError, match="has no attribute 'nonsense'$"):
+            _ = module.nonsense

@@ -16,7 +16,25 @@ def missing(module: str, name: str) -> AttributeError:
     """The error for a name that a module does not have."""
     now = RENAMED.get(module, {}).get(name)
     hint = f": it is now {now}" if now else counterpart(module, name)
+    if not hint and "importlib" not in sys._getframe(2).f_code.co_filename:  # which asks before it imports a module
+        hint = _elsewhere(name)
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name, obj=sys.modules[module])
+
+
+_ROOMS = "linalg fft special random stats nn optim scipy train data tree"  # the first that has a name is meant
+
+
+def _elsewhere(name: str) -> str:
+    """Which module has the name, as the end of a message."""
+    if name.startswith("_"):
+        return ""
+    ad = sys.modules["adjoint"]
+    if name in ad.__all__:
+        return f": use ad.{name}"
+    for room in _ROOMS.split():
+        if name in getattr(ad, room).__all__:
+            return f": use ad.{room}.{name}"
+    return ""
 
 
 def refusing(module: str) -> Callable[[str], object]:

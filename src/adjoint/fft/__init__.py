@@ -30,6 +30,7 @@ from adjoint.fft.transforms import (
     rfftn,
 )
 from adjoint.fft.windows import bartlett, blackman, cosine, gaussian, hamming, hann, kaiser, nuttall
+from adjoint.renamed import refusing
 
 __all__ = [
     "bartlett", "blackman", "cosine", "fft", "fft2", "fftfreq", "fftn", "fftshift", "gaussian", "hamming", "hann",
@@ -40,3 +41,6 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
+
+
+globals()["__getattr__"] = refusing(__name__)  # unseen by type checkers, which refuse other names themselves

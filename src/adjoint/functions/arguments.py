@@ -506,7 +506,7 @@ def keyword_error(function: Callable[..., Any], unknown: Mapping[str, Any]) -> e
     (name, value), *_ = unknown.items()
     known = [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.POSITIONAL_ONLY]
     meant = [word for word in PARAMETERS.get(name, ()) if word in known]
-    if meant := meant or difflib.get_close_matches(name, known, 1):
+    if meant := meant or difflib.get_close_matches(name, known, 1, 0.7):
         hint = f"; write {meant[0]}={errors.shown(value)}"
     else:
         hint = counterpart("parameters", name) or f"; its parameters are {', '.join(known)}"

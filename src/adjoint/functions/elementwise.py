@@ -103,7 +103,9 @@ def pow(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     ...
 
 
-def _power(x: Tensor[Any], exponent: Any) -> Any:
+def _power(x: Tensor[Any], exponent: Any, modulus: Any = None) -> Any:
+    if modulus is not None:
+        raise errors.ArgumentTypeError("pow: a tensor's power goes without a modulus; write x**n % m")
     if exponent.__class__ in (int, float) and exponent == 2 and x._dtype.kind in dtypes.INEXACT:
         return run("square", (x,))
     return binary("pow", x, exponent)

@@ -23,6 +23,7 @@ from adjoint.random.continuous import (
     weibull,
 )
 from adjoint.random.discrete import binomial, categorical, choice, geometric, poisson, rademacher, shuffle
+from adjoint.renamed import refusing
 
 __all__ = [
     "bernoulli",
@@ -57,3 +58,6 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
+
+
+globals()["__getattr__"] = refusing(__name__)  # unseen by type checkers, which refuse other names themselves

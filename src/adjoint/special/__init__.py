@@ -8,6 +8,7 @@ dlmf.nist.gov.
 
 from __future__ import annotations
 
+from adjoint.renamed import refusing
 from adjoint.special.along_axes import log_softmax, logsumexp, softmax
 from adjoint.special.bessel import (
     i0,
@@ -91,3 +92,6 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
+
+
+globals()["__getattr__"] = refusing(__name__)  # unseen by type checkers, which refuse other names themselves

@@ -15,6 +15,7 @@ order is SciPy's. All is computed in double precision and rounded to the dtype o
 
 from __future__ import annotations
 
+from adjoint.renamed import refusing
 from adjoint.stats import continuous, discrete
 from adjoint.stats.multivariate import dirichlet, multinomial, multivariate_normal
 
@@ -53,3 +54,6 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
+
+
+globals()["__getattr__"] = refusing(__name__)  # unseen by type checkers, which refuse other names themselves
