@@ -374,6 +374,39 @@ def test_loops_that_are_unrolled(name: str) -> None:
     compared(UNROLLED[name], [X, ALONG, WEIGHT])
 
 
+SHARED: dict[str, Any] = {
+    "a row": lambda z: ad.scan(lambda c, y: (c, ad.cond(y > 0.15, lambda y: y * z, lambda y: y, y)), z * 0, STEPS)[1],
+    "a start": lambda z: ad.scan(
+        lambda c, y: (ad.cond(c > 0.15, lambda c: c * z + y, lambda c: c + y, c), c), ad.zeros((), dtype=float), STEPS
+    )[0],
+    "a counted loop": lambda z: ad.fori_loop(
+        0, 3, lambda i, c: ad.cond(c > 1.5, lambda c: c * z, lambda c: c + 1, c), ad.ones((), dtype=float)
+    ),
+    "a loop": lambda z: ad.while_loop(
+        lambda c: c[0] < 4,
+        lambda c: (c[0] + 1, ad.cond(c[0] > 1, lambda y: y * z, lambda y: y + 1, c[1])),
+        (ad.zeros((), dtype=float), ad.ones((), dtype=float)),
+    )[1],
+}
+STEPS = np.array([0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize("by", SHARED)
+def test_what_the_first_step_is_does_not_choose_for_the_others(by: str) -> None:
+    """In a batch, a choice by what all examples share: the first step's is known, and its branch shares its result."""
+    f, z = SHARED[by], np.array([1.0, 2.0])
+
+    def agree(transformed: Any, x: Any) -> None:
+        np.testing.assert_allclose(ad.compile(transformed)(x), transformed(x), rtol=1e-14)
+
+    agree(ad.vmap(f), z)
+    agree(ad.vmap(ad.vmap(f)), np.outer(z, z))
+    agree(lambda z: ad.jvp(ad.vmap(f), (z,), (z,))[1], z)
+    if by != "a loop":
+        agree(ad.vmap(ad.grad(lambda z: (f(z) ** 2).sum())), z)
+        agree(ad.vmap(ad.hessian(lambda z: (f(z) ** 2).sum())), z)
+
+
 # --- Python's numbers that a choice gives ---------------------------------------------------------
 
 NUMBERS: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ X = np.array([0.5, 1.5, 2.5])
 
 def seen_by(run: Any) -> list[Any]:
     """What a callback within sees: run(f) runs a transform of f."""
-    seen: list[Any] = []
+    seen: collections.deque[Any] = collections.deque()  # a list in a closure is the loop's own, made anew
 
     def f(x: Any) -> Any:
         y = x * x
@@ -23,7 +24,7 @@ def seen_by(run: Any) -> list[Any]:
         return y.sum()
 
     run(f)
-    return seen
+    return list(seen)
 
 
 WAYS: dict[str, tuple[Any, list[Any]]] = {
@@ -56,6 +57,45 @@ WAYS: dict[str, tuple[Any, list[Any]]] = {
     "checkpoint": (lambda f: ad.grad(ad.checkpoint(f))(2.0), [4.0]),
     "cond": (lambda f: ad.cond(True, f, lambda x: x.sum(), ad.tensor(2.0)), [4.0]),
 }
+
+
+LOOPS: dict[str, Any] = {
+    "scan": lambda f, z: ad.scan(lambda c, x: (c + f(x * z), None), z * 0, X)[0],
+    "scan in scan": lambda f, z: ad.scan(lambda c, x: (c + LOOPS["scan"](f, x * z), None), z * 0, X)[0],
+    "map": lambda f, z: ad.map(lambda x: f(x * z), X).sum(),
+    "fori_loop": lambda f, z: ad.fori_loop(0, 3, lambda i, c: c + f(z * (i + 1)), z * 1),
+    "while_loop": lambda f, z: ad.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, f(z * c[1])), (0, z * 1))[1],
+    "bounded": lambda f, z: ad.while_loop(lambda c: c < 3, lambda c: c + 1 + 0 * f(z * c), z * 0, max_steps=5),
+    "cond in scan": lambda f, z: ad.scan(
+        lambda c, x: (ad.cond(x > 1, lambda c: c + f(x * z), lambda c: c, c), None), z * 0, X
+    )[0],
+    "cond": lambda f, z: ad.cond(z > 0, lambda z: f(z) * 1, lambda z: z * 1, z),
+}
+OF_LOOPS: dict[str, Any] = {
+    "compiled": lambda f: ad.compile(f)(np.float64(2)),
+    "grad": lambda f: ad.compile(ad.grad(f))(2.0),
+    "grad outside": lambda f: ad.grad(ad.compile(f))(2.0),
+    "grad of grad": lambda f: ad.compile(ad.grad(ad.grad(f)))(2.0),
+    "jvp": lambda f: ad.compile(lambda z: ad.jvp(f, (z,), (1.0,)))(2.0),
+    "jvp of grad": lambda f: ad.compile(lambda z: ad.jvp(ad.grad(f), (z,), (1.0,)))(2.0),
+    "hessian": lambda f: ad.compile(ad.hessian(f))(2.0),
+    "vmap": lambda f: ad.compile(ad.vmap(f))(np.array([2.0, 2.0])),
+    "vmap outside": lambda f: ad.vmap(ad.compile(f))(np.array([2.0, 2.0])),
+    "vmap of grad": lambda f: ad.compile(ad.vmap(ad.grad(f)))(np.array([2.0, 2.0])),
+    "grad of vmap": lambda f: ad.compile(ad.grad(lambda z: ad.vmap(f)(z).sum()))(np.array([2.0, 2.0])),
+    "vmap of hessian": lambda f: ad.compile(ad.vmap(ad.hessian(f)))(np.array([2.0, 2.0])),
+}
+FORWARD = {"compiled", "jvp", "vmap", "vmap outside"}  # what a loop of unknown length can
+
+
+@pytest.mark.parametrize(
+    ("loop", "way"), [(loop, way) for loop in LOOPS for way in OF_LOOPS if loop != "while_loop" or way in FORWARD]
+)
+def test_compiled_loops_call_once_for_each_step_and_example(loop: str, way: str) -> None:
+    """Not for a step that runs again for its derivative, nor for one that is run for its shapes."""
+    wanted = seen_by(lambda f: LOOPS[loop](f, ad.tensor(2.0, dtype=float)))
+    found = seen_by(lambda f: OF_LOOPS[way](lambda z: LOOPS[loop](f, z)))
+    assert sorted(found) == sorted(wanted * (2 if "vmap" in way else 1))
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -647,6 +647,12 @@ def test_pythons_floats_are_as_precise_as_what_they_meet() -> None:
                     assert found.tolist() == expected.tolist()
 
 
+@pytest.mark.filterwarnings("error")
+def test_halves_in_a_list_are_read_without_a_warning() -> None:
+    for values in ([np.float16(1.5)], [np.float16(np.inf)], [[np.float16(1)], [2]]):
+        assert ad.asarray(values).dtype is ad.float16
+
+
 def test_pandas() -> None:
     pandas = pytest.importorskip("pandas")
     for dtype in (ad.float32, ad.float64, ad.int64):

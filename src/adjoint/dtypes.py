@@ -355,7 +355,12 @@ def values_of(
     if dtype is None and values.__class__ is np.ndarray and _ITSELF.get(values.dtype) is values.dtype:
         return values
     array = array_of(values, name)
-    if array.dtype.kind == "f" and isinstance(values, (list, tuple)) and array.size and abs(array).max() >= 2.0**63:
+    if (
+        array.dtype.kind == "f"
+        and isinstance(values, (list, tuple))
+        and array.size
+        and float(abs(array).max()) >= 2**63
+    ):
         array = _unrounded(values, array)
     if array.dtype.kind == "O" and all(isinstance(value, int) for value in array.flat):
         array = _of_large_integers(array, default_int if dtype is None else as_dtype(dtype), name)

@@ -26,10 +26,13 @@ class Replay:
 
 
 class _Run:
-    """A run of a function, which may have run before."""
+    """A run of a function, which may have run before; a silent one makes no calls."""
+
+    silent: bool
 
     def __init__(self, known: Replay, outer: _Run | None) -> None:
         self.known, self.outer = known, outer
+        self.silent = outer is not None and outer.silent
         self.places, self.calls = itertools.count(), itertools.count()
 
     def key(self, draw: Callable[[], RandomKey]) -> RandomKey:
@@ -39,6 +42,8 @@ class _Run:
         return keys[i]
 
     def is_first_call(self) -> bool:
+        if self.silent:
+            return False
         if next(self.calls) < self.known.calls:
             return False
         self.known.calls += 1
@@ -47,6 +52,8 @@ class _Run:
 
 class _Apart(_Run):
     """A run that is recorded: whatever runs around it, the recorded program draws keys of its own when it runs."""
+
+    silent = False
 
     def __init__(self, leaf: RandomKeys) -> None:
         self.leaf = leaf
@@ -63,6 +70,18 @@ class _Apart(_Run):
         return True
 
 
+class _Again(_Run):
+    """A run of what another one stands for: it draws as what is around it does, and its calls are not made."""
+
+    silent = True
+
+    def __init__(self, outer: _Run | None) -> None:
+        self.outer = outer
+
+    def key(self, draw: Callable[[], RandomKey]) -> RandomKey:
+        return draw() if self.outer is None else self.outer.key(draw)
+
+
 _run: Variable[_Run] = contextvars.ContextVar("adjoint_replay", default=None)
 
 
@@ -75,6 +94,12 @@ def replayed(known: Replay) -> Block[_Run]:
 def recorded_on(leaf: RandomKeys) -> Block[_Run]:
     """In this block keys are drawn by this leaf alone, and by no run around it."""
     return Block(_run, _Apart(leaf))
+
+
+def without_calls() -> Block[_Run]:
+    """In this block nothing is called for its effects: what runs does so for derivatives, or for shapes."""
+    outer = innermost(_run)
+    return Block(_run, _Again(None if outer is None else outer.value))
 
 
 class _Sequence(Sequence[RandomKey]):

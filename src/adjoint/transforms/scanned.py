@@ -17,6 +17,7 @@ from adjoint.decorators.batched import Batched
 from adjoint.dtypes import INEXACT
 from adjoint.functions.shape import moveaxis
 from adjoint.operands import common_backend
+from adjoint.random_keys import without_calls
 from adjoint.tensor import Tensor, same, wrap
 from adjoint.transforms.arguments import Function, check_pair, zeros_like
 from adjoint.transforms.carries import Carry, TreeType, assignable
@@ -152,9 +153,10 @@ class _Scanned(CustomRules):
             given, totals = both[: len(carried)], both[len(carried) : sums]
             args, g = both[sums : sums + n + m], both[sums + n + m : sums + n + m + len(cotangents) - n]
             args = [*args, *both[sums + n + m + len(g) :]]
-            ys, pull = vjp(self.of(args, places), *[args[i] for i in places])
             of_carry = dict(zip(carried, given, strict=True))
-            found = pull([*[of_carry.get(i, ys[i]) for i in range(n)], *g])
+            with without_calls():  # forward made them
+                ys, pull = vjp(self.of(args, places), *[args[i] for i in places])
+                found = pull([*[of_carry.get(i, ys[i]) for i in range(n)], *g])
             a, b = len(carried), len(carried) + len(along)
             added = [total + c for total, c in zip(totals, found[b:], strict=True)]
             return [*found[:a], *added, *found[a:b]]
@@ -204,13 +206,19 @@ class _Scanned(CustomRules):
         n, m = self.count, self.count + self.rows
         leaf: Any = common_backend(*xs).leaf
         rows = [moveaxis(x, 1, 0) if flag else x for x, flag in zip(xs[n:m], flags[n:m], strict=True)]
-        several = flags[:n]
+        several, found = flags[:n], flags
         while True:
             wide = [each(x, size) if new and not old else x for x, old, new in zip(xs, flags, several, strict=False)]
             kinds = [*several, *flags[n:]]
             examples = Examples(self.step.plain, level, size, kinds)
-            with leaf.aside():
-                found = examples([*wide, *[row[0] for row in rows], *xs[m:]])[1]
+
+            def look(xs: Tensors, examples: Examples = examples) -> Tensors:
+                nonlocal found
+                found = examples(xs)[1]
+                return xs[:n]
+
+            with leaf.aside(), without_calls():  # as a loop: what the first step is, if known, must not choose
+                apply_on_level(self.like(look, n, self.rows), [*wide, *rows, *xs[m:]])
             after = [old or new for old, new in zip(several, found, strict=False)]
             if after == several:
                 break

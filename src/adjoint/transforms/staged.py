@@ -30,7 +30,7 @@ from adjoint.operands import (
     like_number,
 )
 from adjoint.primitives import ARRAY, DType
-from adjoint.random_keys import Replay, replayed
+from adjoint.random_keys import Replay, replayed, without_calls
 from adjoint.tensor import Number, Tensor, raw_array, same, wrap
 from adjoint.transforms.arguments import Function
 from adjoint.transforms.carries import Carry, TreeType, WiderDtypeError, examples_of, of_one_type
@@ -316,7 +316,9 @@ class _Chosen(CustomRules):
     def batch(self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
         """A result is of each example where that of some branch is."""
         runs = [Examples(part.plain, level, size, flags[1:]) for part in self.parts]
-        several = [any(kinds) for kinds in zip(*[run(xs[1:])[1] for run in runs], strict=True)]
+        with without_calls():
+            found = [run(xs[1:])[1] for run in runs]
+        several = [any(kinds) for kinds in zip(*found, strict=True)]
         parts = [lambda xs, run=run: run.as_wide_as(several, xs) for run in runs]
         return _Chosen(self.name, parts, self.active).on(xs[0], xs[1:]), several
 
@@ -377,12 +379,26 @@ class _Looped(CustomRules):
 
     def batch(self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
         """Until all examples have ended; those that have keep their carry. What is the same for all stays so."""
-        n, several = self.count, flags[: self.count]
+        n, several, found = self.count, flags[: self.count], flags
+        leaf: Any = common_backend(*xs).leaf
+
+        def goes_on(xs: Tensors) -> Tensors:
+            return [full((), True, dtype=dtypes.bool, device=common_backend(*xs))]
+
         while True:  # until the carry is one for all, or of each, before a step as after it
             wide = [each(x, size) if new and not old else x for x, old, new in zip(xs, flags, several, strict=False)]
             kinds = [*several, *flags[n:]]
-            differ, *found = Examples(self._both, level, size, kinds)([*wide, *xs[n:]])[1]
-            after = [differ or old or new for old, new in zip(several, found, strict=True)]
+            asked = Examples(self._both, level, size, kinds)
+
+            def look(xs: Tensors, asked: Examples = asked) -> Tensors:
+                nonlocal found
+                found = asked(xs)[1]
+                return xs[:n]
+
+            with leaf.aside(), without_calls():  # as a loop: what the first step is, if known, must not choose
+                apply_on_level(_Looped(self.name, goes_on, look, n), [*wide, *xs[n:]])
+            differ = found[0]
+            after = [differ or old or new for old, new in zip(several, found[1:], strict=True)]
             if after == several:
                 break
             several = after
