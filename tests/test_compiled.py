@@ -541,6 +541,40 @@ def test_transforms_around(name: str) -> None:
             alike(AROUND[name](f)(ad.tensor(X)), AROUND[name](g)(ad.tensor(X)))
 
 
+def root_of_two(x: Any, y: Any) -> Any:
+    return x * 2, ad.sqrt(x) * y, y
+
+
+INFINITE_SLOPES = {  # at x = 0, beside what is asked for
+    "another result": lambda f, x, y: ad.grad(lambda x: f(x, y)[0].sum())(x),
+    "all results in turn": lambda f, x, y: [
+        ad.grad(lambda y, k=k: f(x, y)[k].sum())(y) for k in (1, 2, 1) for _ in range(4)
+    ],
+    "backward": lambda f, x, y: (lambda leaf: f(leaf, y)[0].sum().backward()[leaf])(x.require_grad()),
+    "Hessian": lambda f, x, y: ad.hessian(lambda x: (f(x, y)[0] ** 2).sum())(x),
+    "another argument": lambda f, x, y: ad.hessian(lambda y: (f(x, y)[1] ** 2).sum())(y),
+    "reverse twice": lambda f, x, y: ad.grad(lambda y: ad.grad(lambda y: (f(x, y)[1] ** 2).sum())(y).sum())(y),
+    "reverse over forward": lambda f, x, y: ad.grad(lambda y: ad.jvp(lambda y: f(x, y)[1] ** 2, (y,), (y,))[1].sum())(
+        y
+    ),
+    "forward over reverse": lambda f, x, y: ad.jvp(ad.grad(lambda y: (f(x, y)[1] ** 2).sum()), (y,), (y + 1,)),
+    "forward": lambda f, x, y: ad.jvp(lambda y: ad.sqrt(f(x, y)[0]) + f(x, y)[1], (y,), (y + 1,)),
+    "each": lambda f, x, y: ad.vmap(ad.grad(lambda x, y: f(x, y)[0]))(x, y),
+    "of all": lambda f, x, y: ad.grad(lambda x: ad.vmap(f)(x, y)[0].sum())(x),
+}
+
+
+@pytest.mark.parametrize("name", INFINITE_SLOPES)
+def test_what_is_not_asked_for_counts_nothing(name: str) -> None:
+    """Where results have no cotangents, or arguments no tangents, there are no zeros for them: 0 * inf is nan."""
+    x, y = ad.asarray([0.0, 1.0]), ad.asarray([3.0, 5.0])
+    use, compiled = INFINITE_SLOPES[name], ad.compile(root_of_two)
+    for _ in range(4):
+        found, expected = (ad.tree.leaves(use(f, x, y)) for f in (compiled, root_of_two))
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-6)
+
+
 def test_random_numbers_are_the_same_forward_and_backward() -> None:
     x = ad.ones(1000).require_grad()
     for f in (ad.compile(lambda x: ad.nn.dropout(x, 0.5)), ad.compile(ad.checkpoint(lambda x: ad.nn.dropout(x, 0.5)))):

@@ -199,6 +199,22 @@ def test_what_is_no_element_takes_no_part_in_a_sum(dtype: str) -> None:
             close(lambda x, y, axis=axis: (x / y).sum(axis=axis), x, y, rtol=1e-12 if dtype == "float64" else 2e-5)
 
 
+@pytest.mark.parametrize("red", [ad.sum, ad.prod, ad.max])
+def test_results_are_written_over_what_was_read(red: Any) -> None:
+    """Reductions come after what else is computed of a row: what they read is there until then."""
+    rng = np.random.default_rng(6)
+    for shape, axis in itertools.product(SHAPES, (0, -1, None)):
+        x, y = rng.normal(size=(2, *shape))
+        for f in (
+            lambda x, y, axis=axis: (red(x, axis=axis), ad.cos(y) * 2),
+            lambda x, y, axis=axis: (red(x, axis=axis), ad.cos(x) * 2, ad.sin(y)),
+            lambda x, y, axis=axis: (ad.cos(y) * red(x, axis=axis, keepdims=True), ad.cos(y) + x),
+        ):
+            expected = f(ad.asarray(x), ad.asarray(y))
+            for found, each in zip(ad.compile(f, donate=(0,))(x.copy(), y), expected, strict=True):
+                np.testing.assert_allclose(found, each.numpy(), rtol=1e-12, atol=1e-12)
+
+
 def test_results_that_are_parts_of_others() -> None:
     """What is written next to them stays."""
     x = np.arange(120.0).reshape(40, 3)

@@ -282,10 +282,13 @@ class Halves(NamedTuple):
     forward: Replay
     backward: Replay
     results: int  # how many
+    given: tuple[int, ...]  # those whose cotangents the pullback reads
     draws: bool
 
 
-def halves(graph: Graph, count: int, cotangents: Sequence[Value], base: Backend, name: str) -> Halves:
+def halves(
+    graph: Graph, count: int, cotangents: Sequence[Value], given: Sequence[int], base: Backend, name: str
+) -> Halves:
     """The two parts of a graph whose first `count` outputs need no cotangents, and whose last inputs are those.
 
     What the results need, and nothing else, is computed in the first part: so what `checkpoint` computes again is
@@ -307,7 +310,7 @@ def halves(graph: Graph, count: int, cotangents: Sequence[Value], base: Backend,
     second = dead_code(Graph([], rest[::-1], graph.outputs[count:]))
     kept: list[Any] = [x for x in second.free() if x not in cotangents]
     second.inputs = [*kept, *cotangents]
-    given = [x for x in graph.inputs if x not in cotangents]
-    forward = dead_code(Graph(given, first[::-1], [*graph.outputs[:count], *kept]))
+    operands = [x for x in graph.inputs if x not in cotangents]
+    forward = dead_code(Graph(operands, first[::-1], [*graph.outputs[:count], *kept]))
     draws = any(e.name in ("key", "seed") for e in graph.equations)
-    return Halves(Replay(forward, base, name), Replay(second, base, f"{name}, backward"), count, draws)
+    return Halves(Replay(forward, base, name), Replay(second, base, f"{name}, backward"), count, tuple(given), draws)

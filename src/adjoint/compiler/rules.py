@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
@@ -16,21 +16,28 @@ from adjoint.compiler.programs import Halves, Place, Program, halves, placed, re
 from adjoint.compiler.traced import Traced
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
-from adjoint.devices import observed_leaf, running_on
+from adjoint.devices import current_level, observed_leaf, running_on
 from adjoint.dtypes import INEXACT, chosen_dtype, default_dtype
 from adjoint.graph.nodes import Var
 from adjoint.operands import common_backend, lift_to
+from adjoint.primitives import DType, Shape
 from adjoint.random_keys import Replay as Keys
 from adjoint.random_keys import replayed
 from adjoint.tensor import Tensor, wrap
-from adjoint.transforms.arguments import zeros_like
 from adjoint.transforms.forward import jvp
-from adjoint.transforms.levels import CustomRules, Pullback, Tensors
+from adjoint.transforms.levels import CustomRules, Pullback, Tensors, same_zeros
 from adjoint.transforms.recomputed import Examples, apply_on_level
 from adjoint.transforms.reverse import vjp
 
 Flat = Callable[[Tensors], Tensors]
 Made = Callable[[Sequence[Any], Sequence[Var]], Tensors]  # results, of arrays and of those on the level
+
+
+class Spec(NamedTuple):
+    """What of an argument a recording depends on."""
+
+    shape: Shape
+    dtype: DType
 
 
 class Family:
@@ -42,12 +49,18 @@ class Family:
     def __init__(self, name: str, f: Flat) -> None:
         self.name, self.f = name, f
         self.programs: dict[Any, Any] = {}
+        self.given: dict[Any, tuple[int, ...]] = {}  # the results that had cotangents the last time
         self.kin: dict[Any, Any] = {}
 
 
 class Rules(CustomRules):
-    """One call of such a function. All that is computed for it draws the same random numbers."""
+    """One call of such a function. All that is computed for it draws the same random numbers.
 
+    Derivatives are by the arguments `active` and of results that have cotangents, of nothing else: where another slope
+    is infinite, its product with a cotangent of zero would be nan.
+    """
+
+    active: tuple[int, ...] | None
     family: Family
     keys: Keys
     name: str
@@ -55,9 +68,14 @@ class Rules(CustomRules):
 
     differs = False
 
-    def __init__(self, family: Family, options: Any, keys: Keys | None = None) -> None:
-        self.family, self.name, self.options = family, family.name, options
+    def __init__(
+        self, family: Family, options: Any, keys: Keys | None = None, active: tuple[int, ...] | None = None
+    ) -> None:
+        self.family, self.name, self.options, self.active = family, family.name, options, active
         self.keys = Keys() if keys is None else keys
+
+    def by(self, active: Sequence[int]) -> Rules:
+        return Rules(self.family, self.options, self.keys, tuple(active))
 
     def on(self, xs: Tensors) -> Tensors:
         return apply_on_level(self, xs)
@@ -79,7 +97,7 @@ class Rules(CustomRules):
         """Where the function finds its arguments: with reverse mode if it had that where it was called."""
         return base if self.options is None else Autodiff(base, *self.options)
 
-    def identity(self, kind: str, xs: Tensors, base: Backend) -> Any:
+    def identity(self, kind: str, xs: Sequence[Any], base: Backend) -> Any:
         specs = tuple([(x.shape, x.dtype) for x in xs])
         return kind, base, self.options, default_dtype(), chosen_dtype(), specs
 
@@ -100,31 +118,32 @@ class Rules(CustomRules):
             self.family.programs[identity] = found
         return found
 
-    def parts(self, xs: Tensors, active: Sequence[int], base: Backend) -> Halves:
-        """The function, and its pullback to these arguments."""
+    def parts(
+        self, xs: Sequence[Any], active: Sequence[int], base: Backend, given: tuple[int, ...] | None = None
+    ) -> Halves:
+        """The function, and its pullback to these arguments from these results: by default those of the last time."""
         identity = *self.identity("halves", xs, base), tuple(active)
-        found = self.family.programs.get(identity)
+        programs = self.family.programs
+        if given is None:
+            given = self.family.given.get(identity)
+        found = programs.get((identity, given))
         if found is None:
             device = self.device_over(base)
 
             def record(place: Place) -> Halves:
-                given = [place.argument(x.shape, x.dtype, device) for x in xs]
-                tensors = [x for _, x in given]
-                ys, pull = vjp(
-                    lambda *moved: self.family.f(_with(tensors, active, moved)), *[tensors[i] for i in active]
-                )
+                operands = [place.argument(x.shape, x.dtype, device) for x in xs]
+                ys, wanted, pull = _pullback(self.family.f, [x for _, x in operands], active, given)
                 _, outputs = results_of(place, ys, {})
-                cotangents = [place.argument(y.shape, y.dtype, device) for y in ys]
-                gradients = pull(
-                    [g if y.dtype.kind in INEXACT else y for (_, g), y in zip(cotangents, ys, strict=True)]
-                )
+                cotangents = [place.argument(ys[i].shape, ys[i].dtype, device) for i in wanted]
+                gradients = pull([g for _, g in cotangents])
                 graph: Any = place.recording.graphs[0]
-                graph.inputs = [value for value, _ in (*given, *cotangents)]
+                graph.inputs = [value for value, _ in (*operands, *cotangents)]
                 graph.outputs = [*outputs, *results_of(place, gradients, {})[1]]
-                return halves(graph, len(ys), [value for value, _ in cotangents], base, self.name)
+                return halves(graph, len(ys), [value for value, _ in cotangents], wanted, base, self.name)
 
             found = placed(base, device, record)
-            self.family.programs[identity] = found
+            programs[identity, found.given] = found
+        self.family.given[identity] = found.given
         return found
 
     def drawing(self, draws: bool) -> Any:
@@ -178,7 +197,7 @@ class Rules(CustomRules):
             run = self._direct(below, base, wanted)
             if run is not None:
                 return run([_leaf_array(x) for x in below])
-        return super().pullback(below, device, active)
+        return CustomRules.pullback(self.by(wanted), below, device, active)
 
     def _direct(
         self, xs: Tensors, inner: Backend, active: Sequence[int]
@@ -189,19 +208,26 @@ class Rules(CustomRules):
         graph: Any = parts.forward.graph
         if parts.draws or any([x.dtype.kind == "c" for x in (*graph.inputs, *graph.outputs[: parts.results])]):
             return None
-        count, size = parts.results, len(xs)
-        on_levels = self.pull_of(None, inner, [(x.shape, x.dtype) for x in xs], Keys())  # recorded, or of a batch
+        count, specs = parts.results, [Spec(x.shape, x.dtype) for x in xs]
+        on_levels = self.by(active).pull_of(None, inner, specs, Keys())  # recorded, or of a batch
+        last = [parts]
 
         def run(arrays: Sequence[Any]) -> tuple[list[Any], Pullback]:
-            out = parts.forward(arrays)
+            now = last[0]
+            out = now.forward(arrays)
             kept = out[count:]
 
             def pull(on: Any, cotangents: Sequence[Any], operands: Sequence[Any], results: Sequence[Any]) -> list[Any]:
                 if on is not inner:
                     return on_levels(on, cotangents, operands, results)
-                given = [zeros_like(on, y) if c is None else c for c, y in zip(cotangents, results, strict=True)]
-                found = dict(zip(active, parts.backward([*kept, *given]), strict=True))
-                return [found.get(i) for i in range(size)]
+                given = tuple([i for i, c in enumerate(cotangents) if c is not None])
+                known, left = now, kept
+                if now.given != given:
+                    with running_on(inner):
+                        known = last[0] = self.parts(specs, active, inner, given)
+                    left = known.forward(operands)[count:]
+                found = dict(zip(active, known.backward([*left, *[cotangents[i] for i in given]]), strict=True))
+                return [found.get(i) for i in range(len(specs))]
 
             return list(out[:count]), pull
 
@@ -211,44 +237,50 @@ class Rules(CustomRules):
         return xs, None, ()
 
     def backward(self, saved: Any, cotangents: Tensors) -> Tensors:
+        found = self.backward_of(saved, cotangents, cotangents)
+        return [same_zeros(x) if g is None else g for g, x in zip(found, saved[0], strict=True)]
+
+    def backward_of(
+        self, saved: Any, cotangents: Sequence[Tensor[Any] | None], results: Tensors
+    ) -> Sequence[Tensor[Any] | None]:
         xs, how, kept = saved
+        given = [i for i, c in enumerate(cotangents) if c is not None and c.dtype.kind in INEXACT]
+        known: Tensors = [c for i in given if (c := cotangents[i]) is not None]
         if how is not None:
             parts, active, base, device = how
-            if grounded(cotangents, device) is base:
+            is_grounded = grounded(known, device) is base
+            if is_grounded:
                 with self.drawing(parts.draws):
-                    out = parts.backward([*kept, *[_leaf_array(g) for g in cotangents]])
-                found = dict(zip(active, out, strict=True))
-                return [wrap(device.lift(found[i], base), device) if i in found else x for i, x in enumerate(xs)]
-        return self.derived(("pullback", len(xs)), lambda both: self._pulled(both, len(xs))).on([*xs, *cotangents])
+                    if parts.given != tuple(given):  # others than the last time: the function runs once more
+                        parts = self.parts(xs, active, base, tuple(given))
+                        kept = parts.forward([_leaf_array(x) for x in xs])[parts.results :]
+                    out = parts.backward([*kept, *[_leaf_array(g) for g in known]])
+                answers = dict(zip(active, out, strict=True))
+                return [wrap(device.lift(answers[i], base), device) if i in answers else None for i in range(len(xs))]
+        moved = [i for i, x in enumerate(xs) if x.dtype.kind in INEXACT] if self.active is None else self.active
+        f, count = self.family.f, len(xs)
 
-    def _pulled(self, both: Tensors, count: int) -> Tensors:
-        xs, cotangents = both[:count], both[count:]
-        active = [i for i, x in enumerate(xs) if x.dtype.kind in INEXACT]
-        ys, pull = vjp(lambda *moved: self.family.f(_with(xs, active, moved)), *[xs[i] for i in active])
-        found = dict(
-            zip(
-                active,
-                pull([g if y.dtype.kind in INEXACT else y for g, y in zip(cotangents, ys, strict=True)]),
-                strict=True,
-            )
-        )
-        return [found.get(i, x) for i, x in enumerate(xs)]
+        def pullback(both: Tensors) -> Tensors:
+            _, _, pull = _pullback(f, both[:count], moved, given)
+            return list(pull(both[count:]))
+
+        rules = self.derived(("pullback", count, tuple(moved), tuple(given)), pullback)
+        found = dict(zip(moved, rules.on([*xs, *known]), strict=True))
+        return [found.get(i) for i in range(count)]
 
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
-        family, count = self.family, len(xs)
+        ys, moved = self.push_of(xs, tangents)
+        return ys, [same_zeros(y) if t is None else t for t, y in zip(moved, ys, strict=True)]
 
-        def pushed(both: Tensors) -> Tensors:
-            xs, tangents = both[:count], both[count:]
-            active = [i for i, x in enumerate(xs) if x.dtype.kind in INEXACT]
-            ys, moved = jvp(
-                lambda *moved: family.f(_with(xs, active, moved)),
-                [xs[i] for i in active],
-                [tangents[i] for i in active],
-            )
-            return [*ys, *moved]
-
-        out = self.derived(("pushforward", count), pushed).on([*xs, *tangents])
-        return out[: len(out) // 2], out[len(out) // 2 :]
+    def push_of(
+        self, xs: Tensors, tangents: Sequence[Tensor[Any] | None]
+    ) -> tuple[Tensors, Sequence[Tensor[Any] | None]]:
+        active = [i for i, t in enumerate(tangents) if t is not None and t.dtype.kind in INEXACT]
+        identity = "pushforward", tuple(active), tuple([(x.shape, x.dtype) for x in xs])
+        pushed = self.kin((*identity, "function"), lambda: _Pushed(self.family.f, active, len(xs)))
+        out = self.derived(identity, pushed).on([*xs, *[t for i in active if (t := tangents[i]) is not None]])
+        ys, moved = out[: len(out) // 2], out[len(out) // 2 :]
+        return ys, [t if moves else None for t, moves in zip(moved, pushed.moves, strict=True)]
 
     def batch(self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
         identity = "examples", *level.configuration()[1:], size, tuple(flags), tuple([(x.shape, x.dtype) for x in xs])
@@ -258,6 +290,41 @@ class Rules(CustomRules):
         )
         ys = self.derived(identity, examples.alike).on(xs)
         return ys, examples.found
+
+
+class _Pushed:
+    """A function and its tangents by some arguments, as one function; `moves` says which results have any."""
+
+    def __init__(self, f: Flat, active: Sequence[int], count: int) -> None:
+        self.f, self.active, self.count = f, active, count
+        self.moves: list[bool] = []
+
+    def __call__(self, both: Tensors) -> Tensors:
+        xs, tangents = both[: self.count], both[self.count :]
+
+        def run(*values: Any) -> Tensors:
+            ys = self.f(_with(xs, self.active, values))
+            level: Any = current_level()
+            self.moves = [y._device is level and level.is_active(y._array) for y in ys]
+            return ys
+
+        ys, moved = jvp(run, tuple([xs[i] for i in self.active]), tuple(tangents))
+        return [*ys, *moved]
+
+
+def _pullback(
+    f: Flat, xs: Tensors, active: Sequence[int], given: Sequence[int] | None
+) -> tuple[Tensors, list[int], Callable[[Tensors], Tensors]]:
+    """The results, those that are to have cotangents (by default all that can), and the pullback of these."""
+    wanted: list[int] = []
+
+    def run(*values: Any) -> tuple[Tensors, Tensors]:
+        ys = f(_with(xs, active, values))
+        wanted[:] = [i for i, y in enumerate(ys) if y.dtype.kind in INEXACT and (given is None or i in given)]
+        return [ys[i] for i in wanted], ys
+
+    _, pull, ys = vjp(run, *[xs[i] for i in active], has_aux=True)
+    return ys, wanted, pull
 
 
 def _with(xs: Tensors, places: Sequence[int], values: Sequence[Any]) -> Tensors:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from adjoint.backend import Array, Backend, Decorator, Implementation
 from adjoint.dtypes import INEXACT
 from adjoint.graph import codegen
-from adjoint.graph.jvp import JVP, definition_of, make_jvp, or_zeros, written
+from adjoint.graph.jvp import JVP, definition_of, make_jvp, written
 from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive, Shape
 from adjoint.rules import NotDifferentiable, record_of
 
@@ -68,12 +68,16 @@ class Tangent(Decorator[J]):
         if not rules.differentiates:
             return rules.plain(xs)  # type: ignore[no-any-return]
         inner, below = self.inner, rules.below(xs, self)
-        tangents = [rules.tensor(or_zeros(inner, x._array.tangent, x._array.value), inner) for x in xs]
+        tangents = [None if x._array.tangent is None else rules.tensor(x._array.tangent, inner) for x in xs]
         with rules.running_on(inner):
-            ys, moved = rules.push(below, tangents)
+            ys, moved = rules.push_of(below, tangents)
         return [
             rules.tensor(
-                Dual(rules.lift_to(y, inner), rules.lift_to(t, inner) if t.dtype.kind in INEXACT else None), self
+                Dual(
+                    rules.lift_to(y, inner),
+                    None if t is None or t.dtype.kind not in INEXACT else rules.lift_to(t, inner),
+                ),
+                self,
             )
             for y, t in zip(ys, moved, strict=True)
         ]

@@ -53,9 +53,23 @@ class CustomRules:
         """The cotangents of the arguments."""
         raise NotImplementedError
 
+    def backward_of(
+        self, saved: Any, cotangents: Sequence[Tensor[Any] | None], results: Tensors
+    ) -> Sequence[Tensor[Any] | None]:
+        """`backward` where some results have no cotangents. A rule that counts zeros for those meets 0 * inf."""
+        return self.backward(
+            saved, [same_zeros(y) if c is None else c for c, y in zip(cotangents, results, strict=True)]
+        )
+
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
         """The function and its tangents."""
         raise NotImplementedError
+
+    def push_of(
+        self, xs: Tensors, tangents: Sequence[Tensor[Any] | None]
+    ) -> tuple[Tensors, Sequence[Tensor[Any] | None]]:
+        """`push` where some arguments have no tangents."""
+        return self.push(xs, [same_zeros(x) if t is None else t for t, x in zip(tangents, xs, strict=True)])
 
     def batch(self, level: Any, size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]] | None:
         """The function for all examples of the level, if there is a rule for that."""
@@ -110,19 +124,19 @@ class CustomRules:
         def pull(
             on: Any, cotangents: Sequence[Array | None], operands: Sequence[Array], results: Sequence[Array]
         ) -> list[Array | None]:
-            given = []
-            for c, value in zip(cotangents, results, strict=True):
-                array = zeros_like(on, value) if c is None else c
-                given.append(wrap(on.conj(array) if on.dtype_of(array).kind == "c" else array, on))
+            given = [
+                None if c is None else wrap(on.conj(c) if on.dtype_of(c).kind == "c" else c, on) for c in cotangents
+            ]
+            ys = [wrap(y, on) for y in results]
             with running_on(on, default), choosing(chosen):
                 known = saved
                 if on is not inner:  # what was saved is of the levels that the function ran on
                     with replayed(replay):
-                        known = self.residuals([wrap(x, on) for x in operands], [wrap(y, on) for y in results])
-                found = self.backward(known, given)
+                        known = self.residuals([wrap(x, on) for x in operands], ys)
+                found = self.backward_of(known, given, ys)
             answers: list[Array | None] = []
             for i, (g, (shape, dtype)) in enumerate(zip(found, specs, strict=True)):
-                if dtype.kind not in INEXACT:
+                if g is None or dtype.kind not in INEXACT:
                     answers.append(None)
                     continue
                 if g.shape != shape or g.dtype != dtype:
@@ -136,6 +150,10 @@ class CustomRules:
             return answers
 
         return pull
+
+
+def same_zeros(x: Tensor[Any]) -> Tensor[Any]:
+    return wrap(zeros_like(x.device, x._array), x.device)
 
 
 def apply(rules: CustomRules, xs: Tensors, device: Backend) -> Tensors:

@@ -19,9 +19,8 @@ from adjoint.functions.shape import broadcast_to
 from adjoint.operands import common_backend, lift_to
 from adjoint.random_keys import Replay, replayed
 from adjoint.tensor import Tensor, wrap
-from adjoint.transforms.arguments import zeros_like
 from adjoint.transforms.forward import jvp
-from adjoint.transforms.levels import CustomRules, Tensors, apply
+from adjoint.transforms.levels import CustomRules, Tensors, apply, same_zeros
 from adjoint.transforms.reverse import vjp
 
 Flat = Callable[[Tensors], Tensors]
@@ -117,7 +116,7 @@ class Recomputed(CustomRules):
         count = len(self.active)
         active, f = self._of_active(both[:count])
         found = iter(vjp(f, *active)[1](both[count:]) if active else ())
-        return [next(found) if self._moves(i, x) else _zeros(x) for i, x in enumerate(both[:count])]
+        return [next(found) if self._moves(i, x) else same_zeros(x) for i, x in enumerate(both[:count])]
 
     def pushed(self, both: Tensors) -> Tensors:
         """The results and their tangents, from the arguments and theirs."""
@@ -185,7 +184,3 @@ def each(x: Tensor[Any], size: int) -> Tensor[Any]:
 
 def all_on(device: Backend, xs: Tensors) -> Tensors:
     return [wrap(lift_to(x, device), device) for x in xs]
-
-
-def _zeros(x: Tensor[Any]) -> Tensor[Any]:
-    return wrap(zeros_like(x.device, x._array), x.device)

@@ -92,6 +92,9 @@ class Across(Shared):
         self._save_sums(state)
         self._close()
 
+    def _orders(self) -> list[list[Equation]]:
+        return [self._ordered]
+
     def shown(self) -> list[str]:
         """What it computes, for people to read."""
         name, size, names = super().shown()[0].split(": ")

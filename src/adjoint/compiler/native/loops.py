@@ -125,6 +125,10 @@ class Nest:
                         wanted.update(x for x in self._inside(e) if kind[x] == "full")
             self.passes.insert(0, (made[::-1], taken))
 
+    def _orders(self) -> list[list[Equation]]:
+        """For each pass its equations in the order in which they are computed."""
+        return [equations for equations, _ in self.passes]
+
     @property
     def written(self) -> list[Value]:
         """The arrays that it writes to, or to parts of."""
@@ -138,7 +142,8 @@ class Nest:
         made: dict[tuple[int, Any], int] = {}  # where in a pass a result is made
         first: dict[tuple[Any, int], int] = {}  # where in a pass a value is read first
         last: dict[Any, tuple[int, int]] = {}  # ... and where last, of all passes
-        for level, (equations, _) in enumerate(self.passes):
+        orders = self._orders()
+        for level, equations in enumerate(orders):
             for i, e in enumerate(equations):
                 made[level, e.results[0]] = i
                 for x in e.operands:
@@ -156,7 +161,7 @@ class Nest:
         for out in kernel.stored:
             if kernel.kind[out] != "full" or out in kernel.target:
                 continue
-            level = self.level[out]
+            level = min(self.level[out], len(orders) - 1)
             at = made[level, out]
             for x, root in fit.get((*self._access(out)[1:], math.prod(out.shape)), ()):
                 end = last.get(x, (-1, -1))  # in a pass each element is read once
