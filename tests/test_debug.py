@@ -66,6 +66,7 @@ LOOPS: dict[str, Any] = {
     "fori_loop": lambda f, z: ad.fori_loop(0, 3, lambda i, c: c + f(z * (i + 1)), z * 1),
     "while_loop": lambda f, z: ad.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, f(z * c[1])), (0, z * 1))[1],
     "bounded": lambda f, z: ad.while_loop(lambda c: c < 3, lambda c: c + 1 + 0 * f(z * c), z * 0, max_steps=5),
+    "numbers": lambda f, z: ad.fori_loop(0, 3, lambda i, c: (c[0] * 1.5, c[1] + f(z * c[0])), (0.5, 0))[1],
     "cond in scan": lambda f, z: ad.scan(
         lambda c, x: (ad.cond(x > 1, lambda c: c + f(x * z), lambda c: c, c), None), z * 0, X
     )[0],

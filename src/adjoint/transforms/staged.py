@@ -237,7 +237,9 @@ def compiled_loop(
 ) -> Any:
     """The loop of a compiled function, which decides itself how long it goes on."""
     if not carry.is_settled:
-        carry.adapted(lambda leaves: carry.fit(body_fun(carry.state(leaves))), leaves)
+        leaf: Any = carry.base.leaf
+        with leaf.aside(), without_calls():  # for the dtypes of numbers
+            carry.adapted(lambda leaves: carry.fit(body_fun(carry.state(leaves))), leaves)
         leaves = carry.start()
     asked = {key: x.detach() for key, x in closed_over(cond_fun).items()}  # a predicate has no derivative
     made, closed = opened([substituted(cond_fun, asked), body_fun])
