@@ -450,6 +450,26 @@ def test_rules_of_containers_and_of_several_arguments_together() -> None:
     assert_allclose(autograd.grad(f, 1)(X, 3.0), onp.sum(X**2) + 2)
 
 
+@pytest.mark.parametrize("gives", [np.array, list, tuple])
+def test_a_rule_may_give_any_sequence_for_a_list(gives: Any) -> None:
+    @extend.primitive
+    def total(parameters: Any) -> Any:
+        return sum([v**2 for v in parameters[0]])
+
+    extend.defvjp(total, lambda ans, parameters: lambda g: (gives([2 * g * v for v in parameters[0]]),))
+
+    def f(x: Any, y: Any) -> Any:
+        return total(([x, y, x * y],))
+
+    assert_allclose(autograd.grad(f, (0, 1))(2.0, 3.0), (4 + 2 * 6 * 3, 6 + 2 * 6 * 2))
+    assert_allclose(autograd.grad(autograd.grad(f))(2.0, 3.0), 2 + 2 * 9)
+    assert_allclose(autograd.grad(lambda x: np.sum(f(x, x)))(X), 4 * X + 4 * X**3)  # rows of an array
+
+    extend.defvjp(total, lambda ans, parameters: lambda g: (gives([g, g]),))
+    with pytest.raises(errors.BackwardError, match="VJP of argument 0 gives a structure"):
+        autograd.grad(f)(2.0, 3.0)
+
+
 def test_old_ways_to_give_rules_warn_and_work() -> None:
     @autograd.primitive
     def product(x: Any, y: Any) -> Any:

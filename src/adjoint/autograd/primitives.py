@@ -182,7 +182,7 @@ class _Rules(CustomRules):
             if i not in found:
                 answers += [_fitting(0.0, x, self.name, i) for x in likes]
                 continue
-            leaves, of = trees.flatten(unboxed(found[i]))
+            leaves, of = trees.flatten(_in_containers(unboxed(found[i]), self.args[i]))
             if of != structure:
                 raise errors.ArgumentError(
                     f"{self.name}: the VJP of argument {i} gives a structure {errors.said(of)}, the argument has "
@@ -238,6 +238,15 @@ def _each(device: Any, f: Callable[..., Tensors], tensors: Tensors) -> Tensors:
     rows = [f(*[x[k] if flag else x for x, flag in zip(inner, flags, strict=True)]) for k in range(size)]
     columns = [stack(column) for column in zip(*rows, strict=True)]
     return [wrap(device.rewrap(lift_to(y, device.inner), True), device) for y in columns]
+
+
+def _in_containers(g: Any, like: Any) -> Any:
+    """What a rule gives, in the lists and tuples of its argument: for these any sequence of their length will do."""
+    kind = type(like)
+    sequence = isinstance(g, (list, tuple)) or (isinstance(g, (np.ndarray, Tensor)) and g.ndim > 0)
+    if kind not in (list, tuple) or not sequence or len(g) != len(like):
+        return g
+    return kind(map(_in_containers, g, like))
 
 
 def _fitting(g: Any, like: Tensor[Any], name: str, argnum: int | None) -> Tensor[Any]:
