@@ -257,6 +257,24 @@ def test_what_runs_later_knows_the_sizes(capsys: pytest.CaptureFixture[str]) -> 
         assert str(later.value) == str(now.value)
 
 
+SOLVED: dict[str, Any] = {
+    "root": lambda x: ad.implicit.root(lambda z: z + 0.3 * ad.tanh(z) - x, x * 0.5),
+    "odeint": lambda x: ad.odeint(lambda z, t: ad.sin(x.sum()) - z, x, ad.asarray(np.array([0.0, 0.5])))[-1],
+}
+
+
+@pytest.mark.parametrize("name", SOLVED)
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_solvers_know_the_sizes(name: str, dynamic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in the program for one size that is made of that for any, for machine code."""
+    monkeypatch.delenv("ADJOINT_COMPILE", raising=False)
+    for f in (SOLVED[name], lambda x: SOLVED[name](x[2:])):
+        compiled = ad.compile(f, dynamic=dynamic)
+        for n in (5, 5, 7, 7, 9, 5, 9, 9):
+            x = ad.asarray(np.linspace(0.0, 1.0, n))
+            np.testing.assert_allclose(compiled(x).numpy(), f(x).numpy(), rtol=1e-7)
+
+
 def test_a_size_that_leaks_has_ended() -> None:
     kept: list[Any] = []
     place = type("Place", (), {"kept": kept})()

@@ -178,6 +178,21 @@ def test_convolutions_of_lines(dtype: str) -> None:
     assert is_native(smooth, a[10:30], v)
 
 
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_convolutions_of_examples_share_one_operand(mode: Any) -> None:
+    a, v = np.arange(24.0).reshape(4, 6), np.array([0.2, 0.5, 0.3])
+    long = np.linspace(0, 1, 20)
+    for f, x in (
+        (lambda x: ad.convolve(x, ad.asarray(v), mode=mode), a),
+        (lambda x: ad.convolve(ad.asarray(v), x, mode=mode), a),
+        (lambda x: ad.convolve(ad.asarray(long), x, mode=mode), a),
+        (lambda x: ad.convolve(ad.asarray(long), x[:17], mode=mode), np.tile(long, (3, 1))),
+    ):
+        each = lambda x, f=f: (ad.vmap(f)(x), ad.vmap(ad.grad(lambda x: (f(x) ** 2).sum()))(x))
+        for found, expected in zip(ad.compile(each)(x), each(ad.asarray(x)), strict=True):
+            np.testing.assert_allclose(found, expected.numpy(), rtol=1e-12, atol=1e-12)
+
+
 def test_windows_of_images_in_a_loop() -> None:
     x = np.random.default_rng(12).normal(size=(2, 3, 8, 6)).round(1)
     for pool in (ad.nn.max_pool2d, ad.nn.avg_pool2d):

@@ -145,15 +145,15 @@ class Graph:
         """The number of its equations, with those of its graphs."""
         return sum(1 + sum(g.size() for g in e.graphs) for e in self.equations)
 
-    def at(self, sizes: dict[str, int]) -> Graph:
-        """The graph with numbers in the places of symbols."""
-        return _at(self, sizes, {})
+    def at(self, sizes: dict[str, int], bound: Callable[[Any], Any] = lambda function: function) -> Graph:
+        """The graph with numbers in the places of symbols; `bound` has functions of the recording find them."""
+        return _at(self, sizes, bound, {})
 
     def __str__(self) -> str:
         return "\n".join(_lines(self, _Names(), ""))
 
 
-def _at(graph: Graph, sizes: dict[str, int], made: dict[Any, Any]) -> Graph:
+def _at(graph: Graph, sizes: dict[str, int], bound: Callable[[Any], Any], made: dict[Any, Any]) -> Graph:
     def at(x: Any) -> Any:
         if x.__class__ is Value:
             if x not in made:
@@ -164,9 +164,10 @@ def _at(graph: Graph, sizes: dict[str, int], made: dict[Any, Any]) -> Graph:
     inputs = list(map(at, graph.inputs))
     equations = []
     for e in graph.equations:
-        graphs = [_at(g, sizes, made) for g in e.graphs]
+        graphs = [_at(g, sizes, bound, made) for g in e.graphs]
         results, operands = list(map(at, e.results)), list(map(at, e.operands))
-        how = {name: at(x) for name, x in e.parameters.items()}
+        own = e.name not in TABLE
+        how = {name: bound(x) if own and callable(x) else at(x) for name, x in e.parameters.items()}
         equations.append(Equation(e.name, operands, how, results, graphs, backward=e.backward, line=e.line))
     return Graph(inputs, equations, list(map(at, graph.outputs)))
 

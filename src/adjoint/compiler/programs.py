@@ -199,8 +199,10 @@ class Program:
 
     def at(self, shapes: Sequence[Shape]) -> Program:
         """The program for these sizes alone, made of that for any: nothing is recorded again."""
-        assert self.symbols is not None
-        graph = self.recorded.at(self.symbols.bind(shapes))
+        symbols = self.symbols
+        assert symbols is not None
+        sizes = symbols.bind(shapes)
+        graph = self.recorded.at(sizes, lambda function: symbols.binding(function, **sizes))
         return Program(self.base, graph, self.results, self.structure, self.name)
 
     def reusing(self, donated: Sequence[int]) -> Replay:

@@ -145,7 +145,9 @@ def _convolve(B: Any, a: Any, v: Any, *, full: bool) -> Any:
     """A product with all of a for each element of a short v; of a long v a sum for each place."""
     if not (a.__class__ is v.__class__ is Value) or a.dtype != v.dtype or a.dtype.kind != "f":
         return None
-    n, m, last = a.shape[-1], v.shape[-1], len(a.shape) - 1
+    lead = np.broadcast_shapes(a.shape[:-1], v.shape[:-1])
+    a, v = (B.reshape(x, shape=(1,) * (len(lead) + 1 - len(x.shape)) + x.shape) for x in (a, v))
+    n, m, last = a.shape[-1], v.shape[-1], len(lead)
     part: Callable[[int, int], Any] = lambda start, stop: (*[slice(None)] * last, slice(start, stop))
     if m > _TERMS:
         if full:
@@ -157,7 +159,7 @@ def _convolve(B: Any, a: Any, v: Any, *, full: bool) -> Any:
 
     def of_part(start: int, stop: int) -> Any:
         """These places of all."""
-        shape = (*a.shape[:-1], stop - start)
+        shape = (*lead, stop - start)
         total = Value(shape, a.dtype, np.broadcast_to(a.dtype.type(0), shape))
         for j, term in enumerate(terms):
             low, high = max(start, j), min(stop, j + n)
