@@ -162,6 +162,34 @@ def test_workers_help_and_end() -> None:
     assert pool.helped() == before
 
 
+@pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2, reason="needs Linux, and two processors"
+)
+def test_a_worker_leaves_the_processor_of_the_caller() -> None:
+    """Systems begin it again where it was, and so beside the caller, whose time it would take."""
+    before = os.sched_getaffinity(0)
+    here, there = sorted(before)[:2]
+    ad.set_num_threads(2)
+    f, x = ad.compile(lambda x: ad.sin(x) * ad.exp(x)), ad.ones(1_000_000)
+    wanted = f(x).numpy()
+    (worker,) = [thread.native_id for thread in pool._threads]
+    assert worker is not None
+    try:
+        os.sched_setaffinity(0, {here})
+        os.sched_setaffinity(worker, {here})
+        np.testing.assert_array_equal(f(x).numpy(), wanted)  # there is no other one
+        os.sched_setaffinity(worker, {here, there})
+        helped, end = pool.helped(), time.monotonic() + 60
+        while pool.helped() == helped and time.monotonic() < end:
+            pool._word(pool._UNTIL).value = 0  # also where other programs have the processors
+            np.testing.assert_array_equal(f(x).numpy(), wanted)
+        assert pool.helped() > helped
+        while os.sched_getaffinity(worker) != {here, there}:  # it may be at this
+            assert time.monotonic() < end
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 def test_an_index_out_of_range_is_noted_by_any_part(tiny: None) -> None:
     ad.set_num_threads(3)
     f = ad.compile(lambda x, i: x[i] * 2.0)

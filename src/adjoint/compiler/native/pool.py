@@ -11,7 +11,8 @@ systems. Before a fork they end, and the next loop of either process begins new 
 
 A loop takes longer than alone where other programs have all cores. If that is more than one part in `_REST`, loops run
 alone until `_REST` times as long as what was lost has passed. So trying costs little. A worker that finds itself on the
-caller's processor has its time from the caller: it sleeps at once, and loops run alone for `_ASIDE` cycles.
+caller's processor has its time from the caller: it goes to another one, where systems begin it again from then on. If
+there is none it sleeps at once, and loops run alone for `_ASIDE` cycles.
 """
 
 from __future__ import annotations
@@ -61,8 +62,14 @@ def _text() -> str:
         pause = "@llvm.x86.sse2.pause()"
         declared += ["declare void @llvm.x86.sse2.pause()"]
     place = "add i32 0, -1"  # not known
+    goes = "define internal i1 @leave(i32 %here) #0 {\n  ret i1 0\n}"
     if sys.platform == "linux":
-        place, declared = "call i32 @sched_getcpu()", [*declared, "declare i32 @sched_getcpu()"]
+        place, goes = "call i32 @sched_getcpu()", _LEAVE
+        declared += [
+            "declare i32 @sched_getcpu()",
+            "declare i32 @sched_getaffinity(i32, i64, ptr)",
+            "declare i32 @sched_setaffinity(i32, i64, ptr)",
+        ]
     lines = "\n".join(declared)
     return f"""
 @adjoint_pool = external global i8
@@ -234,8 +241,8 @@ entry:
   %lock = load ptr, ptr %at, align 8
   br label %head
 head:
-  %last = phi i64 [ 0, %entry ], [ %last, %again ], [ %known, %wakes ], [ %known, %sleep ], [ %last1, %left ]
-  %k = phi i64 [ 0, %entry ], [ %k1, %again ], [ 0, %wakes ], [ 0, %sleep ], [ 0, %left ]
+  %last = phi i64 [ 0, %entry ], [ %last, %again ], [ %known, %wakes ], [ %known, %sleep ], [ %last1, %left ], [ %last, %meets ]
+  %k = phi i64 [ 0, %entry ], [ %k1, %again ], [ 0, %wakes ], [ 0, %sleep ], [ 0, %left ], [ %k, %meets ]
   %stop = load atomic i64, ptr {_at(_STOP)} seq_cst, align 8
   %stops = icmp ne i64 %stop, 0
   br i1 %stops, label %out, label %looks
@@ -245,7 +252,10 @@ looks:
   %same = icmp eq i32 %here, %place
   %sure = icmp sge i32 %here, 0
   %takes = and i1 %same, %sure
-  br i1 %takes, label %aside, label %asks
+  br i1 %takes, label %meets, label %asks
+meets:
+  %left2 = call i1 @leave(i32 %here)
+  br i1 %left2, label %head, label %aside
 aside:
   %now = call i64 {clock}
   %until = add i64 %now, {_ASIDE}
@@ -308,6 +318,9 @@ out:
   ret void
 }}
 
+; have this thread go to another processor; gives whether there is one
+{goes}
+
 ; whether there is a loop that this worker does not know
 define internal i1 @offered(i64 %last) #0 {{
 entry:
@@ -320,6 +333,35 @@ entry:
 attributes #0 = {{ nounwind }}
 """
 
+
+_LEAVE = """
+define internal i1 @leave(i32 %here) #0 {
+entry:
+  %mask = alloca [128 x i8], align 8
+  %got = call i32 @sched_getaffinity(i32 0, i64 128, ptr %mask)
+  %known = icmp eq i32 %got, 0
+  %small = icmp ult i32 %here, 1024
+  %can = and i1 %known, %small
+  br i1 %can, label %tries, label %stays
+tries:
+  %byte = lshr i32 %here, 3
+  %at = getelementptr i8, ptr %mask, i32 %byte
+  %old = load i8, ptr %at, align 1
+  %low = and i32 %here, 7
+  %bit = shl nuw i32 1, %low
+  %bit8 = trunc i32 %bit to i8
+  %others = xor i8 %bit8, -1
+  %new = and i8 %old, %others
+  store i8 %new, ptr %at, align 1
+  %went = call i32 @sched_setaffinity(i32 0, i64 128, ptr %mask)
+  store i8 %old, ptr %at, align 1
+  %back = call i32 @sched_setaffinity(i32 0, i64 128, ptr %mask)
+  %moved = icmp eq i32 %went, 0
+  ret i1 %moved
+stays:
+  ret i1 0
+}
+"""
 
 DECLARED = "declare void @adjoint_parallel(ptr, ptr, i64)"
 
