@@ -42,12 +42,16 @@ def at_once() -> Iterator[None]:
 
 X = ad.arange(5.0)
 NONE = ad.zeros((0,))
+MANY = ad.zeros(10**6)
 
 ANSWERED: dict[str, tuple[Callable[[], Any], list[Any]]] = {
     "diff": (lambda: ad.diff(X, n=HUGE), []),
     "diff of rows": (lambda: ad.diff(ad.ones((2, 3)), n=HUGE), [[], []]),
     "diff of nothing": (lambda: ad.diff(NONE, n=HUGE), []),
+    "diff of many": (lambda: ad.diff(MANY, n=HUGE), []),
+    "diff of many and more": (lambda: ad.diff(X, n=10**6 + 5, prepend=MANY), []),
     "polyder": (lambda: ad.polyder(X, HUGE), []),
+    "polyder of many": (lambda: ad.polyder(MANY, 10**6), []),
     "roll": (lambda: ad.roll(X, 10**30), [0, 1, 2, 3, 4]),
     "rot90": (lambda: ad.rot90(ad.eye(2), 10**30), [[1, 0], [0, 1]]),
     "tril": (lambda: ad.tril(ad.eye(2), k=HUGE), [[1, 0], [0, 1]]),

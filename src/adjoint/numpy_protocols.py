@@ -100,11 +100,11 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
         return _REFLECTED[ufunc](inputs[1], inputs[0])
     name: str = ufunc.__name__
     call = name if method == "__call__" else f"{name}.{method}"
-    if method == "__call__" and any(out is inputs[0] for out in options.get("out", ())):
-        sign = _SIGNS.get(name)
-        new = f"u = u {sign} x for u {sign}= x" if sign else f"u = np.{name}(u, x)"
+    if method == "__call__" and any(out is inputs[0] and not isinstance(out, Tensor) for out in options.get("out", ())):
+        sign, full = _SIGNS.get(name), f"{_home(ufunc)}{name}"
+        new = f"u = u {sign} x for u {sign}= x" if sign else f"u = {full}(u, x)"
         raise errors.ArgumentTypeError(
-            f"np.{name} of a tensor: out= is an array of NumPy's, which takes no tensor in place; write {new}, and u "
+            f"{full} of a tensor: out= is an array of NumPy's, which takes no tensor in place; write {new}, and u "
             "is a tensor"
         )
     inputs = as_operands(inputs)
@@ -113,7 +113,7 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
         function = _named("scipy.special", name)
     if method == "__call__" and function is not None:
         allowed = {"axis"} if name == "vecdot" else set()
-        return function(*inputs, **_only(call, options, allowed))
+        return function(*inputs, **_only(call, options, allowed, ufunc))
     if method == "reduce" and name in _REDUCED:
         ours = _REDUCED[name]
         more = numpy_functions.REDUCING[ours.__name__]
@@ -125,7 +125,7 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
     if method == "outer" and function is not None and name not in ("matmul", "matvec", "vecdot", "vecmat"):
         x, y = (arguments.as_tensor(v, call) for v in inputs)
         rows = shapes.reshape(x, (*x.shape, *(1,) * y.ndim))
-        return function(rows, y, **_only(call, options, set()))
+        return function(rows, y, **_only(call, options, set(), ufunc))
     raise _missing(call, _home(ufunc))
 
 
@@ -140,12 +140,12 @@ def _home(ufunc: Any) -> str:
 _SILENT = {"kind", "subok", "casting", "optimize", "copy", "overwrite_input", "assume_unique"}
 
 
-def _only(name: str, options: dict[str, Any], allowed: set[str]) -> dict[str, Any]:
+def _only(name: str, options: dict[str, Any], allowed: set[str], ufunc: Any = None) -> dict[str, Any]:
     """The options that are given and mean something on tensors; raises ArgumentTypeError for others."""
     given = {key: value for key, value in options.items() if key in allowed or not _says_nothing(key, value)}
     for key in given:
         if key not in allowed:
-            raise _refused(name, key)
+            raise _refused(name, key, "np." if ufunc is None else _home(ufunc))
     return given
 
 
@@ -170,7 +170,7 @@ def _says_nothing(key: str, value: Any) -> bool:
     return silent or (key == "where" and value is True) or (key == "order" and value in ("K", "A", "C"))
 
 
-def _refused(name: str, key: str) -> errors.AdjointError:
+def _refused(name: str, key: str, home: str = "np.") -> errors.AdjointError:
     instead = {
         "out": "tensors are values: write y = ..., or y[...] = ... to give an object a new value",
         "where": "pick or mask with ad.where",
@@ -187,7 +187,7 @@ def _refused(name: str, key: str) -> errors.AdjointError:
         "sparse": "x[:, None] and y broadcast as an open grid does",
     }
     return errors.ArgumentTypeError(
-        f"np.{name} of a tensor: {key}= is not supported; {instead.get(key, 'leave it out')}"
+        f"{home}{name} of a tensor: {key}= is not supported; {instead.get(key, 'leave it out')}"
     )
 
 

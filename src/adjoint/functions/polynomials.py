@@ -139,7 +139,10 @@ def polyder(p: Operand[B], /, m: int = 1) -> Tensor[B]:
     [2.0, 5.0]
     """
     p = _coefficients(p, "polyder")
-    for _ in range(min(as_integer(m, "polyder", "m", 0), p.size)):  # then none is left
+    m = as_integer(m, "polyder", "m", 0)
+    if m >= p.size:  # none is left, as of the first alone
+        p, m = p[:1], min(1, p.size)
+    for _ in range(m):
         powers = operand(np.arange(p.size - 1, 0, -1), p, "polyder")
         p = p[:-1] * cast(powers, p.dtype)
     return p

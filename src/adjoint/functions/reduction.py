@@ -370,7 +370,9 @@ def diff(
         return as_tensor(x, "diff")
     out = joined[0] if len(joined) == 1 else run("concat", joined, axis=place)
     whole = (slice(None),) * place
-    for _ in range(builtins.min(n, out.shape[place])):  # then none is left
+    if n >= out.shape[place]:  # none is left, as of the first alone
+        out, n = out[(*whole, slice(0, 1))], builtins.min(1, out.shape[place])
+    for _ in range(n):
         out = out[(*whole, slice(1, None))] - out[(*whole, slice(None, -1))]
     return out
 
