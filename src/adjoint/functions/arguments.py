@@ -77,6 +77,14 @@ def as_integer(value: Any, name: str, what: str, least: int | None = None) -> in
     return _short(_exact(value), name, what)
 
 
+def as_layers(value: Any, name: str) -> int:
+    """How many layers a module stacks. Raises as `as_integer`, and ArgumentError for more than 10 000."""
+    layers = as_integer(value, name, "num_layers", 1)
+    if layers > 10_000:
+        raise errors.ArgumentError(f"{name}: num_layers is at most 10000, received {errors.shown(value)}")
+    return layers
+
+
 def _exact(value: Any) -> int:
     """Python's integer; a size that ad.compile records stays what it is."""
     return value if value.__class__ is int else int(value)

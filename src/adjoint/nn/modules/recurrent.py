@@ -6,7 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from adjoint import errors
-from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_probability, as_tensor, as_tensors
+from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_layers, as_probability, as_tensor, as_tensors
 from adjoint.functions.contraction import matmul
 from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import tanh, where
@@ -177,7 +177,7 @@ class _Recurrent(Module):
         dropout: float = 0.0, bidirectional: bool = False, dtype: Any = None, device: Any = None, **settings: Any,
     ) -> None:  # fmt: skip
         name = type(self).__name__
-        layers = as_integer(num_layers, name, "num_layers", 1)
+        layers = as_layers(num_layers, name)
         hidden_size = as_integer(hidden_size, name, "hidden_size", 1)
         self.batch_first, self.bidirectional = (
             as_flag(flag, name, what) for flag, what in ((batch_first, "batch_first"), (bidirectional, "bidirectional"))

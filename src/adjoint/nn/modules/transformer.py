@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 from adjoint import errors
-from adjoint.functions.arguments import as_flag, as_integer, check_callable
+from adjoint.functions.arguments import as_flag, as_layers, check_callable
 from adjoint.module.base import Module
 from adjoint.nn.activations import relu
 from adjoint.nn.layers import dropout
@@ -164,7 +164,7 @@ class _Stack(Module):
         how = {"norm_first": norm_first, "rotary": rotary, **made}
         self.layers = tuple(
             self.layer(d_model, nhead, dim_feedforward, dropout, activation, **how)
-            for _ in range(as_integer(num_layers, name, "num_layers", 1))
+            for _ in range(as_layers(num_layers, name))
         )
         last = norm_first if norm is None else as_flag(norm, name, "norm")
         self.norm = LayerNorm(d_model, **made) if last else None
