@@ -341,6 +341,17 @@ def refuse_complex(found: DType, wanted: DType, name: str) -> None:
         raise errors.DtypeError(f"{name}: complex values do not fit in {wanted}; take .real first")
 
 
+def _as_numbers(dtype: np.dtype[Any]) -> str:
+    """How an array of something else becomes one of numbers: the end of a message."""
+    if dtype.names:
+        return f"; take a field of it, as in x[{dtype.names[0]!r}]"
+    if dtype.kind == "M":
+        return "; dates are numbers of seconds by (x - x[0]) / np.timedelta64(1, 's')"
+    if dtype.kind == "m":
+        return "; times are numbers of seconds by x / np.timedelta64(1, 's')"
+    return "; x.astype(float) reads numbers that are stored so"
+
+
 def values_of(
     values: Any, dtype: Any = None, name: str = "tensor", place: Any = None, wide: builtins.bool = False
 ) -> np.ndarray[Any, Any]:
@@ -367,6 +378,7 @@ def values_of(
     if array.dtype.kind in "OUSmMV" and not is_bfloat16(array.dtype):
         raise errors.DtypeError(
             f"{name}: expected numbers or booleans, received {errors.shown(values)} of type {type(values).__name__}"
+            + (_as_numbers(array.dtype) if hasattr(values, "astype") else "")
         )
     if dtype is not None:
         wanted = as_dtype(dtype)

@@ -57,7 +57,9 @@ class _Short(reprlib.Repr):
     def repr_instance(self, x: object, level: int) -> str:
         shape = getattr(x, "shape", None)
         if isinstance(shape, tuple) and shape:
-            return f"<{type(x).__name__} of {getattr(x, 'dtype', None)} and shape {self.repr1(shape, level)}>"
+            dtype = getattr(x, "dtype", None)  # a table has several
+            of = "" if dtype is None else f"{dtype} and "
+            return f"<{type(x).__name__} of {of}shape {self.repr1(shape, level)}>"
         return super().repr_instance(x, level)
 
 

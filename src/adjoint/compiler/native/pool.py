@@ -241,7 +241,8 @@ entry:
   %lock = load ptr, ptr %at, align 8
   br label %head
 head:
-  %last = phi i64 [ 0, %entry ], [ %last, %again ], [ %known, %wakes ], [ %known, %sleep ], [ %last1, %left ], [ %last, %meets ]
+  %last = phi i64 [ 0, %entry ], [ %last, %again ], [ %last, %meets ], [ %known, %wakes ],
+    [ %known, %sleep ], [ %last1, %left ]
   %k = phi i64 [ 0, %entry ], [ %k1, %again ], [ 0, %wakes ], [ 0, %sleep ], [ 0, %left ], [ %k, %meets ]
   %stop = load atomic i64, ptr {_at(_STOP)} seq_cst, align 8
   %stops = icmp ne i64 %stop, 0
