@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import LeafBackend, forget
+from adjoint.backend import Decorator, LeafBackend, forget
 from adjoint.backends.numpy import NumPy
 from adjoint.dtypes import FLOATING, INEXACT, DType, as_dtype, floating
 from adjoint.functions.arguments import as_tensors, called, check_callable, takes
@@ -383,14 +383,14 @@ def _check_results(made: Primitive, record: Record) -> None:
         record.pullback = _written(
             ["B", "g", "wanted", *needs, *extra],
             f"several(rule({', '.join(['B', 'g', 'wanted', *needs])}), {', '.join(['B', 'wanted', *dtypes])})",
-            {"several": several, "rule": record.pullback},
+            {"several": several, "rule": _explained(made, record.pullback)},
         )
     if record.pushforward is not None:
         needs = names_of(record.pushforward, 2)
         record.pushforward = _written(
             ["B", "tangents", *needs, *(() if "out" in needs else ("out",))],
             f"tangent(made, rule({', '.join(['B', 'tangents', *needs])}), B, out)",
-            {"tangent": _tangent, "made": made, "rule": record.pushforward},
+            {"tangent": _tangent, "made": made, "rule": _explained(made, record.pushforward)},
         )
     rules, record.rules = record.rules, {}
     for i, operand in enumerate(made.operands):
@@ -402,11 +402,30 @@ def _check_results(made: Primitive, record: Record) -> None:
         record.rules[operand] = _written(
             ["B", "g", *needs, *extra],
             f"one(made, {i}, rule({', '.join(['B', 'g', *needs])}), B, {known})",
-            {"one": _cotangent, "made": made, "rule": rules[operand]},
+            {"one": _cotangent, "made": made, "rule": _explained(made, rules[operand])},
         )
         if record.accumulate is not None and extra:
             known = ", ".join(["B", "sink", "g", *needs])
             record.accumulate = _written([known, *extra], f"rule({known})", {"rule": record.accumulate})
+
+
+def _explained(made: Primitive, rule: Callable[..., Any]) -> Callable[..., Any]:
+    """The rule, whose error says so where it takes the arrays of a transform for numbers."""
+
+    def explained(B: Any, *given: Any) -> Any:
+        try:
+            return rule(B, *given)
+        except (TypeError, AttributeError) as error:
+            arrays = [x for xs in given for x in (xs if isinstance(xs, (list, tuple)) else (xs,))]
+            if not isinstance(B, Decorator) or not any(f"'{type(x).__name__}'" in str(error) for x in arrays):
+                raise
+            raise errors.ArgumentTypeError(
+                f"{made.name}: a rule computes by the functions of B, its first argument, as it gets the arrays of any "
+                "transform: B.multiply(g, x) for g * x or np.multiply(g, x), B.index(x, key=(0,)) for x[0], B.where "
+                f"for if; this one ended in {type(error).__name__}: {error}"
+            ) from error
+
+    return explained
 
 
 def _written(names: Sequence[str], body: str, scope: dict[str, Any]) -> Any:
