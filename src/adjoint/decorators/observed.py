@@ -55,8 +55,8 @@ def _phase() -> str:
 _STAY_FINITE = "keep operands where it is finite, with ad.where or ad.clip, or pass finite=False"
 _ZERO_TIMES_INFINITY = (
     "a cotangent is 0 there, as of a branch that was not taken, and a slope infinite: ad.apply_where gives each branch "
-    "only the elements that take it; with Autodiff(Checked(..., finite=False), strong_zero=True) zero times infinity is "
-    "zero, and infinite slopes pass"
+    "only the elements that take it; with Autodiff(Checked(..., finite=False), strong_zero=True) zero times infinity "
+    "is zero, and infinite slopes pass"
 )
 
 
