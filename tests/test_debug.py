@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ X = np.array([0.5, 1.5, 2.5])
 
 def seen_by(run: Any) -> list[Any]:
     """What a callback within sees: run(f) runs a transform of f."""
-    seen: collections.deque[Any] = collections.deque()  # a list in a closure is the loop's own, made anew
+    seen: list[Any] = []
 
     def f(x: Any) -> Any:
         y = x * x
@@ -24,7 +23,7 @@ def seen_by(run: Any) -> list[Any]:
         return y.sum()
 
     run(f)
-    return list(seen)
+    return seen
 
 
 WAYS: dict[str, tuple[Any, list[Any]]] = {
@@ -187,3 +186,55 @@ def test_under_jit_of_jax(capsys: pytest.CaptureFixture[str]) -> None:
     jax.block_until_ready(f(jax.numpy.asarray([1.0, 2.0])))
     jax.effects_barrier()
     assert capsys.readouterr().out == "all [1.0, 2.0]\none 1.0\none 2.0\n"
+
+
+LOGGED: list[float] = []
+
+
+class Recorded:
+    """How often a function was run to be recorded."""
+
+    times = 0
+
+
+@pytest.mark.parametrize("where", ["closure", "module"])
+def test_what_callbacks_fill_is_not_what_a_compiled_function_reads(where: str) -> None:
+    """So it is not recorded again, call by call, as the list of its losses grows."""
+    losses: list[float] = []
+    LOGGED.clear()
+    recorded = Recorded()
+
+    def of_closure(x: Any) -> Any:
+        recorded.times += 1
+        ad.debug.callback(lambda v: losses.append(float(v)), x * x)
+        return x**3
+
+    def of_module(x: Any) -> Any:
+        recorded.times += 1
+        ad.debug.callback(lambda v: LOGGED.append(float(v)), x * x)
+        return x**3
+
+    f = ad.compile(of_closure if where == "closure" else of_module)
+    filled = losses if where == "closure" else LOGGED
+    for k in range(5):
+        assert f(np.float64(k)) == k**3
+    assert filled == [0.0, 1.0, 4.0, 9.0, 16.0]
+    assert recorded.times <= 2  # before the first time, nobody knows what is a callback
+    for transform in (ad.hessian, lambda f: ad.grad(ad.grad(f)), lambda f: ad.jvp(ad.grad(f), (2.0,), (1.0,))[1]):
+        found = transform(f)
+        assert (found(2.0) if callable(found) else found) == 12.0
+    assert set(filled[5:]) == {4.0}
+
+
+def test_what_a_compiled_function_reads_itself_is_looked_at() -> None:
+    rates = [2.0]
+
+    def f(x: Any) -> Any:
+        ad.debug.callback(lambda v: rates.append(float(v)), x)
+        return x * rates[0]
+
+    compiled = ad.compile(f)
+    assert compiled(3.0) == 6.0
+    rates[0] = 5.0
+    assert compiled(3.0) == 15.0
+    assert rates == [5.0, 3.0, 3.0]

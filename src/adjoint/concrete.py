@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import types
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -85,6 +87,29 @@ class Lazy:
     def summary(self, array: Array) -> str:
         """What people see in the place of values that would have to be computed."""
         raise NotImplementedError
+
+
+class Callbacks:
+    """The code of functions that are called for their effects alone, and how many there are so far.
+
+    What they fill, such as a list of losses, is none of what the functions around them read.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._known: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
+
+    def add(self, f: Callable[..., Any]) -> None:
+        code = getattr(f, "__code__", None)
+        if code is not None and code not in self._known:
+            self._known.add(code)
+            self.count += 1
+
+    def __contains__(self, code: types.CodeType) -> bool:
+        return code in self._known
+
+
+callbacks = Callbacks()
 
 
 class Staged:

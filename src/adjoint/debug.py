@@ -22,7 +22,7 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Backend
-from adjoint.concrete import Staged
+from adjoint.concrete import Staged, callbacks
 from adjoint.devices import current_level
 from adjoint.functions.arguments import check_callable
 from adjoint.functions.conversion import formatted
@@ -30,6 +30,7 @@ from adjoint.operands import concrete_values
 from adjoint.random_keys import is_first_call
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.carries import examples_of
+from adjoint.transforms.closures import as_given
 
 __all__ = ["callback", "print"]
 
@@ -59,6 +60,8 @@ def callback(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
     check_callable("debug.callback", f)
     if not is_first_call():
         return
+    f = as_given(f)
+    callbacks.add(f)
     leaves, structure = trees.flatten((args, kwargs))
     places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)]
     found = [examples_of(leaves[i]) for i in places]

@@ -17,6 +17,7 @@ from adjoint.compiler.numbers import Floats, follow_from
 from adjoint.compiler.programs import Place, Program, Result, placed, results_of
 from adjoint.compiler.sizes import Symbols
 from adjoint.compiler.traced import Traced, refuse_closed
+from adjoint.concrete import callbacks
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, observed_leaf
 from adjoint.functions.arguments import as_axis, is_numeric
@@ -71,6 +72,7 @@ class Signature:
         self.environment = None if self.of_module else Environment(f)
         self.closed = [] if self.environment is None else self.environment.tensors
         self.guard = () if self.environment is None else self.environment.guard
+        self.callbacks: int = callbacks.count
         tensors = [x for x in (*self.leaves, *self.closed) if isinstance(x, Tensor)]
         self.as_numpy: bool = level is None and not any([isinstance(x, Tensor) for x in self.leaves])
         for x in tensors:
@@ -348,7 +350,12 @@ class Signature:
                     f"{self.name} assigns to {what}, of shape {x.shape}: only results come out of a compiled "
                     "function; assign to a copy, x.copy(), and return it"
                 )
-        if not self.of_module and Environment(self.f).guard != guard:
+        if self.of_module:
+            return
+        now = Environment(self.f).guard
+        if self.callbacks != callbacks.count:  # a guard of before looked at what they fill
+            self.callbacks, self.guard = callbacks.count, now
+        elif now != guard:
             raise errors.TrackedError(
                 f"{self.name} changes what is in its closure or its module: it would do so only while it is "
                 "recorded; take the old value as an argument, and return the new one"

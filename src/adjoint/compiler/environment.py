@@ -14,6 +14,7 @@ import types
 from typing import Any
 
 from adjoint import errors
+from adjoint.concrete import callbacks
 from adjoint.devices import current_level, default_device
 from adjoint.dtypes import chosen_dtype, default_dtype
 from adjoint.lines import PACKAGE
@@ -55,11 +56,26 @@ def plain(x: Any) -> Any:
 
 
 @functools.lru_cache(1024)
-def _names(code: types.CodeType) -> tuple[str, ...]:
-    """The names of their module that a function and those defined in it read or assign to."""
+def _names(code: types.CodeType, count: int) -> tuple[str, ...]:
+    """The names of their module that a function and those defined in it read or assign to.
+
+    Callbacks are left out, of which `count` are known.
+    """
     own = [x.argval for x in dis.get_instructions(code) if "GLOBAL" in x.opname or x.opname in _OF_CLASSES]
-    inner = [name for x in code.co_consts if isinstance(x, types.CodeType) for name in _names(x)]
+    inner = [name for x in _inner(code) for name in _names(x, count)]
     return tuple(dict.fromkeys([*own, *inner]))
+
+
+@functools.lru_cache(1024)
+def _read(code: types.CodeType, count: int) -> frozenset[str]:
+    """The variables of closures that they read or assign to."""
+    own = {x.argval for x in dis.get_instructions(code) if "DEREF" in x.opname}
+    return frozenset(own.union(*[_read(x, count) for x in _inner(code)]))
+
+
+def _inner(code: types.CodeType) -> list[types.CodeType]:
+    """The functions that are defined in one, but for callbacks."""
+    return [x for x in code.co_consts if isinstance(x, types.CodeType) and x not in callbacks]
 
 
 _OF_CLASSES = ("LOAD_NAME", "STORE_NAME", "DELETE_NAME")  # in the body of a class, which may mean the module's
@@ -78,7 +94,7 @@ class Environment:
         self._containers: list[tuple[Any, tuple[Any, ...]]] = []
         self._arrays: list[tuple[Tensor[Any], Any]] = []
         if f.__class__ is types.FunctionType and not (
-            f.__closure__ or f.__defaults__ or f.__kwdefaults__ or _names(f.__code__)
+            f.__closure__ or f.__defaults__ or f.__kwdefaults__ or _names(f.__code__, callbacks.count)
         ):
             return
         guard: list[Any] = []
@@ -147,10 +163,16 @@ class Environment:
 
     def _gather_function(self, f: types.FunctionType, guard: list[Any], seen: set[int], *, own: bool) -> None:
         guard.append(Same(f.__code__))
-        for cell in f.__closure__ or ():
+        if f.__code__ in callbacks:
+            return
+        read = _read(f.__code__, callbacks.count)
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             value = _content(cell)
             self._cells.append((cell, value))
-            self._gather(value, guard, seen, own=own)
+            if isinstance(value, (dict, list)) and name not in read:  # callbacks fill it
+                guard.append(Same(value))
+            else:
+                self._gather(value, guard, seen, own=own)
         if f.__code__.co_filename.startswith(PACKAGE):  # ours do not change, but may hold what is the user's
             for value in (f.__defaults__, *(f.__kwdefaults__ or {}).values()):
                 self._gather(value, guard, seen, own=False)
@@ -159,7 +181,7 @@ class Environment:
         for defaults in (f.__defaults__, f.__kwdefaults__):
             self._gather(defaults, guard, seen, own=False)
         known = f.__globals__
-        for name in _names(f.__code__):
+        for name in _names(f.__code__, callbacks.count):
             value = known.get(name, _Empty)
             if (id(known), name) not in self._read:
                 self._read.add((id(known), name))

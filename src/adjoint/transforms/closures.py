@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import copy as copies
 import functools
 import types
@@ -13,6 +14,7 @@ from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import check_callable
 from adjoint.lines import PACKAGE
 from adjoint.operands import in_place_of
+from adjoint.scopes import Block, Variable, innermost
 from adjoint.tensor import Tensor
 from adjoint.transforms.arguments import Function
 
@@ -74,22 +76,64 @@ def as_now(f: Function) -> Function:
 def opened(functions: Sequence[Function]) -> tuple[Function, list[Tensor[Any]]]:
     """The functions, as they are now, as a list that follows from the tensors they close over; and these tensors.
 
-    Each list is made anew, with all variables, lists and dictionaries of the closures.
+    Each list is made anew, with all variables, lists and dictionaries of the closures; see `as_given`.
     """
     found: dict[int, Tensor[Any]] = {}
     _gather(list(functions), found, set())
-    now = _copied(list(functions), {}, anew=True)
+    first: dict[int, Any] = {}
+    now = _copied(list(functions), {}, anew=True, origins=first)
     closed = list(found.values())
+    outer = innermost(_origins)
+    known = {} if outer is None else outer.value.known
 
     def made(*values: Any) -> Any:
-        return _copied(now, dict(zip(found, map(in_place_of, closed, values), strict=True)), anew=True)
+        second: dict[int, Any] = {}
+        new = dict(zip(found, map(in_place_of, closed, values), strict=True))
+        copied = _copied(now, new, anew=True, origins=second)
+        origins = {key: first.get(id(x), x) for key, x in second.items()}
+        origins = {key: known.get(id(x), x) for key, x in origins.items()}
+        return [_in_copies(f, _Origins(origins)) for f in copied] if origins else copied
 
     return made, closed
 
 
-def _copied(x: Any, values: dict[int, Any], *, anew: bool) -> Any:
+class _Origins:
+    """The lists and dictionaries that those of copied functions stand for, by the id of the copy."""
+
+    __slots__ = ("known",)
+
+    def __init__(self, known: dict[int, Any]) -> None:
+        self.known = known
+
+
+_origins: Variable[_Origins] = contextvars.ContextVar("adjoint_origins", default=None)
+
+
+def _in_copies(f: Function, origins: _Origins) -> Function:
+    """The copied function, which says while it runs what its lists and dictionaries stand for."""
+
+    @functools.wraps(f)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with Block(_origins, origins):
+            return f(*args, **kwargs)
+
+    return run
+
+
+def as_given(f: Function) -> Function:
+    """The function that the user wrote, who reads the lists and dictionaries that it fills: none that are copies."""
+    block = innermost(_origins)
+    if block is None:
+        return f
+    known = block.value.known
+    if isinstance(f, types.BuiltinMethodType) and id(f.__self__) in known:  # losses.append
+        return getattr(known[id(f.__self__)], f.__name__)  # type: ignore[no-any-return]
+    return _copied(f, known, anew=False)  # type: ignore[no-any-return]
+
+
+def _copied(x: Any, values: dict[int, Any], *, anew: bool, origins: dict[int, Any] | None = None) -> Any:
     try:
-        return _rebuilt(x, values, {}, anew=anew)
+        return _rebuilt(x, values, {}, {} if origins is None else origins, anew=anew)
     except RecursionError:
         raise errors.ArgumentError("what the function closes over is nested too deep; pass it as an argument") from None
 
@@ -131,8 +175,11 @@ def _gather(x: Any, found: dict[int, Tensor[Any]], seen: set[int]) -> None:
             waiting += reversed(_contents(x))
 
 
-def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any], *, anew: bool) -> Any:
-    """The same thing with other tensors in its closure; the thing itself where there are none, but for `anew`."""
+def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any], origins: dict[int, Any], *, anew: bool) -> Any:
+    """The same thing with other tensors in its closure; the thing itself where there are none, but for `anew`.
+
+    `origins` gets what new lists and dictionaries are copies of, by their ids.
+    """
     if id(x) in values:
         return values[id(x)]
     if id(x) in made:
@@ -145,13 +192,14 @@ def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any], *, anew: bool
         made[id(x)] = copy
         for cell, old in zip(cells, x.__closure__, strict=True):
             if _filled(old):
-                cell.cell_contents = _rebuilt(old.cell_contents, values, made, anew=anew)
+                cell.cell_contents = _rebuilt(old.cell_contents, values, made, origins, anew=anew)
     elif isinstance(x, (list, dict)):
         copy = made[id(x)] = copies.copy(x)
+        origins[id(copy)] = x
         for key in range(len(x)) if isinstance(x, list) else x:
-            copy[key] = _rebuilt(x[key], values, made, anew=anew)
+            copy[key] = _rebuilt(x[key], values, made, origins, anew=anew)
     elif isinstance(x, functools.partial) or _is_tuple(x):
-        parts = [_rebuilt(part, values, made, anew=anew) for part in _contents(x)]
+        parts = [_rebuilt(part, values, made, origins, anew=anew) for part in _contents(x)]
         if _same(parts, _contents(x)):
             return x
         if isinstance(x, functools.partial):
