@@ -181,8 +181,10 @@ def _root(B: Any, x: Any) -> Any:
 
 
 def _one_minus_square(B: Any, x: Any) -> Any:
-    """1 - x^2 as a product, which keeps its digits where x is near to 1 or -1."""
-    return B.multiply(B.subtract(1.0, x), B.add(x, 1.0))
+    """1 - x^2. A product keeps its digits near 1 and -1; the difference has the better derivative near 0, and there."""
+    size, product = B.abs(x), B.multiply(B.subtract(1.0, x), B.add(x, 1.0))
+    near = B.logical_and(B.greater(size, 0.5), B.not_equal(size, 1.0))
+    return B.where(near, product, B.subtract(1.0, B.square(x)))
 
 
 def _half_normal(B: Any, x: Any) -> Any:
