@@ -300,7 +300,7 @@ def dtype_beside(dtype: DType, x: Any) -> DType:
 def dtype_of_numbers(xs: Sequence[Any]) -> DType:
     """The dtype that keeps numbers and chosen numbers."""
     kinds = [x._dtype.kind if x.__class__ is Number else np.asarray(x).dtype.kind for x in xs]
-    kind = max(kinds, key="biOfc".index)
+    kind = max(kinds, key="biuOfc".index)
     return dtypes.bool if kind == "b" else _WIDEST.get(kind, dtypes.int64)
 
 

@@ -36,8 +36,8 @@ from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import clip
 from adjoint.functions.indexing import along
 from adjoint.functions.shape import concat, stacked
-from adjoint.operands import concrete_values, deferred_check
-from adjoint.tensor import Scalar, Tensor, raw_array, same, wrap
+from adjoint.operands import adapted, concrete_values, deferred_check
+from adjoint.tensor import Number, Scalar, Tensor, raw_array, same, wrap
 from adjoint.transforms.arguments import Function, array_of, base_of, check_pair, to_numpy
 from adjoint.transforms.batches import vmap
 from adjoint.transforms.carries import Carry, TreeType, assignable, examples_of, select_per_example
@@ -391,7 +391,11 @@ def _called(name: str, f: Function, *args: Any) -> Any:
             out = f(base, *trees.unflatten(structure, leaves))
     finally:
         _inside.set(before)
-    return trees.map(lambda x: _to_caller(x, base), out) if outside else out
+    if outside:
+        return trees.map(lambda x: _to_caller(x, base), out)
+    if before or current_level() is not None:
+        return out
+    return trees.map(lambda x: adapted([x], name)[0] if x.__class__ is Number else x, out)  # a result, as of transforms
 
 
 def _to_caller(x: Any, base: Backend) -> Any:
