@@ -563,7 +563,7 @@ def browser(page: str, script: str, folder: Path) -> list[str]:
     path = folder / "page.html"
     path.write_text(page.replace("</body>", STEPS.replace("SCRIPT", script)))
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
-               f"--user-data-dir={folder}/user", "--window-size=1200,800", "--virtual-time-budget=5000",
+               f"--user-data-dir={folder}/user", "--window-size=1200,800", "--virtual-time-budget=60000",
                "--dump-dom"]  # fmt: skip
     done = subprocess.run(
         [CHROMIUM, *options, f"file://{path}"], capture_output=True, text=True, timeout=300, check=True
