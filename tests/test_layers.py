@@ -41,8 +41,8 @@ LAYERS = [
     {"nn", "numpy_methods", "numpy_protocols"},
     {"transforms"},
     {"compiler", "debug", "solvers"},
-    {"data", "implicit", "optim", "pot", "scipy"},
-    {"testing", "train"},
+    {"autoray", "data", "implicit", "optim", "pot", "scipy"},
+    {"quimb", "testing", "train"},
     {"pictures", "plot"},
     {""},  # adjoint/__init__.py
     {"autograd", "torch"},  # faces: other libraries' names over all of this
