@@ -59,9 +59,10 @@ def test_all_cases_in_all_types_are_those_of_pytorch(seed: int) -> None:
 # made out of nothing, random, or without values of their own: tested below
 CREATION = set(
     """
-    Size arange as_tensor asarray bernoulli binomial broadcast_shapes empty empty_like eye from_numpy full full_like
-    initial_seed is_tensor linspace logspace manual_seed multinomial normal ones ones_like poisson rand rand_like
-    randint randint_like randn randn_like randperm scalar_tensor seed tensor zeros zeros_like
+    Size arange as_tensor asarray bernoulli binomial broadcast_shapes empty empty_like eye from_dlpack from_numpy
+    frombuffer full full_like initial_seed is_tensor linspace logspace manual_seed multinomial normal ones ones_like
+    poisson rand rand_like randint randint_like randn randn_like randperm scalar_tensor seed tensor to_dlpack zeros
+    zeros_like
     """.split()
 )
 
@@ -304,6 +305,62 @@ def test_tutorials_print_what_they_print_under_pytorch(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert torch_tutorials.printed(name, ours) == torch_tutorials.printed(name, theirs)
+
+
+def test_memory_is_shared_with_buffers_and_by_dlpack() -> None:
+    theirs = pytest.importorskip("torch")
+
+    def seen(t: Any) -> list[Any]:
+        raw = bytearray(np.arange(6, dtype=np.float32).tobytes())
+        x, part = t.frombuffer(raw, dtype=t.float32), t.frombuffer(raw, dtype=t.int32, count=2, offset=8)
+        x[5] = 7
+        array = np.ones(3)
+        y = t.from_dlpack(array)
+        y[1] = 5
+        back = np.from_dlpack(y)
+        out: list[Any] = [x, part, bytes(raw), array, back, np.shares_memory(back, array), y.__dlpack_device__()[0]]
+        out += [t.from_dlpack(t.arange(3)), t.frombuffer(raw, dtype=t.float32, requires_grad=True).requires_grad]
+        for call in (
+            lambda: t.ones(2, requires_grad=True).__dlpack__(),
+            lambda: t.frombuffer(bytearray(0), dtype=t.float32),
+            lambda: t.frombuffer(bytearray(9), dtype=t.float32),
+            lambda: t.frombuffer(bytearray(8), dtype=t.float32, count=3),
+            lambda: t.frombuffer(bytearray(8), dtype=t.float32, offset=8),
+            lambda: t.linalg.cholesky_ex(-t.eye(2), check_errors=True),
+            lambda: t.linalg.inv_ex(t.zeros(2, 2), check_errors=True),
+            lambda: t.linalg.solve_ex(t.zeros(1, 2, 2), t.ones(1, 2, 2), check_errors=True),
+            lambda: t.linalg.lu_factor_ex(t.zeros(2, 2), check_errors=True),
+            lambda: t.pca_lowrank(t.ones(3, 2), q=3),
+        ):
+            with pytest.raises((BufferError, ValueError, RuntimeError)) as raised:
+                call()
+            out.append(str(raised.value).split(",")[0])
+        return [str(v) for v in out]
+
+    with Each() as each:
+        for i, (a, b) in enumerate(zip(seen(theirs), seen(ours), strict=True)):
+            with each(str(i)):
+                assert a == b
+
+
+def test_a_matrix_that_fails_is_told_and_leaves_the_gradients_of_others() -> None:
+    x = ours.tensor([[[4.0, 1.0], [1.0, 3.0]], [[-1.0, 0.0], [0.0, 1.0]]], requires_grad=True)
+    made, info = ours.linalg.cholesky_ex(x)
+    assert info.tolist() == [0, 1]
+    assert made[1].isnan().all()
+    made[0].sum().backward()
+    alone = ours.tensor(x[0].tolist(), requires_grad=True)
+    ours.linalg.cholesky(alone).sum().backward()
+    assert ours.equal(x.grad, ours.stack([alone.grad, ours.zeros(2, 2)]))
+
+
+def test_old_names_of_first_values_warn() -> None:
+    for name in "uniform normal constant eye dirac xavier_uniform kaiming_normal orthogonal sparse".split():
+        x = ours.zeros(4, 4, 3) if name == "dirac" else ours.zeros(4, 4)
+        given = {"constant": (2.0,), "sparse": (0.5,)}.get(name, ())
+        with pytest.warns(FutureWarning, match=f"nn.init.{name}_"):
+            assert getattr(ours.nn.init, name)(x, *given) is x
+        assert x.abs().sum() > 0
 
 
 def test_the_page_counts_what_is_there() -> None:

@@ -415,6 +415,8 @@ _GROUPS = {  # by the file that they are in
     "indexing": "by index",
     "statistics": "statistics, integrals",
     "placing": "parts, blocks",
+    "copies": "copies of views",
+    "exchange": "memory of other libraries",
     "matrices": "matrices",
     "special": "special functions, powers",
     "signals": "windows, short-time transforms, chance",

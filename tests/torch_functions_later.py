@@ -195,6 +195,35 @@ cases(
     case(lambda t, x, y: t.cross(x, y, 1), three, three),
     case(lambda t, x, y: t.linalg.cross(x, y), three, three),
 )
+cases("lu", case(lambda t, x: tuple(t.lu(x, get_infos=True)), regular))
+for _shape in ((3, 3), (2, 4, 3), (2, 3, 5), (0, 2, 2)):
+    cases(
+        "lu_unpack",
+        case(lambda t, x: tuple(t.lu_unpack(*t.linalg.lu_factor(x))), lambda r, _shape=_shape: real(r, _shape)),
+    )
+cases("lu_unpack", case(lambda t, x: t.lu_unpack(*t.linalg.lu_factor(x), unpack_pivots=False).U, square))
+cases("lu_unpack", case(lambda t, x: t.lu_unpack(*t.linalg.lu_factor(x.detach()), unpack_data=False).P, square))
+cases("svd_lowrank", case(lambda t, x: t.svd_lowrank(x, 4)[1], real), case(lambda t, x: t.svd_lowrank(x)[1], real))
+cases("svd_lowrank", case(lambda t, x, m: t.svd_lowrank(x, None, None, m)[1], real, real))
+cases("pca_lowrank", case(lambda t, x: t.pca_lowrank(x, 3)[1], lambda r: real(r, (6, 3))))
+cases("pca_lowrank", case(lambda t, x: t.pca_lowrank(x, center=False)[1], real))
+
+
+def some_indefinite(r: Any) -> Values:
+    """Matrices of which the second has no Cholesky factor, and the third no inverse."""
+    return np.stack([np.eye(3) * 4, np.diag([1.0, -2.0, 3.0]), np.zeros((3, 3))]) + 0 * real(r, (3, 3, 3))
+
+
+cases("linalg.cholesky_ex", case(lambda t, x: tuple(t.linalg.cholesky_ex(x @ x.mH)), regular))
+cases("linalg.cholesky_ex", case(lambda t, x: t.linalg.cholesky_ex(x.detach()).info, some_indefinite))
+cases("linalg.inv_ex", case(lambda t, x: tuple(t.linalg.inv_ex(x)), regular, kinds="fc"))
+cases("linalg.inv_ex", case(lambda t, x: t.linalg.inv_ex(x.detach()).info, some_indefinite))
+cases("linalg.solve_ex", case(lambda t, x, y: tuple(t.linalg.solve_ex(x, y)), regular, real))
+cases("linalg.solve_ex", case(lambda t, x: t.linalg.solve_ex(x[:2], x[:2, :, 0]).result, some_indefinite))
+cases("linalg.solve_ex", case(lambda t, x: t.linalg.solve_ex(x.detach(), x.detach()).info, some_indefinite))
+cases("linalg.solve_ex", case(lambda t, x, y: t.linalg.solve_ex(x, y, left=False).result, regular, three))
+cases("linalg.lu_factor_ex", case(lambda t, x: tuple(t.linalg.lu_factor_ex(x)), regular))
+cases("linalg.lu_factor_ex", case(lambda t, x: t.linalg.lu_factor_ex(x.detach()).info, some_indefinite))
 cases("qr", case(lambda t, x: t.qr(x).R ** 2, regular))
 cases("svd", case(lambda t, x: t.svd(x).S, regular), case(lambda t, x: t.svd(x).V ** 2, regular))
 cases("orgqr", case(lambda t, x, y: t.orgqr(x * 0.3, y), lambda r: real(r, (4, 2)), lambda r: fraction(r, (2,))))
@@ -332,3 +361,21 @@ for _options in ({}, {"length": 20}, {"normalized": True, "win_length": 6, "leng
     cases("istft", case(_of_complex, *_sides))
 cases("istft", case(lambda t, x: t.istft(t.complex(x, x * 2), 8), lambda r: real(r, (8, 5))))
 cases("round", case(lambda t, x: t.round(x * 7, decimals=1), real), case(lambda t, x: x.round(decimals=-1), real))
+
+# copies of views
+_COPIES: dict[str, Any] = {
+    "alias": (), "as_strided": ((2, 2), (3, 1), 1), "detach": (), "diagonal": (1,), "expand": ((2, 4, 5),),
+    "permute": ((1, 0),), "select": (1, 2), "slice": (1, 1, 5, 2), "split": (3, 1), "split_with_sizes": ((1, 3),),
+    "squeeze": (), "t": (), "transpose": (0, 1), "unbind": (1,), "unfold": (1, 2, 2), "unsqueeze": (1,),
+    "view": ((5, 4),),
+}  # fmt: skip
+for _name, _given in _COPIES.items():
+    _function = lambda t, x, _name=_name, _given=_given: getattr(t, f"{_name}_copy")(
+        x.detach() if _name == "detach" else x, *_given
+    )
+    cases(f"{_name}_copy", case(_function, lambda r: real(r, (4, 5))))
+cases(
+    "narrow_copy", case(lambda t, x: x.narrow_copy(0, 1, 2), real), case(lambda t, x: t.narrow_copy(x, 1, 0, 2), real)
+)
+cases("view_as_real_copy", case(lambda t, x: t.view_as_real_copy(x.detach() * 1j), real))
+cases("view_as_complex_copy", case(lambda t, x: t.view_as_complex_copy(x.detach()), lambda r: real(r, (3, 2))))

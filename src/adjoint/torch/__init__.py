@@ -138,6 +138,11 @@ def is_nonzero(input: Tensor) -> Any:
     return bool(input)
 
 
+def detach(input: Tensor) -> Any:
+    """The tensor without its graph, on the same memory."""
+    return input.detach()
+
+
 def numel(input: Tensor) -> Any:
     """The number of elements."""
     return input.numel()
@@ -180,7 +185,7 @@ def __getattr__(name: str) -> Any:
     else:
         found = _later.function(name)
     if found is None and name.endswith("_"):
-        found = _METHODS.get(name)  # torch.relu_(x), for one
+        found = getattr(Tensor, name, None)  # torch.relu_(x), for one
     if found is None:
         raise _missing(name)
     globals()[name] = found

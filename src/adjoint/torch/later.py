@@ -22,10 +22,16 @@ TABLE = {
         ".swapaxes_ .swapdims_ .t_ .transpose_ -tril_indices -triu_indices -unravel_index .unsqueeze_ -vander "
         "-view_as_complex -view_as_real vsplit"
     ),
+    "copies": (
+        "-alias_copy -as_strided_copy -detach_copy -diagonal_copy -expand_copy narrow_copy -permute_copy -select_copy "
+        "-slice_copy -split_copy -split_with_sizes_copy -squeeze_copy -t_copy -transpose_copy -unbind_copy "
+        "-unfold_copy -unsqueeze_copy -view_as_complex_copy -view_as_real_copy -view_copy"
+    ),
+    "exchange": ".__dlpack__ .__dlpack_device__ -from_dlpack -frombuffer -to_dlpack",
     "resizing": ".as_strided_ .resize_ .resize_as_ .set_",
     "matrices": (
-        "-chain_matmul cholesky cholesky_inverse cholesky_solve cross det inner inverse logdet lu_solve "
-        "matrix_exp matrix_power orgqr pinverse qr slogdet svd"
+        "-chain_matmul cholesky cholesky_inverse cholesky_solve cross det inner inverse logdet -lu lu_solve "
+        "-lu_unpack matrix_exp matrix_power orgqr -pca_lowrank pinverse qr slogdet svd -svd_lowrank"
     ),
     "special": (
         "float_power .float_power_ frexp igamma .igamma_ igammac .igammac_ ldexp .ldexp_ mvlgamma .mvlgamma_ "

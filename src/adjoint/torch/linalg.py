@@ -193,6 +193,119 @@ def _order(swaps: list[int]) -> list[int]:
     return now
 
 
+def permutations(pivots: Tensor, m: int, like: Tensor) -> Any:
+    """The matrices that bring the rows of L U back, from the swaps of m rows: of the type of another tensor."""
+    width = pivots.shape[-1]
+    order = _each_row(pivots, lambda swaps: _order([*swaps, *range(width + 1, m + 1)]), m, np.int64)
+    return creation.eye(m, dtype=like.dtype)[order].mT
+
+
+class CholeskyEx(NamedTuple):
+    L: Tensor
+    info: Tensor
+
+
+class InvEx(NamedTuple):
+    inverse: Tensor
+    info: Tensor
+
+
+class SolveEx(NamedTuple):
+    result: Tensor
+    info: Tensor
+
+
+class LUFactorEx(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
+def _indefinite(a: Any) -> int:
+    """The size of the first leading block without a Cholesky factor, 0 where there is none."""
+    low, high = 0, len(a) + 1
+    while high - low > 1:  # the block of size `low` has a factor
+        size = (low + high) // 2
+        try:
+            np.linalg.cholesky(a[:size, :size])
+            low = size
+        except np.linalg.LinAlgError:
+            high = size
+    return high % (len(a) + 1)
+
+
+def _zero_pivot(a: Any) -> int:
+    """The place of the first pivot that is zero, from 1 on; 0 where there is none."""
+    _, _, upper = ad.linalg.lu(a)
+    zeros = np.flatnonzero(np.diagonal(upper.numpy()) == 0)
+    return int(zeros[0]) + 1 if zeros.size else 0
+
+
+def _infos(A: Tensor, first: Any) -> Tensor:
+    stack = looked(A)
+    flat = stack.reshape(-1, *stack.shape[-2:])
+    return beside(A, np.array([first(a) for a in flat], np.int32).reshape(stack.shape[:-2]))
+
+
+def _check(info: Tensor, name: str, why: str) -> None:
+    """Raise for the first matrix that failed, where there is one."""
+    found = looked(info)
+    if found.any():
+        i = int(np.flatnonzero(found.reshape(-1))[0])
+        which = f"(Batch element {i}): " if info.ndim else ""
+        raise LinAlgError(f"{name}: {which}{why.format(k=found.reshape(-1)[i])}")
+
+
+def _with_info(name: str, function: Any, A: Tensor, first: Any, why: str, check_errors: bool) -> tuple[Any, Tensor]:
+    """What a function of stacks gives, nan where there is nothing to give, and where each matrix failed."""
+    info = _infos(A, first)
+    failed: Any = FUNCTIONS["ne"](info, 0)
+    if check_errors:
+        _check(info, name, why)
+    if not bool(failed.any()):
+        return function(A), info
+    where = failed[..., None, None]
+    made = function(FUNCTIONS["where"](where, creation.eye(A.shape[-1], dtype=A.dtype), A))
+    return FUNCTIONS["where"](where if made.ndim >= A.ndim else failed[..., None], float("nan"), made), info
+
+
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyEx:
+    """`cholesky`, and of each matrix the size of the first leading block that is not positive definite, or 0."""
+    why = (
+        "The factorization could not be completed because the input is not positive-definite (the leading minor of "
+        "order {k} is not positive-definite)."
+    )
+    made = _with_info("linalg.cholesky_ex", lambda a: cholesky(a, upper=upper), A, _indefinite, why, check_errors)
+    return CholeskyEx(*made)
+
+
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> InvEx:
+    """`inv`, and of each matrix the place of the first pivot that is zero, or 0."""
+    why = "The diagonal element {k} is zero, the inversion could not be completed because the input matrix is singular."
+    return InvEx(*_with_info("linalg.inv_ex", inv, A, _zero_pivot, why, check_errors))
+
+
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> SolveEx:
+    """`solve`, and of each matrix the place of the first pivot that is zero, or 0."""
+    why = "The solver failed because the input matrix is singular."
+    return SolveEx(
+        *_with_info("torch.linalg.solve_ex", lambda a: solve(a, B, left=left), A, _zero_pivot, why, check_errors)
+    )
+
+
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> LUFactorEx:
+    """`lu_factor`, and of each matrix the place of the first pivot that is zero, or 0."""
+    both, pivots = lu_factor(A, pivot=pivot)
+    info = _infos(A, _zero_pivot)
+    if check_errors:
+        _check(
+            info,
+            "torch.linalg.lu_factor_ex",
+            "U[{k},{k}] is zero and using it on lu_solve would result in a division by zero.",
+        )
+    return LUFactorEx(both, pivots, info)
+
+
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Any:
     """The X of A X = B from `lu_factor` of A, of X A = B with left=False, of the adjoint of A with `adjoint`."""
     if not left:

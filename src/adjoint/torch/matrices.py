@@ -78,6 +78,52 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     return _SVD(u, s, vh.mH)
 
 
+@public("svd_lowrank", method=False)
+def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> Any:
+    """The q largest singular values of A - M, from random products: U, S and V."""
+    q = min(6 if q is None else q, *A.shape[-2:])
+    given = (A,) if M is None else (A, M)
+    count = 2 if niter is None else niter
+    return call(lambda a, *m: tuple(ad.linalg.svd_lowrank(a, q, count, *m)), "LinalgSvd", *given)
+
+
+@public("pca_lowrank", method=False)
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
+    """The first q principal components of rows, from random products: `svd_lowrank` of A less its means."""
+    q = min(6, *A.shape[-2:]) if q is None else q
+    if not 0 <= q <= min(A.shape[-2:]):
+        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(A.shape[-2:])}")
+    if niter < 0:
+        raise ValueError(f"niter(={niter}) must be non-negative integer")
+    return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
+
+
+@public("lu", method=False)
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+    """`linalg.lu_factor` by its older name; with `get_infos` a third result says which matrices are singular."""
+    both, pivots, info = linalg.lu_factor_ex(A, pivot=pivot)
+    return (both, pivots, info) if get_infos else (both, pivots)
+
+
+class _Unpacked(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+@public("lu_unpack", method=False)
+def lu_unpack(LU_data: Any, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    """The permutation and both factors, from `linalg.lu_factor`; an empty tensor for what is not wanted."""
+    m, n = LU_data.shape[-2:]
+    k = min(m, n)
+    none = creation.empty(0, dtype=LU_data.dtype)
+    P = linalg.permutations(LU_pivots, m, LU_data) if unpack_pivots else none
+    if not unpack_data:
+        return _Unpacked(P, none, none)
+    one = creation.eye(m, k, dtype=LU_data.dtype)
+    return _Unpacked(P, LU_data[..., :k].tril(-1) + one, LU_data[..., :k, :].triu())
+
+
 @public("lu_solve")
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
     return linalg.lu_solve(LU_data, LU_pivots, b)

@@ -13,7 +13,8 @@ from adjoint.torch import creation
 from adjoint.torch.calls import call
 from adjoint.torch.nn.functional.shared import drawing
 from adjoint.torch.state import no_grad
-from adjoint.torch.tensor import Tensor, constant
+from adjoint.torch.tensor import Tensor
+from adjoint.torch.tensor import constant as of_array
 
 _GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
 
@@ -103,7 +104,7 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
     for group in range(groups):
         for channel in range(min(outputs, shape[1])):
             made[(group * outputs + channel, channel, *centre)] = 1.0
-    return _filled(tensor, constant(made))
+    return _filled(tensor, of_array(made))
 
 
 def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
@@ -166,4 +167,24 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
     made = source.normal(0.0, std, (rows, columns))
     for column in range(columns):
         made[source.permutation(rows)[: math.ceil(sparsity * rows)], column] = 0.0
-    return _filled(tensor, constant(made))
+    return _filled(tensor, of_array(made))
+
+
+def _renamed(function: Any) -> Any:
+    """The function by its name of years ago, which warns."""
+    now = function.__name__
+
+    def old(*args: Any, **options: Any) -> Any:
+        warnings.warn(
+            f"`nn.init.{now[:-1]}` is now deprecated in favor of `nn.init.{now}`.", FutureWarning, stacklevel=2
+        )
+        return function(*args, **options)
+
+    old.__name__ = old.__qualname__ = now[:-1]
+    return old
+
+
+uniform, normal, constant, eye, dirac = map(_renamed, (uniform_, normal_, constant_, eye_, dirac_))
+xavier_uniform, xavier_normal = map(_renamed, (xavier_uniform_, xavier_normal_))
+kaiming_uniform, kaiming_normal = map(_renamed, (kaiming_uniform_, kaiming_normal_))
+orthogonal, sparse = map(_renamed, (orthogonal_, sparse_))

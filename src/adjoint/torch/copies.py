@@ -1,0 +1,38 @@
+"""Copies of what views show, under PyTorch's names: `torch.unsqueeze_copy(x, 0)` is `torch.unsqueeze(x, 0).clone()`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from adjoint.torch import placing
+from adjoint.torch.functions import clone, public
+from adjoint.torch.operators import METHODS
+from adjoint.torch.tensor import Tensor
+
+VIEWS = (
+    "as_strided diagonal expand narrow permute select split squeeze t transpose unbind unfold unsqueeze view"
+).split()
+
+
+def _slice(input: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    return input[(slice(None),) * (dim % input.ndim) + (slice(start, end, step),)]
+
+
+def _copied(name: str, view: Callable[..., Any]) -> None:
+    def copy(input: Tensor, *args: Any, **options: Any) -> Any:
+        seen = view(input, *args, **options)
+        return tuple([clone(part) for part in seen]) if isinstance(seen, (tuple, list)) else clone(seen)
+
+    copy.__doc__ = f"A copy of what `{name}` shows."
+    public(f"{name}_copy", method=name == "narrow", out=True)(copy)
+
+
+for _name in VIEWS:
+    _copied(_name, METHODS[_name])
+_copied("detach", lambda input: input.detach())
+_copied("view_as_complex", placing.view_as_complex)
+_copied("view_as_real", placing.view_as_real)
+_copied("slice", _slice)
+_copied("alias", lambda input: input)
+_copied("split_with_sizes", lambda input, sizes, dim=0: input.split(list(sizes), dim))
