@@ -665,6 +665,18 @@ def test_memory_goes_both_ways_through_dlpack() -> None:
     assert ad.from_dlpack(plain).device is plain.device
 
 
+@every_leaf
+def test_every_leaf_gives_its_arrays_to_consumers_of_any_dlpack(leaf: str) -> None:
+    place = LEAVES[leaf]()
+    for name in ("bool", "int32", "float64", "complex64"):
+        x = ad.ones((2, 3), dtype=name, device=place)
+        assert isinstance(x.__dlpack_device__()[1], int)
+        for copy, version in itertools.product((None, True), (None, (0, 0), (0, 8), (1, 0), (2, 0))):
+            x.__dlpack__(copy=copy, max_version=version)
+        y = ad.from_dlpack(x, copy=True)
+        assert (y.dtype, y.device, y.tolist()) == (x.dtype, place, x.tolist())
+
+
 def test_the_copy_of_a_leaf_can_be_assigned_to() -> None:
     """As libraries do that are written for the standard: the gradient flows through the copy."""
     x = ad.tensor([1.0, 2.0, 3.0]).require_grad()
