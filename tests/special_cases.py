@@ -158,7 +158,11 @@ BINARY: dict[str, str] = {
         p inf -> 0
         p -inf -> -0
         n inf -> -0
-        n -inf -> 0""",
+        n -inf -> 0
+        1 2 -> 0
+        -1 -2 -> 0
+        -0.5 2 -> -1
+        0.5 -2 -> -1""",
     "remainder": _NANS
     + """i i -> nan
         z z -> nan
@@ -257,7 +261,7 @@ BINARY: dict[str, str] = {
 _TANH = """0 0 -> 0 0
     x inf -> nan nan
     x nan -> nan nan
-    inf p -> 1 ?0
+    inf p -> 1 0
     inf inf -> 1 ?0
     inf nan -> 1 ?0
     nan 0 -> nan 0
@@ -277,7 +281,9 @@ COMPLEX: dict[str, str] = {
         i nan -> nan ?inf
         nan x -> nan nan
         nan inf -> nan -inf
-        nan nan -> nan nan""",
+        nan nan -> nan nan
+        z inf -> pi/2 -inf
+        nan z -> nan nan""",
     "acosh": """z 0 -> 0 pi/2
         x inf -> inf pi/2
         0 nan -> nan ?pi/2
@@ -289,7 +295,9 @@ COMPLEX: dict[str, str] = {
         i nan -> inf nan
         nan x -> nan nan
         nan inf -> inf nan
-        nan nan -> nan nan""",
+        nan nan -> nan nan
+        z inf -> inf pi/2
+        nan z -> nan nan""",
     "asinh": """0 0 -> 0 0
         p inf -> inf pi/2
         x nan -> nan nan
@@ -299,7 +307,8 @@ COMPLEX: dict[str, str] = {
         nan 0 -> nan 0
         nan x -> nan nan
         nan inf -> ?inf nan
-        nan nan -> nan nan""",
+        nan nan -> nan nan
+        z nan -> nan nan""",
     "atanh": """0 0 -> 0 0
         0 nan -> 0 nan
         1 0 -> inf 0
@@ -310,7 +319,8 @@ COMPLEX: dict[str, str] = {
         inf nan -> 0 nan
         nan x -> nan nan
         nan inf -> ?0 pi/2
-        nan nan -> nan nan""",
+        nan nan -> nan nan
+        nan z -> nan nan""",
     "cosh": """0 0 -> 1 0
         0 inf -> nan ?0
         0 nan -> nan ?0
@@ -322,7 +332,9 @@ COMPLEX: dict[str, str] = {
         inf nan -> inf nan
         nan 0 -> nan ?0
         nan x -> nan nan
-        nan nan -> nan nan""",
+        nan nan -> nan nan
+        nan z -> nan ?0
+        inf 4 -> -inf -inf""",
     "exp": """z 0 -> 1 0
         x inf -> nan nan
         x nan -> nan nan
@@ -335,7 +347,11 @@ COMPLEX: dict[str, str] = {
         inf nan -> ?inf nan
         nan 0 -> nan 0
         nan x -> nan nan
-        nan nan -> nan nan""",
+        nan nan -> nan nan
+        z inf -> nan nan
+        z nan -> nan nan
+        nan i -> nan nan
+        -inf 4 -> -0 -0""",
     "expm1": """z 0 -> 0 0
         x inf -> nan nan
         x nan -> nan nan
@@ -348,7 +364,11 @@ COMPLEX: dict[str, str] = {
         inf nan -> ?inf nan
         nan 0 -> nan 0
         nan x -> nan nan
-        nan nan -> nan nan""",
+        nan nan -> nan nan
+        z inf -> nan nan
+        z nan -> nan nan
+        nan i -> nan nan
+        -inf 4 -> -1 -0""",
     "log": """-0 0 -> -inf pi
         0 0 -> -inf 0
         x inf -> inf pi/2
@@ -360,7 +380,10 @@ COMPLEX: dict[str, str] = {
         i nan -> inf nan
         nan x -> nan nan
         nan inf -> inf nan
-        nan nan -> nan nan""",
+        nan nan -> nan nan
+        z inf -> inf pi/2
+        z nan -> nan nan
+        nan z -> nan nan""",
     "log1p": """-1 0 -> -inf 0
         x inf -> inf pi/2
         x nan -> nan nan
@@ -371,8 +394,11 @@ COMPLEX: dict[str, str] = {
         i nan -> inf nan
         nan x -> nan nan
         nan inf -> inf nan
-        nan nan -> nan nan""",
-    "sign": "z 0 -> 0 ?0\nnan any -> nan nan\nx nan -> nan nan\n0 2.5 -> 0 1\n-2.5 0 -> -1 0",
+        nan nan -> nan nan
+        z inf -> inf pi/2
+        z nan -> nan nan
+        nan z -> nan nan""",
+    "sign": "z 0 -> 0 ?0\nnan any -> nan nan\nany nan -> nan nan\n0 2.5 -> 0 1\n-2.5 0 -> -1 0",
     "sinh": """0 0 -> 0 0
         0 inf -> ?0 nan
         0 nan -> ?0 nan
@@ -384,7 +410,8 @@ COMPLEX: dict[str, str] = {
         inf nan -> ?inf nan
         nan 0 -> nan 0
         nan x -> nan nan
-        nan nan -> nan nan""",
+        nan nan -> nan nan
+        inf 4 -> -inf -inf""",
     "sqrt": """z 0 -> 0 0
         any inf -> inf inf
         x nan -> nan nan
@@ -393,7 +420,9 @@ COMPLEX: dict[str, str] = {
         -inf nan -> nan ?inf
         inf nan -> inf nan
         nan x -> nan nan
-        nan nan -> nan nan""",
+        nan nan -> nan nan
+        z nan -> nan nan
+        nan z -> nan nan""",
     "tanh": _TANH,
     "isnan": "nan any -> 1\nany nan -> 1\nx i -> 0\ni x -> 0",
     "isinf": "i any -> 1\nany i -> 1\nx nan -> 0\nnan x -> 0",

@@ -182,6 +182,8 @@ NUMPYS = "NumPy's, which array_api_strict calls"
 KEPT: dict[tuple[str, str, str], tuple[int, str]] = {
     ("array_api[array_api_strict]", "complex", "expm1"): (14, f"{NUMPYS}, beside infinite and nan parts and at -0"),
     ("array_api[array_api_strict]", "complex", "sign"): (2, f"{NUMPYS}: signs of zeros"),
+    ("array_api[array_api_strict]", "complex", "tan"): (2, f"{NUMPYS}: the sign of a zero beside infinity"),
+    ("array_api[array_api_strict]", "complex", "tanh"): (2, f"{NUMPYS}: the sign of a zero beside infinity"),
     ("array_api[array_api_strict]", "numbers", "pow"): (4, f"{NUMPYS}: the square root for the exponent 0.5"),
     ("reference", "complex", "atan"): (2, "cmath raises an error at i and -i"),
 }
@@ -274,6 +276,16 @@ def test_special_cases_along_an_axis_on_other_leaves(leaf: str) -> None:
         ]
         found[name] = deviating(name, "float64", calls)
     compare_kept(leaf, "axis", found)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize(
+    "leaf", [name for name in LEAVES if not ("strict" in name or "digits" in name or name in MARKS)]
+)
+def test_the_sign_of_a_complex_zero_has_none(leaf: str, dtype: str) -> None:
+    zeros = np.asarray([complex(x, y) for x in (0.0, -0.0) for y in (0.0, -0.0)], dtype)
+    out = ad.sign(ad.asarray(zeros, device=LEAVES[leaf]())).numpy()
+    assert not np.any([out != 0, np.signbit(out.real), np.signbit(out.imag)]), out
 
 
 def test_what_is_kept_is_said_of_leaves_and_functions_that_there_are() -> None:

@@ -665,6 +665,18 @@ def test_memory_goes_both_ways_through_dlpack() -> None:
     assert ad.from_dlpack(plain).device is plain.device
 
 
+@every_leaf
+def test_every_leaf_gives_its_arrays_to_consumers_of_any_dlpack(leaf: str) -> None:
+    place = LEAVES[leaf]()
+    for name in ("bool", "int32", "float64", "complex64"):
+        x = ad.ones((2, 3), dtype=name, device=place)
+        assert isinstance(x.__dlpack_device__()[1], int)
+        for copy, version in itertools.product((None, True), (None, (0, 0), (0, 8), (1, 0), (2, 0))):
+            x.__dlpack__(copy=copy, max_version=version)
+        y = ad.from_dlpack(x, copy=True)
+        assert (y.dtype, y.device, y.tolist()) == (x.dtype, place, x.tolist())
+
+
 def test_the_copy_of_a_leaf_can_be_assigned_to() -> None:
     """As libraries do that are written for the standard: the gradient flows through the copy."""
     x = ad.tensor([1.0, 2.0, 3.0]).require_grad()
@@ -674,3 +686,32 @@ def test_the_copy_of_a_leaf_can_be_assigned_to() -> None:
         assert (y * y).sum().backward()[x].tolist() == [0.0, 4.0, 6.0]
     assert ad.asarray(x) is x
     assert x.astype(x.dtype, copy=False) is x
+
+
+@every_leaf
+def test_numbers_of_more_than_64_bits_beside_floats(leaf: str) -> None:
+    x = ad.asarray([1.5, -2.0], dtype="float64", device=LEAVES[leaf]())
+    z = ad.asarray([1j], dtype="complex128", device=LEAVES[leaf]())
+    for number in (2**63, 2**64, -(2**100)):
+        assert (x * number).tolist() == (number * x).tolist() == [1.5 * float(number), -2.0 * float(number)]
+        assert (x + number).tolist() == [float(number)] * 2
+        assert (x < number).tolist() == (number >= x).tolist() == [number > 0] * 2
+        assert ad.maximum(x, number).tolist() == ([float(number)] * 2 if number > 0 else x.tolist())
+        assert (z * number).tolist() == [complex(0, number)]
+
+
+@every_leaf
+def test_numbers_beyond_int64_beside_uint64(leaf: str) -> None:
+    """Whose sums and the like PyTorch does not have."""
+    x = ad.asarray([1, 3], dtype="uint64", device=LEAVES[leaf]())
+    if leaf.startswith("torch"):
+        pytest.skip("PyTorch does not compute in uint64")
+    for number in (2**63, 2**64 - 1):
+        assert (x & number).tolist() == (number & x).tolist() == [1 & number, 3 & number]
+        assert (x + (number - 3)).tolist() == [number - 2, number]
+        assert (x * 0 + number).tolist() == ad.maximum(x, number).tolist() == [number] * 2
+        assert (x == number).tolist() == [False] * 2
+        assert (x < number).tolist() == (number > x).tolist() == [True] * 2
+        assert (number // x).tolist() == [number, number // 3]
+        assert (number % x).tolist() == [0, number % 3]
+        assert (number >> x).tolist() == [number >> 1, number >> 3]

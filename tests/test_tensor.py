@@ -352,6 +352,8 @@ def test_item_and_tolist(device: Any) -> None:
     x = ad.tensor([[1.5, 2.0]]).require_grad()
     assert (x * 2).tolist() == [[3.0, 4.0]]
     assert x[0, 0].item() == 1.5
+    assert x.item(0) == x.item(0, 0) == x.item((0, 0)) == 1.5
+    assert x.item(-1) == x[-1, -1].item()
     assert isinstance(x.sum().item(), float)
     assert isinstance(ad.tensor([3]).item(), int)
     assert ad.tensor(True).item() is True

@@ -19,6 +19,7 @@ from adjoint.primitives import CAST, TABLE, Spec, result_spec
 from adjoint.tensor import Number, Scalar, Tensor, allocate, raw_array, same, wrap
 
 _LARGEST = int(np.finfo(np.float64).max)
+_WIDE = 1 << 63  # which integers of 64 bits with a sign do not hold
 # by Python's operator: what has an answer for integers of any size
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     compare.__name__: compare
@@ -254,7 +255,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
         pair = [cast(v, dtype) if isinstance(v, Tensor) else fitting(v, dtype, name) for v in (x, y)]
     except errors.RangeError:
         compare = COMPARISONS.get(primitive.operator)
-        if compare is None:
+        if compare is None or dtype.kind in dtypes.INEXACT:  # of floats not all are near to zero
             raise
         # every element stands to an integer outside the dtype as zero does
         answer = compare(*[0 if isinstance(v, Tensor) else v for v in (x, y)])
@@ -377,6 +378,7 @@ def refuse_operand(value: Any, like: Tensor[Any], name: str) -> Any:
 def fitting(scalar: Any, dtype: DType, name: str) -> Any:
     """A Python scalar that the dtype can hold; the standard knows Python's booleans among booleans only.
 
+    Beside floats, integers of more than 64 bits are floats: libraries do not take them as they are.
     Raises RangeError for an integer outside the dtype, or which no float is near to.
     """
     if scalar is True or scalar is False:
@@ -386,8 +388,10 @@ def fitting(scalar: Any, dtype: DType, name: str) -> Any:
             raise errors.RangeError(
                 f"{name}: {errors.shown(scalar)} does not fit in {dtype}; convert the tensor with astype"
             )
-    elif scalar.__class__ is int and abs(scalar) > _LARGEST and dtype.kind in dtypes.INEXACT:
-        raise errors.RangeError(f"{name}: {errors.shown(scalar)} is beyond all floats")
+    elif scalar.__class__ is int and dtype.kind in dtypes.INEXACT and not -_WIDE <= scalar < _WIDE:
+        if abs(scalar) > _LARGEST:
+            raise errors.RangeError(f"{name}: {errors.shown(scalar)} is beyond all floats")
+        return float(scalar)
     return scalar
 
 

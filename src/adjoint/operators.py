@@ -57,6 +57,8 @@ def infix(name: str, *, reflected: bool = False) -> Callable[..., Any]:
             else:
                 array = getattr(backend, name)(mine, value)
         except Exception as error:
+            if kind is int and isinstance(error, OverflowError):  # `binary` makes floats of large integers
+                return binary(name, other, self) if reflected else binary(name, self, other)
             fail(error, backend, name, (mine, value if kind is Tensor else other), {})
         out = allocate(Tensor)
         out._array = array

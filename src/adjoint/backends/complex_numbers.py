@@ -40,10 +40,15 @@ def _exponential(least: float) -> Repair:
 
 
 def _odd(large: bool) -> Repair:
-    """sinh, whose real part is `large` beside a lost angle where x is, and tanh: zero only where x is."""
+    """sinh, whose real part is `large` beside a lost angle where x is, and tanh: zero only where x is.
+
+    Beside an infinite x the imaginary part of tanh is a zero of y's sign, and not of that of sin(2 y), as in C.
+    """
 
     def repair(xp: Any, x: Array, y: Array, re: Array, im: Array) -> Parts:
-        lost = ((x == 0) | xp.isinf(x) if large else x == 0) & ~xp.isfinite(y)
+        infinite = xp.isinf(x)
+        lost = ((x == 0) | infinite if large else x == 0) & ~xp.isfinite(y)
+        im = im if large else xp.where(infinite, xp.copysign(0.0 * im, y), im)
         return xp.where(lost, x, re), xp.where(lost, math.nan, xp.where(y == 0, y, im))
 
     return repair
@@ -82,9 +87,9 @@ def _atanh(xp: Any, x: Array, y: Array, re: Array, im: Array) -> Parts:
 
 
 def _sign(xp: Any, x: Array, y: Array, re: Array, im: Array) -> Parts:
-    """Parts have the signs of the argument's; of zero it is a zero without a sign."""
+    """Parts have the signs of the argument's; of zero they are zeros without a sign."""
     none = (x == 0) & (y == 0)
-    return xp.where(none, 0.0, xp.copysign(re, x)), xp.copysign(im, y)
+    return xp.where(none, 0.0, xp.copysign(re, x)), xp.where(none, 0.0, xp.copysign(im, y))
 
 
 def _turned(repair: Repair) -> Repair:

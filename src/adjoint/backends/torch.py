@@ -148,8 +148,8 @@ _NATIVE: dict[str, Implementation | str] = {
     **{
         name: name
         for name in (
-            "negative abs floor ceil trunc sqrt square exp log log2 log10 sin cos tan asin atan sinh "
-            " cosh tanh asinh acosh atanh isnan isinf isfinite logical_not relu"
+            "negative abs floor ceil trunc sqrt square exp log log2 log10 sin cos asin atan sinh "
+            "cosh asinh acosh atanh isnan isinf isfinite logical_not relu"
         ).split()
     },
     **{name: f"special.{name}" for name in "erf erfc erfinv digamma entr logit expit".split()},
@@ -292,7 +292,7 @@ def _acos(B: Torch, x: Array) -> Array:
 def _sign(B: Torch, x: Array) -> Array:
     out = B.xp.sign(x)
     if out.is_complex():
-        out.imag.copysign_(x.imag)  # also of zeros
+        out.imag.copysign_(B.torch.where(x == 0, 0.0, x.imag))  # of zeros too, but of zero itself
     return out
 
 
@@ -549,7 +549,7 @@ Torch.deviations = {
     "matmul": _matmul,
     "floor_divide": _whole(elementwise.floor_divide),
     "remainder": _whole(_remainder),
-    "log1p": _repaired("log1p"),
+    **{name: _repaired(name) for name in ("log1p", "tanh", "tan")},
     "expm1": _expm1,
     "acos": _acos,
     "sign": _sign,

@@ -139,8 +139,20 @@ def _at_once(found: list[tuple[LeafBackend, Any]], run: Callable[[LeafBackend, l
     return out
 
 
-def item(x: Tensor[Any], /) -> Any:
-    """The only element as a Python number. Raises ArgumentError unless there is exactly one."""
+def item(x: Tensor[Any], /, *index: Any) -> Any:
+    """The only element as a Python number, or as NumPy's `item(i)` and `item(i, j)` the one at a place.
+
+    A single integer counts through all elements. Raises ArgumentError unless there is exactly one element, also at the
+    place, and the errors of reading by an index.
+
+    >>> import adjoint as ad
+    >>> x = ad.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> x.sum().item(), x.item(2), x.item(0, 1)
+    (10.0, 3.0, 2.0)
+    """
+    if index:
+        place = index[0] if len(index) == 1 else index
+        x = x[place] if isinstance(place, tuple) else x.reshape(-1)[place]
     if x.size != 1:
         raise errors.ArgumentError(f"item: expected one element, received shape {x.shape}; use tolist()")
     _refuse_followed(x, "item()")
@@ -306,7 +318,8 @@ def __dlpack__(
     _refuse_tracked(x, "export through DLPack")
     array = _exported(x)
     if array is not None:
-        given = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        versioned = max_version if max_version is None or tuple(max_version) >= (1, 0) else None  # before 1.0 none was
+        given = {"stream": stream, "max_version": versioned, "dl_device": dl_device, "copy": copy}
         return array.__dlpack__(**{"copy": True, **{name: value for name, value in given.items() if value is not None}})
     if stream is not None:
         raise errors.ArgumentError(

@@ -32,7 +32,7 @@ from adjoint.backends.jax import (
     sorting,
 )
 from adjoint.concrete import Staged
-from adjoint.primitives import DType, Primitive
+from adjoint.primitives import ELEMENTWISE, DType, Primitive
 
 _DTYPES = {dtype: dtype for dtype in dtypes.ALL}
 
@@ -166,7 +166,8 @@ class JAX(Staged, ArrayAPI):
     def implement(self, primitive: Primitive) -> Implementation:
         if primitive.name in special.KERNELS:
             return _in_double(self.jax, special.KERNELS[primitive.name], self.xp, primitive.parameters)
-        return super().implement(primitive)
+        run = super().implement(primitive)
+        return _beside_large(run) if primitive.kind is ELEMENTWISE and len(primitive.operands) > 1 else run
 
     def _in_main_memory(self, function: Callable[..., Any], *operands: Array, **parameters: Any) -> Array:
         """What a function of NumPy's arrays gives; of traced operands when the compiled function runs."""
@@ -238,6 +239,20 @@ class _Namespace:
     def asarray(self, values: Any, dtype: Any = None, copy: Any = None) -> Array:
         device = None if isinstance(values, self._jax.Array) else self._device
         return self._jax.numpy.asarray(values, dtype=dtype, copy=copy, device=device)
+
+
+def _beside_large(run: Implementation) -> Implementation:
+    """A function of several operands, also beside Python's integers that only uint64 holds: JAX takes none of them."""
+
+    def either(*operands: Array, **parameters: Any) -> Array:
+        try:
+            return run(*operands, **parameters)
+        except OverflowError:
+            if not any(isinstance(x, int) for x in operands):
+                raise
+        return run(*[np.uint64(x) if isinstance(x, int) else x for x in operands], **parameters)
+
+    return either
 
 
 def _in_double(jax: Any, kernel: Callable[..., Array], xp: Any, parameters: tuple[str, ...]) -> Implementation:

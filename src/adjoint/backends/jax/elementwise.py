@@ -64,7 +64,8 @@ def _real(jax: Any, name: str) -> Callable[..., Array]:
         return xp.copysign(xp.remainder(x, y), y)
 
     def floor_divide(x: Array, y: Array) -> Array:
-        return xp.where(xp.equal(x, 0), xp.divide(x, y), elementwise.floor_divide(xp, x, y))
+        out, quotient = elementwise.floor_divide(xp, x, y), xp.divide(x, y)
+        return xp.where(xp.equal(x, 0), quotient, xp.where(xp.equal(out, 0), xp.copysign(out, quotient), out))
 
     def sign(x: Array) -> Array:
         return xp.where(x == 0, 0.0, xp.sign(x)) if x.dtype.kind in FLOATING else xp.sign(x)

@@ -68,6 +68,21 @@ def _log1p(x: Array) -> Array:
     return out
 
 
+def _tangent(name: str, at: str, zero: str) -> Implementation:
+    """tanh of infinite real parts, tan of imaginary ones: the standard's zero has the sign of the other part."""
+    function = getattr(np, name)
+
+    def run(x: Array) -> Array:
+        out = function(x)
+        if out.dtype.kind != "c" or not (infinite := np.isinf(getattr(x, at))).any():
+            return out
+        out = np.asarray(out)
+        np.copyto(getattr(out, zero), np.copysign(0.0, getattr(x, zero)), where=infinite)
+        return out
+
+    return run
+
+
 def _sign(x: Array) -> Array:
     """NumPy overlooks a nan beside an infinite part."""
     out = np.sign(x)
@@ -343,7 +358,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     **{
         name: getattr(np, name)
         for name in (
-            "negative floor ceil trunc square sqrt exp log log2 log10 sin cos tan sinh cosh tanh conj "
+            "negative floor ceil trunc square sqrt exp log log2 log10 sin cos sinh cosh conj "
             "bitwise_and bitwise_or bitwise_xor bitwise_invert bitwise_left_shift bitwise_right_shift logical_not "
             "isnan isinf isfinite signbit cbrt gcd lcm add subtract multiply divide remainder maximum minimum "
             "logaddexp hypot copysign nextafter "
@@ -357,6 +372,8 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "sign": _sign,
     "expm1": _expm1,
     "log1p": _log1p,
+    "tanh": _tangent("tanh", "real", "imag"),
+    "tan": _tangent("tan", "imag", "real"),
     "real": np.real,
     "imag": np.imag,
     "expit": _expit,
