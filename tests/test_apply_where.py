@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,33 @@ def test_under_jit_of_jax() -> None:
     jax = pytest.importorskip("jax")
     found = jax.jit(ad.grad(lambda x: two(x).sum()))(X.astype(np.float32))
     np.testing.assert_allclose(found, slopes(X, 1), rtol=1e-5)
+
+
+def closing_over(w: Any, x: Any) -> Any:
+    """Each function has w in its closure, and an infinite slope at the elements of the other one."""
+    return ad.apply_where(x > 0, x, lambda x: ad.log(x) * w, lambda x: x * w / (1.0 - x)).sum()
+
+
+ROWS = np.array([[0.0, 0.0], [4.0, 1.0], [0.0, 4.0], [1.0, 1.0]])
+RECORDED: dict[str, Callable[[Any], Any]] = {
+    "grad": lambda f: [ad.compile(ad.grad(f))(2.0, x) for x in ROWS],
+    "around": lambda f: [ad.grad(ad.compile(f))(2.0, x) for x in ROWS],
+    "hessian": lambda f: [ad.compile(lambda w, x: ad.hessian(lambda w: f(w * w, x))(w))(2.0, x) / 2 for x in ROWS],
+    "vmap": lambda f: ad.compile(ad.vmap(ad.grad(f), in_axes=(None, 0)))(2.0, ROWS),
+    "vmap of both": lambda f: ad.compile(ad.vmap(ad.grad(f)))(np.full(4, 2.0), ROWS),
+    "scan": lambda f: [
+        ad.compile(ad.grad(lambda w, x: ad.scan(lambda c, a: (c + f(w, a), c), w * 0.0, x)[0]))(2.0, x) for x in ROWS
+    ],
+}
+
+
+@pytest.mark.parametrize("way", RECORDED)
+def test_a_function_that_no_element_is_meant_for_sends_no_nan_to_its_closure(way: str) -> None:
+    """Where values are not there yet, both functions run."""
+    with np.errstate(all="ignore"):
+        wanted = np.where(ROWS > 0, np.log(ROWS), ROWS / (1 - ROWS)).sum(1)
+    np.testing.assert_allclose([ad.grad(closing_over)(2.0, x) for x in ROWS], wanted)
+    np.testing.assert_allclose(RECORDED[way](closing_over), wanted)
 
 
 def test_a_nan_of_the_other_branch_is_explained() -> None:

@@ -98,6 +98,59 @@ def test_compiled_loops_call_once_for_each_step_and_example(loop: str, way: str)
     assert sorted(found) == sorted(wanted * (2 if "vmap" in way else 1))
 
 
+Y = np.array([0.5, 1.5, 2.5, 4.0], np.float32)
+CHOICES: dict[str, Any] = {  # examples of Y go different ways
+    "cond": lambda f, x: ad.cond(x > 1, f, lambda x: x * 1, x),
+    "both": lambda f, x: ad.cond(x > 1, f, lambda x: f(-x), x),
+    "switch": lambda f, x: ad.switch(ad.floor(x).astype(int) % 3, [f, lambda x: f(x + 9), lambda x: x * 1], x),
+    "cond in cond": lambda f, x: ad.cond(x > 1, lambda x: ad.cond(x > 2, f, lambda x: f(-x), x), lambda x: f(9 * x), x),
+    "vmap in cond": lambda f, x: ad.cond(x > 1, lambda x: ad.vmap(lambda y: f(x * y))(Y).sum(), lambda x: x * 1, x),
+    "scan in cond": lambda f, x: ad.cond(
+        x > 1, lambda x: ad.scan(lambda c, y: (c + f(x * y), None), x * 0, Y)[0], lambda x: x * 1, x
+    ),
+    "cond in scan": lambda f, x: ad.scan(
+        lambda c, y: (ad.cond(c > y, f, lambda c: f(-c), c) / 9, None), x, Y, checkpoint_every=2
+    )[0],
+    "while_loop": lambda f, x: ad.while_loop(lambda c: c < 3, lambda c: c + 1 + 0 * f(c), x, max_steps=9),
+}
+OF_CHOICES: dict[str, Any] = {
+    "vmap": lambda f: ad.vmap(f)(Y),
+    "vmap of vmap": lambda f: ad.vmap(ad.vmap(f))(Y.reshape(2, 2)),
+    "vmap of grad": lambda f: ad.vmap(ad.grad(f))(Y),
+    "grad of vmap": lambda f: ad.grad(lambda x: ad.vmap(f)(x).sum())(Y),
+    "vmap of hessian": lambda f: ad.vmap(ad.hessian(f))(Y),
+    "vmap of checkpoint": lambda f: ad.vmap(ad.grad(ad.checkpoint(f)))(Y),
+    "compiled": lambda f: ad.compile(ad.vmap(f))(Y),
+    "compiled, vmap of vmap": lambda f: ad.compile(ad.vmap(ad.vmap(f)))(Y.reshape(2, 2)),
+    "compiled, vmap of grad": lambda f: ad.compile(ad.vmap(ad.grad(f)))(Y),
+    "compiled, grad of vmap": lambda f: ad.compile(ad.grad(lambda x: ad.vmap(f)(x).sum()))(Y),
+    "compiled, vmap of hessian": lambda f: ad.compile(ad.vmap(ad.hessian(f)))(Y),
+    "vmap outside": lambda f: ad.vmap(ad.compile(f))(Y),
+}
+
+
+@pytest.mark.parametrize(
+    "way", [pytest.param(way, marks=pytest.mark.slow) if "hessian" in way else way for way in OF_CHOICES]
+)
+@pytest.mark.parametrize("choice", CHOICES)
+def test_callbacks_are_called_for_the_examples_that_come_there(choice: str, way: str) -> None:
+    """Functions that some examples choose are computed for all, and what the others see is nobody's value."""
+    wanted = seen_by(lambda f: [CHOICES[choice](f, ad.tensor(y)) for y in Y])
+    found = seen_by(lambda f: OF_CHOICES[way](lambda x: CHOICES[choice](f, x)))
+    np.testing.assert_allclose(sorted(found), sorted(wanted), rtol=1e-6)
+
+
+def test_a_text_in_a_choice_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
+    def f(x: Any) -> Any:
+        return ad.cond(x > 9, lambda x: (ad.debug.print("large"), x)[1], lambda x: (ad.debug.print("small"), x)[1], x)
+
+    for run in (ad.vmap(f), ad.compile(ad.vmap(f))):
+        run(Y)
+        assert capsys.readouterr().out == "small\n"
+        run(Y * 4)
+        assert sorted(capsys.readouterr().out.split()) == ["large", "small"]
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_callback_sees_each_example_once(way: str) -> None:
     run, wanted = WAYS[way]
@@ -173,6 +226,18 @@ def test_wrong_input() -> None:
         ad.debug.print("{} {}", 1)
     with pytest.raises(ZeroDivisionError):
         ad.debug.callback(lambda x: 1 / 0, ad.tensor(1.0))
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_choices_under_jit_of_jax(choice: str) -> None:
+    jax = pytest.importorskip("jax")
+    wanted = seen_by(lambda f: [CHOICES[choice](f, ad.tensor(y)) for y in Y])
+
+    def run(f: Any) -> None:
+        jax.block_until_ready(jax.jit(ad.vmap(lambda x: CHOICES[choice](f, x)))(Y))
+        jax.effects_barrier()
+
+    np.testing.assert_allclose(sorted(seen_by(run)), sorted(wanted), rtol=1e-6)
 
 
 def test_under_jit_of_jax(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,7 +29,7 @@ from adjoint.functions.conversion import formatted
 from adjoint.operands import concrete_values
 from adjoint.random_keys import is_first_call
 from adjoint.tensor import Tensor, wrap
-from adjoint.transforms.carries import examples_of
+from adjoint.transforms.carries import examples_of, masks_here
 from adjoint.transforms.closures import as_given
 
 __all__ = ["callback", "print"]
@@ -45,8 +45,9 @@ def callback(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
     It is called when the function around it runs: while derivatives are taken, with the values that they are taken at,
     and not again where they need a second run, as in a scan with `checkpoint_every`.
     Inside of `vmap` it is called for one example after the other; where none of the arguments differ between examples,
-    once. What it returns is dropped, so that nothing can depend on the values without derivatives. Under `jax.jit` it
-    is called when the compiled function runs; on Dask the values are computed for it.
+    once; where examples go different ways (`cond`, `while_loop`), for those that come there. What it returns is
+    dropped, so that nothing can depend on the values without derivatives. Under `jax.jit` it is called when the
+    compiled function runs; on Dask the values are computed for it.
 
     Raises ArgumentTypeError if f is no function.
 
@@ -64,29 +65,52 @@ def callback(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
     callbacks.add(f)
     leaves, structure = trees.flatten((args, kwargs))
     places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)]
-    found = [examples_of(leaves[i]) for i in places]
-    levels = sorted({level for _, _, counted in found for level in counted}, key=lambda level: len([*level.chain()]))
+    found = [_examples(leaves[i]) for i in places]
+    masks = [_examples(mask) for mask in masks_here()]  # of choices between examples: others are no examples here
+    levels, masked = _levels(found), _levels(masks)
 
     def call(*values: np.ndarray[Any, Any]) -> None:
         sizes: dict[Backend, int] = {}
-        for value, (_, _, counted) in zip(values, found, strict=True):
+        here: Any = True
+        for mask, (_, _, counted) in zip(values[len(found) :], masks, strict=True):
+            here = here & mask[tuple([slice(None) if level in counted else None for level in masked])]
+        for value, (_, _, counted) in zip(values, found, strict=False):
             sizes |= zip(counted, value.shape, strict=False)
         for example in itertools.product(*[range(sizes[level]) for level in levels]):
             at = dict(zip(levels, example, strict=True))
-            for i, value, (_, _, counted) in zip(places, values, found, strict=True):
+            if masks and not here[tuple([at.get(level, slice(None)) for level in masked])].any():
+                continue
+            for i, value, (_, _, counted) in zip(places, values, found, strict=False):
                 leaves[i] = np.array(value[tuple([at[level] for level in counted])])
             given, named = trees.unflatten(structure, leaves)
             f(*given, **named)
 
-    level = current_level()
-    later = [leaf for array, leaf, _ in found if not leaf.is_concrete(array)]
+    level, known = current_level(), [*found, *masks]
+    later = [leaf for array, leaf, _ in known if not leaf.is_concrete(array)]
     if level is not None and level.leaf.is_fresh:  # a function is recorded, and all calls in it
         later.insert(0, level.leaf)
     for leaf in later:
         if isinstance(leaf, Staged):
-            leaf.call(call, [array for array, _, _ in found])
+            leaf.call(call, [array for array, _, _ in known])
             return
-    call(*[concrete_values(wrap(array, leaf), "debug.callback") for array, leaf, _ in found])
+    call(*[concrete_values(wrap(array, leaf), "debug.callback") for array, leaf, _ in known])
+
+
+def _examples(x: Tensor[Any]) -> tuple[Any, Backend, list[Backend]]:
+    """As `examples_of`, with levels of the same examples as one."""
+    array, leaf, levels = examples_of(x)
+    return array, leaf, [_first(level) for level in levels]
+
+
+def _first(level: Any) -> Backend:
+    while level.examples_of is not None:
+        level = level.examples_of
+    return level  # type: ignore[no-any-return]
+
+
+def _levels(found: list[tuple[Any, Backend, list[Backend]]]) -> list[Backend]:
+    """The levels of batches that arrays have examples of, the inner ones first."""
+    return sorted({level for _, _, counted in found for level in counted}, key=lambda level: len([*level.chain()]))
 
 
 def print(*args: Any, **kwargs: Any) -> None:

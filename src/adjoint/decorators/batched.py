@@ -77,6 +77,8 @@ class Batched(Decorator[J]):
     batched<numpy>
     """
 
+    examples_of: Batched[Any] | None = None  # another level whose examples are those of this one
+
     def __init__(self, inner: J, size: int | None = None, randomness: str = "error") -> None:
         super().__init__(inner)
         if not isinstance(randomness, str) or randomness not in ("error", "split", "shared"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,6 +31,7 @@ from adjoint.operands import (
 )
 from adjoint.primitives import Shape
 from adjoint.random_keys import Replay, replayed
+from adjoint.scopes import Block, Variable, innermost
 from adjoint.tensor import Number, Scalar, Tensor, same, wrap
 from adjoint.transforms.arguments import Function
 from adjoint.transforms.levels import Tensors
@@ -236,7 +238,8 @@ class Carry(TreeType):
             place = _example(go) if isinstance(go, Tensor) else {}
             if not place:
                 return self.fit(f(state, *operands))
-            found = self.fit(f(*_masked_operands(go, place, (state, *operands))))
+            with taken_by(go):
+                found = self.fit(f(*_masked_operands(go, place, (state, *operands))))
             return [run("where", (go, new, old)) for new, old in zip(found, leaves, strict=True)]
 
         return self.adapted(step, leaves)  # type: ignore[no-any-return]
@@ -254,6 +257,20 @@ def examples_of(x: Tensor[Any]) -> tuple[Array, Backend, list[Backend]]:
             counted.append(level if level.aliases is None else level.aliases)
         array, level = level.unwrap(array), level.inner
     return array, level, counted[::-1]
+
+
+_taking: Variable[tuple[Tensor[Any], ...]] = contextvars.ContextVar("adjoint_taking", default=None)
+
+
+def taken_by(mask: Tensor[Any]) -> Block[tuple[Tensor[Any], ...]]:
+    """In this block a function runs for examples that the mask holds for. What it computes for others is dropped."""
+    return Block(_taking, (*masks_here(), mask))
+
+
+def masks_here() -> tuple[Tensor[Any], ...]:
+    """The masks that all have to hold for an example which takes the way that runs here."""
+    block = innermost(_taking)
+    return () if block is None else block.value
 
 
 def with_examples_of(x: Tensor[Any], other: Tensor[Any]) -> Tensor[Any]:
@@ -310,7 +327,8 @@ def select_per_example(name: str, branches: dict[str, tuple[Tensor[Any], Functio
             continue
         if not place:
             return branch(*operands)
-        taken.append((label, mask, branch(*_masked_operands(mask, place, operands))))
+        with taken_by(mask):
+            taken.append((label, mask, branch(*_masked_operands(mask, place, operands))))
     (first, _, out), *others = taken
     leaves, structure = trees.flatten(out)
     for label, _, out in others:

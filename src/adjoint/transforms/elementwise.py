@@ -18,6 +18,7 @@ from adjoint.operands import concrete_values, is_concrete, operand
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import Function
 from adjoint.transforms.carries import examples_of
+from adjoint.transforms.closures import closed_over, substituted
 from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.reverse import stop_gradient
 
@@ -72,6 +73,8 @@ def apply_where(cond: Any, args: Any, f1: Function, f2: Function | None = None, 
 
     def applied(f: Any, chosen: Tensor[Any], label: str) -> Any:
         stand_in = _stand_in(chosen)
+        if not is_concrete(chosen):
+            f = _while_some(chosen, f)
         return _checked(f(*[where(chosen, x, stand_in(x)) for x in xs]), chosen, label)
 
     if is_concrete(mask):
@@ -102,6 +105,16 @@ def _stand_in(chosen: Tensor[Any]) -> Callable[[Tensor[Any]], Tensor[Any]]:
         return wrap(leaf.index(array, key=(*[example.get(level, 0) for level in levels], *element)), leaf)
 
     return of
+
+
+def _while_some(chosen: Tensor[Any], f: Function) -> Function:
+    """The function, in whose closure tensors are constants where no element is chosen.
+
+    It then sees an element that it is not meant for. The result is dropped, but its cotangent, which is zero, would
+    meet the slope there, which may be infinite.
+    """
+    closed = {key: x for key, x in closed_over(f).items() if x.device.tracked(x._array)}
+    return substituted(f, {key: where(chosen.any(), x, stop_gradient(x)) for key, x in closed.items()})
 
 
 def _checked(out: Any, mask: Tensor[Any], label: str) -> Any:

@@ -33,7 +33,7 @@ from adjoint.primitives import ARRAY, DType
 from adjoint.random_keys import Replay, replayed, without_calls
 from adjoint.tensor import Number, Tensor, raw_array, same, wrap
 from adjoint.transforms.arguments import Function
-from adjoint.transforms.carries import Carry, TreeType, WiderDtypeError, examples_of, of_one_type
+from adjoint.transforms.carries import Carry, TreeType, WiderDtypeError, examples_of, of_one_type, taken_by
 from adjoint.transforms.closures import Held, closed_over, opened, substituted
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import CustomRules, Tensors
@@ -65,7 +65,7 @@ def chosen_per_example(name: str, base: Backend, chosen: Choices, operands: tupl
     """
     leaf: Any = base.leaf
     masked = {label: _of_the_first(mask, operands) for label, (mask, _) in chosen.items()}
-    with leaf.aside():  # for structures, shapes and dtypes
+    with leaf.aside(), without_calls():  # for structures, shapes and dtypes
         outs = [trees.flatten(f(*masked[label][1])) for label, (_, f) in chosen.items()]
     for label, (_, structure) in zip(chosen, outs, strict=True):
         if structure != outs[0][1]:
@@ -81,15 +81,18 @@ def chosen_per_example(name: str, base: Backend, chosen: Choices, operands: tupl
     def none(*_: Any) -> Tensors:
         return [zeros(shape, dtype=dtype, device=leaf) for shape, dtype in specs]
 
-    def of_kind(f: Function) -> Function:
-        return lambda *xs: [
-            in_dtype(x, dtype, leaf, name) for x, (_, dtype) in zip(trees.leaves(f(*xs)), specs, strict=True)
-        ]
+    def of_kind(f: Function, mask: Tensor[Any]) -> Function:
+        def run(*xs: Any) -> Tensors:
+            with taken_by(mask):
+                out = trees.leaves(f(*xs))
+            return [in_dtype(x, dtype, leaf, name) for x, (_, dtype) in zip(out, specs, strict=True)]
+
+        return run
 
     found: Tensors = []
     for label, (mask, f) in chosen.items():
         some, given = masked[label]
-        out = branched(name, base, some.astype(dtypes.int32), [none, of_kind(f)], given)
+        out = branched(name, base, some.astype(dtypes.int32), [none, of_kind(f, mask)], given)
         found = [where(mask, x, y) for x, y in zip(out, found, strict=True)] if found else out
     free = [x[0].__class__ is Number for x in kinds]
     return trees.unflatten(outs[0][1], [chosen_number(x) if f else x for x, f in zip(found, free, strict=True)])
@@ -419,7 +422,9 @@ class _Looped(CustomRules):
 
     def _kept(self, xs: Tensors) -> Tensors:
         (go,) = self.goes.plain(xs)
-        return [where(go, new, old) for new, old in zip(self.step.plain(xs), xs, strict=False)]
+        with taken_by(go):
+            new = self.step.plain(xs)
+        return [where(go, x, old) for x, old in zip(new, xs, strict=False)]
 
 
 def on_arrays(part: Recomputed, leaf: LeafBackend) -> Callable[..., list[Any]]:
