@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from adjoint import errors
+from adjoint.counterparts import counterpart
 from adjoint.functions.elementwise import abs as absolute
 from adjoint.functions.elementwise import exp, expm1, floor, log, where
 from adjoint.functions.elementwise import log1p as log_of_one_more
@@ -44,6 +45,19 @@ class Family:
 
     def __repr__(self) -> str:
         return f"adjoint.stats.{self.name}"
+
+    if not TYPE_CHECKING:  # type checkers refuse other names themselves
+
+        def __getattr__(self, name: str) -> Any:
+            hint = counterpart("distribution", name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
+
+        def __call__(self, *parameters: Any, **named: Any) -> NoReturn:
+            method = "logpmf" if hasattr(self, "logpmf") else "logpdf"
+            raise errors.ArgumentTypeError(
+                f"stats.{self.name}: distributions are not frozen with their parameters, which come after x: "
+                f"ad.stats.{self.name}.{method}(x, {', '.join(self.parameters)}), or functools.partial of that"
+            )
 
     def valid(self, *shapes: Number) -> Any:
         """Where the distribution has such parameters: in general where all are positive."""
