@@ -176,6 +176,60 @@ def test_examples_have_events_of_their_own() -> None:
     assert_allclose(ad.vmap(clock)(times), [times, 1 / (1 - times)], rtol=1e-6)
 
 
+@pytest.mark.parametrize("method", ["RK45", "Radau"])
+def test_examples_that_the_equation_alone_tells_apart(method: str) -> None:
+    """They begin at one place, and the event is the same."""
+    rates = np.array([1.0, 2.0, 5.0])
+    one = lambda k: ad.odeint_event(
+        lambda y, t, k: -k * y, 1.0, (0.0, 10.0), k, event=lambda y, t, k: y - 0.5, method=method
+    )[0]
+    both = lambda k: ad.odeint_event(
+        lambda y, t: (y[1], -k), (1.0, 0.0), (0.0, 10.0), event=lambda y, t: y[0], method=method
+    )[0]
+    for f, exact, slope, curve in (
+        (one, np.log(2.0) / rates, -np.log(2.0) / rates**2, 2.0 * np.log(2.0) / rates**3),
+        (both, np.sqrt(2.0 / rates), -0.5 * np.sqrt(2.0) * rates**-1.5, 0.75 * np.sqrt(2.0) * rates**-2.5),
+    ):
+        for made in (ad.vmap(f), ad.compile(ad.vmap(f)), lambda ks, f=f: np.stack([f(k) for k in ks])):
+            assert_allclose(made(rates), exact, rtol=1e-7)
+        assert_allclose(ad.vmap(ad.grad(f))(rates), slope, rtol=1e-6)
+        assert_allclose(ad.grad(lambda ks, f=f: ad.vmap(f)(ks).sum())(rates), slope, rtol=1e-6)
+        assert_allclose(ad.vmap(ad.hessian(f))(rates), curve, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["RK45", "Radau"])
+def test_examples_have_times_of_their_own(method: str) -> None:
+    """As those of a ball have that bounces, of which each flight begins where the one before ended."""
+
+    def flight(t: Any, v: Any, push: Any, **options: Any) -> Any:
+        f = lambda y, s, push: (y[1], push * s - G)  # what it uses is an argument, and in the closure of others
+        return ad.odeint_event(
+            f, (0.0 * v, v), t, push, event=lambda y, s, push: y[0], direction=-1, method=method, **options
+        )[0]
+
+    begins, v = np.array([0.0, 1.0, 2.5]), np.array([3.0, 4.0, 2.0])
+    push = np.float64(0.2)
+    one = lambda b, v, push: flight(ad.stack([b, b + 20.0]), v, push)
+    alone = [flight((b, b + 20.0), u, push) for b, u in zip(begins, v, strict=True)]
+    slopes = [ad.jacobian(lambda p: flight(ad.stack([p[0], 30.0]), p[1], p[2]))(np.array([b, u, push]))
+              for b, u in zip(begins, v, strict=True)]  # fmt: skip
+    curves = [ad.hessian(lambda p: flight(ad.stack([p[0], 30.0]), p[1], p[2]))(np.array([b, u, push]))
+              for b, u in zip(begins, v, strict=True)]  # fmt: skip
+    points = np.stack([begins, v, np.full(3, push)], 1)
+    of = lambda p: flight(ad.stack([p[0], p[0] + 20.0]), p[1], p[2])
+    for batch in (ad.vmap(one, (0, 0, None)), ad.compile(ad.vmap(one, (0, 0, None)))):
+        assert_allclose(batch(begins, v, push), alone, rtol=1e-8)
+    assert_allclose(ad.vmap(ad.grad(of))(points), slopes, rtol=1e-6, atol=1e-8)
+    assert_allclose(ad.vmap(ad.jacobian(of, mode="forward"))(points), slopes, rtol=1e-6, atol=1e-8)
+    assert_allclose(ad.vmap(ad.hessian(of))(points), curves, rtol=1e-5, atol=1e-6)
+    ends = ad.vmap(lambda b, e: flight(ad.stack([b, e]), 3.0, push, hmax=0.05))(
+        begins, begins + np.array([1.0, 2.0, 9.0])
+    )
+    assert_allclose(ends, [flight((b, 30.0), 3.0, push) for b in begins], rtol=1e-8)
+    with pytest.raises(ConvergenceError, match="no event for 2 of 3 examples up to its end"):
+        ad.vmap(one, (0, 0, None))(begins, np.array([1.0, 500.0, 500.0]), push * 0)
+
+
 def test_the_way_to_the_event() -> None:
     """`odeint` is differentiable by its times."""
 

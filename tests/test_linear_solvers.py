@@ -225,6 +225,11 @@ def test_a_solver_that_broke_down() -> None:
     f = lambda a: ad.implicit.root(lambda x, a: x - a, np.zeros(2), a, linear_solver=lambda matvec, b: 0.9 * b)
     with pytest.raises(ConvergenceError, match="the linear system of the derivative was not solved"):
         ad.jvp(f, (np.ones(2),), (np.ones(2),))
+    for gives in (lambda matvec, b: 0 * b, lambda matvec, b: 1e-9 * b):  # short steps, but none of Newton's
+        with pytest.raises(ConvergenceError, match="root: not solved"):
+            ad.implicit.root(lambda x: x * x - 2, np.ones(3), linear_solver=gives)
+        with pytest.raises(ConvergenceError, match="minimize: not solved"):
+            ad.implicit.minimize(lambda x: (x**4 - x).sum(), np.ones(3), linear_solver=gives, maxiter=2)
 
 
 def solved_by(linear_solver: Any) -> Any:

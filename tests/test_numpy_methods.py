@@ -278,7 +278,11 @@ def test_T_of_more_axes_names_what_reverses_them() -> None:
 
 OWNERS: dict[str, Any] = {
     "adjoint": ad,
+    "adjoint.fft": ad.fft,
     "adjoint.linalg": ad.linalg,
+    "adjoint.special": ad.special,
+    "adjoint.stats": ad.stats,
+    "distribution": ad.stats.norm,
     "adjoint.nn": ad.nn,
     "adjoint.nn.init": ad.nn.init,
     "adjoint.optim": ad.optim,

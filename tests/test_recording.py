@@ -310,7 +310,11 @@ def test_rates_are_recorded(name: str) -> None:
 SEVERAL: dict[str, Any] = {
     "dirichlet": ([0.2, 0.3, 0.5], [2.0, 1.5, 3.0]),
     "multinomial": ([1.0, 0.0, 2.0], 3.0, [0.2, 0.3, 0.5]),
+    "dirichlet_multinomial": ([1.0, 0.0, 2.0], [2.0, 1.5, 3.0], 3.0),
     "multivariate_normal": ([1.0, 2.0], [0.5, 0.0], [[2.0, 0.3], [0.3, 1.0]]),
+    "multivariate_t": ([1.0, 2.0], [0.5, 0.0], [[2.0, 0.3], [0.3, 1.0]], 2.5),
+    "wishart": ([[2.0, 0.3], [0.3, 1.0]], 2.5, [[1.0, 0.2], [0.2, 1.0]]),
+    "invwishart": ([[2.0, 0.3], [0.3, 1.0]], 2.5, [[1.0, 0.2], [0.2, 1.0]]),
 }
 METHODS = "pdf logpdf pmf logpmf cdf sf logcdf logsf ppf isf".split()
 
@@ -321,7 +325,7 @@ def test_distributions_are_recorded(name: str) -> None:
     distribution = getattr(ad.stats, name)
     if name in SEVERAL:
         args = [np.array(x) for x in SEVERAL[name]]
-        f = getattr(distribution, "logpmf" if name == "multinomial" else "logpdf")
+        f = getattr(distribution, "logpmf" if "multinomial" in name else "logpdf")
         compared(f, args)
         compared(lambda *args: ad.grad(f, argnums=len(args) - 1)(*args), args)
         return

@@ -281,6 +281,21 @@ def test_bessel_functions_near_and_at_zero() -> None:
     assert gradient(lambda x: S.iv(1.0, x), 0.0) == [0.5]
     assert gradient(S.y0, 0.0) == [math.inf]
     assert gradient(S.k1, 0.0) == [-math.inf]
+    for v, signs in ((100.0, (1.0, -1.0)), (150.5, (1.0, -1.0)), (-101.0, (-1.0, 1.0))):  # neighbours are infinite
+        slope = ad.grad(lambda x, v=v: S.yv(v, x))
+        x = np.asarray(1e-3)
+        assert [slope(x), ad.grad(slope)(x)] == [s * math.inf for s in signs]
+
+
+@pytest.mark.parametrize("name", ["yn", "kn"])
+def test_whole_orders_of_batches_and_programs(name: str) -> None:
+    f, orders = getattr(S, name), np.arange(4.0)
+    exact = getattr(scipy, name)(orders, 2.0)
+    np.testing.assert_allclose(ad.vmap(lambda n: f(n, 2.0))(orders), exact, rtol=1e-12)
+    np.testing.assert_allclose(ad.compile(lambda n: f(n, np.asarray(2.0)))(orders), exact, rtol=1e-12)
+    for wrong in (ad.vmap(lambda n: f(n, 2.0)), ad.compile(lambda n: f(n, np.asarray(2.0)))):
+        with pytest.raises(ad.errors.ArgumentError, match="orders are whole numbers"):
+            wrong(orders + 0.5)
 
 
 @pytest.mark.parametrize("name", TWO.split())

@@ -166,6 +166,11 @@ _SCHEDULES = {
     "StepLR": "ad.optim.stairs",
 }
 
+_CHOICES = "ad.exp(-ad.log1p(n) - ad.special.betaln(n - k + 1, k + 1))"
+_WINDOWS = (
+    "barthann blackmanharris bohman boxcar chebwin dpss flattop general_cosine general_gaussian general_hamming "
+    "kaiser_bessel_derived lanczos parzen taylor triang tukey"
+).split()
 COUNTERPARTS = {
     "adjoint": {
         **{name: f"ad.{ours}" for name, ours in NUMPY_NAMES.items()},
@@ -279,6 +284,75 @@ COUNTERPARTS = {
         "solve_toeplitz": "ad.linalg.solve(ad.linalg.toeplitz(c, r), b)",
         "tensorinv": "np.linalg.tensorinv, which takes tensors",
         "tensorsolve": "np.linalg.tensorsolve, which takes tensors",
+    },
+    "adjoint.fft": {
+        **{f"{name}_window": f"ad.fft.{name}" for name in "bartlett blackman hamming hann kaiser".split()},
+        **{name: f"scipy.signal.windows.{name}, and ad.asarray of it" for name in _WINDOWS},
+    },
+    "adjoint.special": {
+        "airy": "ad.sqrt(x / 3) / ad.pi * ad.special.kv(1 / 3, 2 / 3 * x**1.5), its first result for positive x",
+        "bdtr": "ad.stats.binom.cdf(k, n, p)",
+        "bdtrc": "ad.stats.binom.sf(k, n, p)",
+        "bernoulli": "-n * ad.special.zeta(1 - n), for the n-th number",
+        "binom": _CHOICES,
+        "boxcox": "ad.expm1(p * ad.log(x)) / p",
+        "boxcox1p": "ad.expm1(p * ad.log1p(x)) / p",
+        "btdtr": "ad.special.betainc(a, b, x)",
+        "btdtri": "ad.special.betaincinv(a, b, p)",
+        "comb": _CHOICES,
+        "cosm1": "-2 * ad.sin(x / 2) ** 2",
+        "erfi": "ad.imag(ad.special.erf(1j * x))",
+        "exp10": "10.0**x",
+        "exprel": "ad.expm1(x) / x",
+        "factorial": "ad.special.gamma(n + 1), or ad.special.gammaln(n + 1) of it as a logarithm",
+        "fdtr": "ad.stats.f.cdf(x, dfn, dfd)",
+        "fdtrc": "ad.stats.f.sf(x, dfn, dfd)",
+        "fdtri": "ad.stats.f.ppf(p, dfn, dfd)",
+        "gammasgn": "ad.sign(ad.special.rgamma(x))",
+        "gdtr": "ad.stats.gamma.cdf(x, b, scale=1 / a)",
+        "gdtrc": "ad.stats.gamma.sf(x, b, scale=1 / a)",
+        "hankel1": "ad.special.jv(v, x) + 1j * ad.special.yv(v, x)",
+        "hankel2": "ad.special.jv(v, x) - 1j * ad.special.yv(v, x)",
+        "huber": "ad.nn.huber_loss(x, ad.zeros(x.shape), delta=delta, reduction='none')",
+        "inv_boxcox": "ad.exp(ad.log1p(p * x) / p)",
+        "inv_boxcox1p": "ad.expm1(ad.log1p(p * x) / p)",
+        **{f"{name}e": f"ad.special.{name}, which it is for real numbers" for name in ("jv", "yv")},
+        **{f"{name}p": f"ad.grad or ad.jvp of ad.special.{name}" for name in ("jv", "yv", "iv", "kv")},
+        "nbdtr": "ad.stats.nbinom.cdf(k, n, p)",
+        "nbdtrc": "ad.stats.nbinom.sf(k, n, p)",
+        "ndtri_exp": "ad.special.ndtri(ad.exp(x))",
+        "pdtr": "ad.stats.poisson.cdf(k, mu)",
+        "pdtrc": "ad.stats.poisson.sf(k, mu)",
+        "poch": "ad.exp(ad.special.gammaln(x + m) - ad.special.gammaln(x))",
+        "pseudo_huber": "delta**2 * (ad.sqrt(1 + (x / delta) ** 2) - 1)",
+        **{
+            f"spherical_{kind}n": f"ad.sqrt(ad.pi / 2 / x) * ad.special.{kind}v(n + 0.5, x)"
+            for kind in ("j", "y", "i", "k")
+        },
+    },
+    "adjoint.stats": {
+        "cosine": "ad.log1p(ad.cos(x)) - ad.log(2 * ad.pi), of its density",
+        "entropy": "ad.special.entr(p).sum(), or ad.special.rel_entr(p, q).sum()",
+        "gaussian_kde": "ad.special.logsumexp of ad.stats.norm.logpdf(x[:, None], data, width)",
+        "gibrat": "ad.stats.lognorm.logpdf(x, 1.0)",
+        "gmean": "ad.exp(ad.log(x).mean())",
+        "hmean": "1 / (1 / x).mean()",
+        "pearsonr": "ad.corrcoef",
+        "zscore": "(x - x.mean()) / x.std()",
+    },
+    "distribution": {
+        **dict.fromkeys("rvs sample rsample".split(), "ad.random, which draws with gradients"),
+        **dict.fromkeys(
+            "entropy expect kurtosis mean moment skew std stats var variance".split(),
+            "ad.trapezoid of what is averaged times the density, over x",
+        ),
+        "fit": "ad.scipy.minimize, or an optimizer, of the mean of -logpdf(x, ...), as ad.stats.norm.logpdf",
+        "freeze": "functools.partial of a method, such as ad.stats.norm.logpdf",
+        "icdf": "ppf, such as ad.stats.norm.ppf",
+        "interval": "ppf of both ends, such as ad.stats.norm.ppf",
+        "log_prob": "logpdf or logpmf, such as ad.stats.norm.logpdf",
+        "median": "ppf of 0.5, such as ad.stats.norm.ppf(0.5)",
+        "prob": "pdf or pmf, such as ad.stats.norm.pdf",
     },
     "adjoint.nn": {
         "functional": "ad.nn itself, which has these functions",

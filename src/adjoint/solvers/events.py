@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
+from adjoint import tree as trees
 from adjoint.backend import Decorator
 from adjoint.decorators.batched import Batched
 from adjoint.dtypes import FLOATING, finfo
 from adjoint.functions.arguments import as_number, check_callable
 from adjoint.functions.elementwise import where
-from adjoint.operands import cast
+from adjoint.operands import cast, concrete_values
 from adjoint.solvers.dormand_prince import DormandPrince, stepped
 from adjoint.solvers.linear import on_values
 from adjoint.solvers.ode import Equation, check_values
@@ -56,7 +57,8 @@ def odeint_event(
     func, y0, args, rtol, atol, mxstep, hmax, method
         As in `odeint`.
     t
-        The times (begin, end): y0 is the state at the first, and the event is looked for up to the second.
+        The times (begin, end): y0 is the state at the first, and the event is looked for up to the second. In `vmap`
+        examples may have times of their own.
     event
         A function of the state, the time and `args`, whose result is a real number. The event is where its sign
         changes: that it is zero at the beginning is none.
@@ -100,15 +102,58 @@ def odeint_event(
     (np.float64(2.019275), np.float64(-19.809089), np.float64(0.050482))
     """
     name = "odeint_event"
+    check_callable(name, func, "func")
     check_callable(name, event, "event")
     sign = np.sign(as_number(direction, name, "direction"))
-    equation = Equation(name, func, y0, t, args, rtol, atol, mxstep, hmax, method)
+    if not _differs(t):
+        return _first_event(name, func, y0, t, args, event, sign, (rtol, atol, mxstep, hmax, method), "t = {:.6g}")
+    begin, length = t[0], t[1] - t[0]
+
+    def scaled(y: Any, s: Any, begin: Any, length: Any, *args: Any) -> Any:
+        return trees.map(lambda slope: slope * length, func(y, begin + s * length, *args))
+
+    def watched(y: Any, s: Any, begin: Any, length: Any, *args: Any) -> Any:
+        return event(y, begin + s * length, *args)
+
+    if hmax != math.inf:
+        hmax = hmax / float(np.max(np.abs(concrete_values(length, f"{name}: hmax"))))
+    s, y = _first_event(
+        name,
+        scaled,
+        y0,
+        (0.0, 1.0),
+        (begin, length, *args),
+        watched,
+        sign,
+        (rtol, atol, mxstep, hmax, method),
+        "its end",
+    )
+    return begin + s * length, y
+
+
+def _differs(t: Any) -> bool:
+    """Whether examples of a batch have times of their own."""
+    if not isinstance(t, Tensor) or t.shape != (2,):
+        return False
+    array, level = t._array, t.device
+    while isinstance(level, Decorator):
+        if isinstance(level, Batched) and level.is_active(array):
+            return True
+        array, level = level.unwrap(array), level.inner
+    return False
+
+
+def _first_event(
+    name: str, func: Function, y0: Any, t: Any, args: Any, event: Function, sign: Any, options: Any, end: str
+) -> tuple[Any, Any]:
+    """The time and the state, where all examples share the times."""
+    equation = Equation(name, func, y0, t, args, *options)
     if equation.times.shape != (2,):
         raise errors.ShapeError(
             f"{name}: t is a pair of times, the begin and the end; it has shape {equation.times.shape}"
         )
     watched = Parameters(name, event, args, y0, t)
-    run = _Event(equation, watched, sign)
+    run = _Event(equation, watched, sign, end)
     xs = [equation.state.vector, equation.times, *run.theta, *run.watch]
     if waits(xs):
         time, y = hosted(name, run.later, xs, [((), xs[0].dtype), (xs[0].shape, xs[0].dtype)])
@@ -122,8 +167,8 @@ def odeint_event(
 class _Event:
     """The search for the event, and its derivative."""
 
-    def __init__(self, equation: Equation, watched: Parameters, sign: Any) -> None:
-        self.equation, self.watched, self.sign = equation, watched, sign
+    def __init__(self, equation: Equation, watched: Parameters, sign: Any, end: str) -> None:
+        self.equation, self.watched, self.sign, self.end = equation, watched, sign, end
         self.name, self.control, self.state = equation.name, equation.control, equation.state
         self.theta, self.watch = equation.parameters.tensors, watched.tensors
         eps = float(finfo(self.state.dtype).eps)
@@ -164,13 +209,15 @@ class _Event:
         slope = self.equation.slope
         start, end = values_of(t).astype(np.float64).tolist()
         plain = y.detach()
-        _refuse_hidden(self.name, slope(plain, constant(start, y), [x.detach() for x in self.theta]))
+        leaving = slope(plain, constant(start, y), [x.detach() for x in self.theta])
+        _refuse_hidden(self.name, leaving)
         with y.device.leaf.quiet():
             if t.device.tracked(t._array):
                 y, _ = stepped(self._slope, y, self._slope(y, t[0]), t[0], t[0].detach() - t[0])
             first = self.signs(y, start)
             _refuse_hidden(self.name, first)
-            y, time = self._searched(with_examples_of(y, first), start, end)
+            y = with_examples_of(with_examples_of(y, first), leaving[0])  # of all that may move them apart
+            y, time = self._searched(y, start, end)
 
             def equation(z: Vector, xs: Tensors) -> Vector:
                 y, time, *rest = xs
@@ -239,7 +286,7 @@ class _Event:
             if count > self.control.mxstep:
                 raise too_many(count - 1, now, end, self.control)
         missing = f" for {np.sum(~done)} of {done.size} examples" if done.ndim else ""
-        raise errors.ConvergenceError(f"{self.name}: there is no event{missing} up to t = {end:.6g}")
+        raise errors.ConvergenceError(f"{self.name}: there is no event{missing} up to {self.end.format(end)}")
 
     def _located(
         self, steps: Steps, step: Step, before: Values, after: Values, done: Values

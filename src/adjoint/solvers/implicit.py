@@ -241,15 +241,17 @@ class _Problem(Systems):
         if self.callback is not None:
             self.callback(count, float(np.max(concrete_values(sizes, self.name))))
 
-    def failed(self, count: int, sizes: Tensor[Any], found: Tensor[Any], what: str) -> errors.ConvergenceError:
-        """The error for examples that were not found."""
+    def failed(
+        self, count: int, sizes: Tensor[Any], found: Tensor[Any], what: str, way: str = ""
+    ) -> errors.ConvergenceError:
+        """The error for examples that were not found; `way` comes before the ways out that it names."""
         flags, values = (concrete_values(x, self.name) for x in (found, sizes))
         flags, values = np.broadcast_arrays(flags, values)
         worst = float(np.max(values[~flags]))
         batch = f" for {np.sum(~flags)} of {flags.size} examples" if flags.ndim else ""
         return errors.ConvergenceError(
             f"{self.name}: not solved{batch} after {count} iterations: {what} is {worst:.3g}, and tol {self.tol:.3g}; "
-            "start nearer to the solution, allow more with maxiter, or ask for less with tol",
+            f"{way}start nearer to the solution, allow more with maxiter, or ask for less with tol",
             iterations=count,
             residual=worst,
         )
@@ -311,18 +313,18 @@ def _newton(problem: _Problem, f: Function, x: Vector) -> Vector:
     """A root by Newton's method, with steps that make |f| smaller; C. Kelley, Solving Nonlinear Equations (2003)."""
     value = f(x)
     x = with_examples_of(x, value)
-    found = max(abs(value)) == 0
+    found = solved = max(abs(value)) == 0
     count = 0
     while count < problem.maxiter and not for_all_examples(found):
         try:
-            step = kept(problem.linear_solver(f, x, -value, problem.tol**0.5)[0])
+            step, solved = map(kept, problem.linear_solver(f, x, -value, problem.tol**0.5))
         except errors.SingularError as error:
             raise errors.ConvergenceError(
                 f"root: the Jacobian is singular after {count} steps; start elsewhere, or give a solver",
                 iterations=count,
             ) from error
         count += 1
-        last = problem.is_last(step, x)
+        last = solved & problem.is_last(step, x)  # what is no step of Newton's may be short anywhere
         size = vector_norm(value)
         moved, better = _line_search(lambda x: vector_norm(f(x)), x, step, size, -size)
         x = kept(where(found, x, where(last, x + step, moved)))
@@ -333,7 +335,8 @@ def _newton(problem: _Problem, f: Function, x: Vector) -> Vector:
             break
     found = found | (max(abs(value)) <= problem.tol)
     if not for_all_examples(found):
-        raise problem.failed(count, max(abs(value)), found, "the largest entry of the function")
+        way = "" if for_all_examples(found | solved) else "try another linear_solver, which did not solve a system, "
+        raise problem.failed(count, max(abs(value)), found, "the largest entry of the function", way)
     return x
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from adjoint.backend import Decorator
 from adjoint.functions.arguments import as_tensor, real
 from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import where
-from adjoint.operands import available_dtype, cast, concrete_values, is_weak, run
+from adjoint.operands import available_dtype, cast, concrete_values, deferred_check, is_weak, run
 from adjoint.primitives import TABLE
 from adjoint.tensor import Tensor
 
@@ -61,6 +62,27 @@ def constant(x: Any, function: str, what: str) -> None:
 _HIGHEST = 1_000_000  # order: loops run to it, and factorials are multiplied with in parts
 
 
+def whole(n: Any, function: str) -> Any:
+    """Orders of a function that has real ones too, which need not be known yet: whole where they are known.
+
+    Raises ArgumentError for others, TrackedError where a derivative by them is asked for.
+    """
+    constant(n, function, "the order n")
+    if not isinstance(n, Tensor) or n.dtype.kind not in "iuf":
+        whole_numbers(n, function, -math.inf)
+        return n
+    wanted = _wanted(function, -_HIGHEST)
+
+    def error(values: np.ndarray[Any, Any]) -> Exception:
+        return errors.ArgumentError(f"{wanted}, received {errors.shown(values)}")
+
+    return deferred_check(n, lambda n: ((n == np.floor(n)) & (n >= -_HIGHEST) & (n <= _HIGHEST)).all(), error)
+
+
+def _wanted(function: str, lowest: float) -> str:
+    return f"{function}: orders are whole numbers from {lowest} to {_HIGHEST}"
+
+
 def whole_numbers(n: Any, function: str, least: float = 0) -> np.ndarray[Any, Any]:
     """Orders, of known values. Raises ArgumentError where they are none, or not within a million, TrackedError for
     tracked ones."""
@@ -69,7 +91,7 @@ def whole_numbers(n: Any, function: str, least: float = 0) -> np.ndarray[Any, An
             f"{function}: orders are whole numbers, between which there is no derivative; pass n.detach()"
         )
     lowest = max(least, -_HIGHEST)
-    wanted = f"{function}: orders are whole numbers from {lowest} to {_HIGHEST}"
+    wanted = _wanted(function, lowest)
     try:
         orders = concrete_values(n, f"{function}: a tensor of orders")
     except ValueError:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, TypeVar
 
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_tensor
 from adjoint.operands import available_dtype, cast, is_weak, run
 from adjoint.primitives import TABLE
-from adjoint.special.arguments import Numbers, constant, one, reals, whole_numbers
+from adjoint.special.arguments import Numbers, constant, one, reals, whole
 from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -96,13 +95,7 @@ def yv(v: Numbers, x: Operand[B], /) -> Tensor[B]:
 
 def yn(n: int | Numbers, x: Operand[B], /) -> Tensor[B]:
     """The Bessel function of the second kind of whole orders n. Raises ArgumentError for others."""
-    return _of_order("bessel_y", "yn", _whole(n, "yn"), x)
-
-
-def _whole(n: Any, function: str) -> Any:
-    constant(n, function, "the order n")
-    whole_numbers(n, function, -math.inf)
-    return n
+    return _of_order("bessel_y", "yn", whole(n, "yn"), x)
 
 
 # --- modified ---
@@ -154,7 +147,7 @@ def kve(v: Numbers, x: Operand[B], /) -> Tensor[B]:
 
 def kn(n: int | Numbers, x: Operand[B], /) -> Tensor[B]:
     """The modified Bessel function of the second kind of whole orders n. Raises ArgumentError for others."""
-    return kv(_whole(n, "kn"), x)
+    return kv(whole(n, "kn"), x)
 
 
 def iv(v: Numbers, x: Operand[B], /) -> Tensor[B]:

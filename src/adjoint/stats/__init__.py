@@ -16,8 +16,16 @@ order is SciPy's. All is computed in double precision and rounded to the dtype o
 from __future__ import annotations
 
 from adjoint.renamed import refusing
-from adjoint.stats import continuous, discrete
-from adjoint.stats.multivariate import dirichlet, multinomial, multivariate_normal
+from adjoint.stats import continuous, discrete, intervals, lifetimes, positive, skewed
+from adjoint.stats.multivariate import (
+    dirichlet,
+    dirichlet_multinomial,
+    invwishart,
+    multinomial,
+    multivariate_normal,
+    multivariate_t,
+    wishart,
+)
 
 norm: continuous.norm = continuous.norm()
 halfnorm: continuous.halfnorm = continuous.halfnorm()
@@ -44,11 +52,67 @@ bernoulli: discrete.bernoulli = discrete.bernoulli()
 binom: discrete.binom = discrete.binom()
 geom: discrete.geom = discrete.geom()
 nbinom: discrete.nbinom = discrete.nbinom()
+chi: positive.chi = positive.chi()
+rayleigh: positive.rayleigh = positive.rayleigh()
+maxwell: positive.maxwell = positive.maxwell()
+nakagami: positive.nakagami = positive.nakagami()
+foldnorm: positive.foldnorm = positive.foldnorm()
+rice: positive.rice = positive.rice()
+invgauss: positive.invgauss = positive.invgauss()
+levy: positive.levy = positive.levy()
+fatiguelife: positive.fatiguelife = positive.fatiguelife()
+erlang: positive.erlang = positive.erlang()
+gengamma: positive.gengamma = positive.gengamma()
+betaprime: positive.betaprime = positive.betaprime()
+halfcauchy: lifetimes.halfcauchy = lifetimes.halfcauchy()
+halflogistic: lifetimes.halflogistic = lifetimes.halflogistic()
+lomax: lifetimes.lomax = lifetimes.lomax()
+genpareto: lifetimes.genpareto = lifetimes.genpareto()
+fisk: lifetimes.fisk = lifetimes.fisk()
+burr: lifetimes.burr = lifetimes.burr()
+burr12: lifetimes.burr12 = lifetimes.burr12()
+exponweib: lifetimes.exponweib = lifetimes.exponweib()
+invweibull: lifetimes.invweibull = lifetimes.invweibull()
+gompertz: lifetimes.gompertz = lifetimes.gompertz()
+gumbel_l: skewed.gumbel_l = skewed.gumbel_l()
+weibull_max: skewed.weibull_max = skewed.weibull_max()
+genextreme: skewed.genextreme = skewed.genextreme()
+genlogistic: skewed.genlogistic = skewed.genlogistic()
+exponnorm: skewed.exponnorm = skewed.exponnorm()
+loggamma: skewed.loggamma = skewed.loggamma()
+moyal: skewed.moyal = skewed.moyal()
+johnsonsu: skewed.johnsonsu = skewed.johnsonsu()
+laplace_asymmetric: skewed.laplace_asymmetric = skewed.laplace_asymmetric()
+gennorm: skewed.gennorm = skewed.gennorm()
+hypsecant: skewed.hypsecant = skewed.hypsecant()
+arcsine: intervals.arcsine = intervals.arcsine()
+powerlaw: intervals.powerlaw = intervals.powerlaw()
+triang: intervals.triang = intervals.triang()
+loguniform: intervals.loguniform = intervals.loguniform()
+reciprocal: intervals.reciprocal = intervals.reciprocal()
+johnsonsb: intervals.johnsonsb = intervals.johnsonsb()
+truncexpon: intervals.truncexpon = intervals.truncexpon()
+wrapcauchy: intervals.wrapcauchy = intervals.wrapcauchy()
+vonmises_line: intervals.vonmises_line = intervals.vonmises_line()
+randint: discrete.randint = discrete.randint()
+betabinom: discrete.betabinom = discrete.betabinom()
+betanbinom: discrete.betanbinom = discrete.betanbinom()
+hypergeom: discrete.hypergeom = discrete.hypergeom()
+logser: discrete.logser = discrete.logser()
+zipf: discrete.zipf = discrete.zipf()
+dlaplace: discrete.dlaplace = discrete.dlaplace()
+skellam: discrete.skellam = discrete.skellam()
 
 __all__ = [
-    "bernoulli", "beta", "binom", "cauchy", "chi2", "dirichlet", "expon", "f", "gamma", "geom", "gumbel_r", "halfnorm",
-    "invgamma", "laplace", "logistic", "lognorm", "multinomial", "multivariate_normal", "nbinom", "norm", "pareto",
-    "poisson", "skewnorm", "t", "truncnorm", "uniform", "vonmises", "weibull_min",
+    "arcsine", "bernoulli", "beta", "betabinom", "betanbinom", "betaprime", "binom", "burr", "burr12", "cauchy",
+    "chi", "chi2", "dirichlet", "dirichlet_multinomial", "dlaplace", "erlang", "expon", "exponnorm", "exponweib", "f",
+    "fatiguelife", "fisk", "foldnorm", "gamma", "genextreme", "gengamma", "genlogistic", "gennorm", "genpareto",
+    "geom", "gompertz", "gumbel_l", "gumbel_r", "halfcauchy", "halflogistic", "halfnorm", "hypergeom", "hypsecant",
+    "invgamma", "invgauss", "invweibull", "invwishart", "johnsonsb", "johnsonsu", "laplace", "laplace_asymmetric",
+    "levy", "loggamma", "logistic", "lognorm", "logser", "loguniform", "lomax", "maxwell", "moyal", "multinomial",
+    "multivariate_normal", "multivariate_t", "nakagami", "nbinom", "norm", "pareto", "poisson", "powerlaw", "randint",
+    "rayleigh", "reciprocal", "rice", "skellam", "skewnorm", "t", "triang", "truncexpon", "truncnorm", "uniform",
+    "vonmises", "vonmises_line", "weibull_max", "weibull_min", "wishart", "wrapcauchy", "zipf",
 ]  # fmt: skip
 
 

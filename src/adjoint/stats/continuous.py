@@ -41,7 +41,7 @@ from adjoint.special import (
 from adjoint.special.incomplete import beta_share
 from adjoint.stats.families import Continuous, Density, Number, exp_or_nothing, log_of_rest
 
-_LOG_ROOT = 0.5 * math.log(2.0 * math.pi)
+LOG_ROOT = 0.5 * math.log(2.0 * math.pi)
 
 
 class norm(Continuous):
@@ -51,7 +51,7 @@ class norm(Continuous):
     reach: float = 1e150
 
     def _logpdf(self, z: Number) -> Number:
-        return -0.5 * z * z - _LOG_ROOT
+        return -0.5 * z * z - LOG_ROOT
 
     def _cdf(self, z: Number) -> Number:
         return ndtr(z)
@@ -61,6 +61,12 @@ class norm(Continuous):
 
     def _ppf(self, q: Number) -> Number:
         return ndtri(q)
+
+
+def log_of_tails(z: Number) -> Number:
+    """The logarithm of the probability of normal numbers beyond -z and z, for z >= 0."""
+    near = less(z, 0.5)
+    return where(near, log1p(-erf(where(near, z, 0.0) * math.sqrt(0.5))), log_ndtr(-z) + math.log(2.0))
 
 
 class halfnorm(Continuous):
@@ -79,7 +85,7 @@ class halfnorm(Continuous):
         return erfc(z * math.sqrt(0.5))
 
     def _logsf(self, z: Number) -> Number:
-        return log_ndtr(-z) + math.log(2.0)
+        return log_of_tails(z)
 
     def _ppf(self, q: Number) -> Number:
         return erfinv(q) * math.sqrt(2.0)
@@ -97,7 +103,7 @@ class lognorm(Continuous):
 
     def _logpdf(self, z: Number, s: Number) -> Number:
         away = log(z) / s
-        return -0.5 * away * away - log(s) - log(z) - _LOG_ROOT
+        return -0.5 * away * away - log(s) - log(z) - LOG_ROOT
 
     def _cdf(self, z: Number, s: Number) -> Number:
         return ndtr(log(z) / s)
@@ -128,7 +134,7 @@ class skewnorm(Density):
         return logical_not(isinf(shapes[0]))
 
     def _logpdf(self, z: Number, a: Number) -> Number:
-        return math.log(2.0) - 0.5 * z * z - _LOG_ROOT + log_ndtr(a * z)
+        return math.log(2.0) - 0.5 * z * z - LOG_ROOT + log_ndtr(a * z)
 
 
 class truncnorm(Continuous):
@@ -149,19 +155,19 @@ class truncnorm(Continuous):
         return smaller(larger(0.0 * _reachable(shapes[0]), _reachable(shapes[0])), _reachable(shapes[1])).detach()
 
     def _logpdf(self, z: Number, a: Number, b: Number) -> Number:
-        return -0.5 * z * z - _LOG_ROOT - _log_mass(a, b)
+        return -0.5 * z * z - LOG_ROOT - log_mass(a, b)
 
     def _logcdf(self, z: Number, a: Number, b: Number) -> Number:
-        return _log_of_part(_log_mass(a, z), _log_mass(z, b), _log_mass(a, b))
+        return _log_of_part(log_mass(a, z), log_mass(z, b), log_mass(a, b))
 
     def _logsf(self, z: Number, a: Number, b: Number) -> Number:
-        return _log_of_part(_log_mass(z, b), _log_mass(a, z), _log_mass(a, b))
+        return _log_of_part(log_mass(z, b), log_mass(a, z), log_mass(a, b))
 
     def _cdf(self, z: Number, a: Number, b: Number) -> Number:
-        return exp_or_nothing(_log_mass(a, z) - _log_mass(a, b))
+        return exp_or_nothing(log_mass(a, z) - log_mass(a, b))
 
     def _sf(self, z: Number, a: Number, b: Number) -> Number:
-        return exp_or_nothing(_log_mass(z, b) - _log_mass(a, b))
+        return exp_or_nothing(log_mass(z, b) - log_mass(a, b))
 
     def _ppf(self, q: Number, a: Number, b: Number) -> Number:
         """In the tail where less is lost; both ends beyond 37 there is nothing to invert."""
@@ -186,7 +192,7 @@ def _reachable(end: Number) -> Number:
     return where(isinf(end), where(greater(end, 0.0), 1e9, -1e9), end)
 
 
-def _log_mass(a: Number, b: Number) -> Number:
+def log_mass(a: Number, b: Number) -> Number:
     """log(ndtr(b) - ndtr(a)) for a <= b: on the side of both where that is no difference of numbers near 1."""
     a, b = _reachable(a), _reachable(b)
     right = greater(a, 0.0)
@@ -200,7 +206,7 @@ def _log_mass(a: Number, b: Number) -> Number:
     return where(some, where(tail, of_tail, log1p(-ndtr(below) - ndtr(-above))), -math.inf)
 
 
-def _log1p_square(z: Number) -> Number:
+def log1p_square(z: Number) -> Number:
     """log(1 + z^2), without overflow."""
     far = greater(absolute(z), 1e10)
     return where(far, 2.0 * log(absolute(where(far, z, 1.0))), log1p(where(far, 0.0, z) ** 2))
@@ -215,8 +221,8 @@ class t(Continuous):
     def _logpdf(self, z: Number, df: Number) -> Number:
         normal = isinf(df)
         df = where(normal, 1.0, df)
-        student = -0.5 * (df + 1.0) * _log1p_square(z / sqrt(df)) - 0.5 * log(df) - betaln(0.5 * df, 0.5)
-        return where(normal, -0.5 * z * z - _LOG_ROOT, student)
+        student = -0.5 * (df + 1.0) * log1p_square(z / sqrt(df)) - 0.5 * log(df) - betaln(0.5 * df, 0.5)
+        return where(normal, -0.5 * z * z - LOG_ROOT, student)
 
     def _cdf(self, z: Number, df: Number) -> Number:
         return stdtr(df, z)
@@ -231,7 +237,7 @@ class cauchy(Continuous):
     symmetric = True
 
     def _logpdf(self, z: Number) -> Number:
-        return -math.log(math.pi) - _log1p_square(z)
+        return -math.log(math.pi) - log1p_square(z)
 
     def _cdf(self, z: Number) -> Number:
         return atan2(1.0 + 0.0 * z, -z) / math.pi
@@ -280,7 +286,7 @@ class logistic(Continuous):
         return logit(q)
 
 
-def _exp_minus(z: Number) -> Number:
+def exp_minus(z: Number) -> Number:
     """exp(-z); where that overflows a constant."""
     far = less(z, -690.0)
     return where(far, math.inf, exp(-where(far, 0.0, z)))
@@ -290,20 +296,20 @@ class gumbel_r(Continuous):
     """The Gumbel distribution of maxima: exp(-z - exp(-z))."""
 
     def _logpdf(self, z: Number) -> Number:
-        return -z - _exp_minus(z)
+        return -z - exp_minus(z)
 
     def _cdf(self, z: Number) -> Number:
-        return exp(-_exp_minus(z))
+        return exp(-exp_minus(z))
 
     def _sf(self, z: Number) -> Number:
-        return -expm1(-_exp_minus(z))
+        return -expm1(-exp_minus(z))
 
     def _logcdf(self, z: Number) -> Number:
-        return -_exp_minus(z)
+        return -exp_minus(z)
 
     def _logsf(self, z: Number) -> Number:
         far = greater(z, 40.0)  # where exp(-z) is nothing beside 1
-        return where(far, -z, log_of_rest(_exp_minus(where(far, 0.0, z))))
+        return where(far, -z, log_of_rest(exp_minus(where(far, 0.0, z))))
 
     def _ppf(self, q: Number) -> Number:
         return -log(-log(q))
@@ -402,19 +408,19 @@ class weibull_min(Continuous):
         return c, 0.0 * c
 
     def _logpdf(self, z: Number, c: Number) -> Number:
-        return log(c) + xlogy(c - 1.0, z) - _power(z, c)
+        return log(c) + xlogy(c - 1.0, z) - power_of(z, c)
 
     def _cdf(self, z: Number, c: Number) -> Number:
-        return -expm1(-_power(z, c))
+        return -expm1(-power_of(z, c))
 
     def _sf(self, z: Number, c: Number) -> Number:
-        return exp(-_power(z, c))
+        return exp(-power_of(z, c))
 
     def _logcdf(self, z: Number, c: Number) -> Number:
-        return log_of_rest(_power(z, c))
+        return log_of_rest(power_of(z, c))
 
     def _logsf(self, z: Number, c: Number) -> Number:
-        return -_power(z, c)
+        return -power_of(z, c)
 
     def _ppf(self, q: Number, c: Number) -> Number:
         return exp(log(-log1p(-q)) / c)
@@ -423,7 +429,7 @@ class weibull_min(Continuous):
         return exp(log(-log(q)) / c)
 
 
-def _power(z: Number, c: Number) -> Number:
+def power_of(z: Number, c: Number) -> Number:
     """z^c; where that overflows a constant."""
     power = c * log(z)
     far = greater(power, 690.0)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from adjoint import errors
+from adjoint.counterparts import counterpart
+from adjoint.functions.elementwise import abs as absolute
 from adjoint.functions.elementwise import exp, expm1, floor, log, where
 from adjoint.functions.elementwise import log1p as log_of_one_more
 from adjoint.functions.logic import (
@@ -43,6 +45,19 @@ class Family:
 
     def __repr__(self) -> str:
         return f"adjoint.stats.{self.name}"
+
+    if not TYPE_CHECKING:  # type checkers refuse other names themselves
+
+        def __getattr__(self, name: str) -> Any:
+            hint = counterpart("distribution", name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
+
+        def __call__(self, *parameters: Any, **named: Any) -> NoReturn:
+            method = "logpmf" if hasattr(self, "logpmf") else "logpdf"
+            raise errors.ArgumentTypeError(
+                f"stats.{self.name}: distributions are not frozen with their parameters, which come after x: "
+                f"ad.stats.{self.name}.{method}(x, {', '.join(self.parameters)}), or functools.partial of that"
+            )
 
     def valid(self, *shapes: Number) -> Any:
         """Where the distribution has such parameters: in general where all are positive."""
@@ -84,7 +99,8 @@ class Density(Family):
     low: float = -math.inf
     high: float = math.inf
     point: float = 0.5  # inside of the support: what stands in for all that is outside
-    open_low = False  # whether the support is without its lower end
+    open_low: bool = False  # whether the support is without its lower end,
+    open_high: bool = False  # and without the upper one
     reach: float = math.inf  # what is as good as infinite: its square overflows
     steep = False  # whether the density is a power of the distance to finite ends, as `_end` says
 
@@ -124,7 +140,10 @@ class Density(Family):
         place = (away / scale).detach()
         under = logical_or(less_equal(place, low) if self.open_low else less(place, low), less(place, -self.reach))
         under = logical_or(under, equal(place, -math.inf))
-        over = logical_or(greater(place, high), logical_or(greater(place, self.reach), equal(place, math.inf)))
+        over = logical_or(
+            greater_equal(place, high) if self.open_high else greater(place, high),
+            logical_or(greater(place, self.reach), equal(place, math.inf)),
+        )
         ends = {i: equal(place, end) for i, end in enumerate((low, high)) if self.steep and math.isfinite(end)}
         outside = logical_or(logical_or(under, over), isnan(place))
         for end in ends.values():
@@ -134,6 +153,7 @@ class Density(Family):
         for i, end in ends.items():
             if function in ("pdf", "logpdf"):
                 power, value = self._end(i == 1, *shapes)
+                power, value = power + 0.0 * scale, value + 0.0 * scale
                 value = exp(value) / scale if function == "pdf" else value - log(scale)
                 limit: Any = where(equal(power, 1.0), value, where(less(power, 1.0), math.inf, below))
             else:
@@ -178,10 +198,10 @@ class Density(Family):
         return self._standard("pdf", f, 0.0, 0.0, x, parameters, named)
 
 
-class Continuous(Density):
-    """A distribution with its distribution function `_cdf` and quantiles `_ppf` too.
+class Cumulative(Density):
+    """A distribution with its distribution function `_cdf` too.
 
-    `_sf` is 1 - _cdf without cancellation, `_isf` its inverse; of a `symmetric` distribution both follow.
+    `_sf` is 1 - _cdf without cancellation; of a `symmetric` distribution it follows.
     """
 
     symmetric = False
@@ -193,14 +213,6 @@ class Continuous(Density):
         if not self.symmetric:
             raise NotImplementedError
         return self._cdf(-at[0], *at[1:])
-
-    def _ppf(self, *at: Any, **_: Any) -> Number:
-        raise NotImplementedError
-
-    def _isf(self, *at: Any, **_: Any) -> Number:
-        if not self.symmetric:
-            raise NotImplementedError
-        return -self._ppf(*at)
 
     def _logcdf(self, *at: Any, **_: Any) -> Number:
         return log_of_share(self._cdf(*at), self._sf(*at))
@@ -223,6 +235,18 @@ class Continuous(Density):
     def logsf(self, x: Any, *parameters: Any, **named: Any) -> Tensor[Any]:
         """The logarithm of `sf`."""
         return self._standard("logsf", lambda z, _, *s: self._logsf(z, *s), 0.0, -math.inf, x, parameters, named)
+
+
+class Continuous(Cumulative):
+    """A distribution with its quantiles `_ppf` too; `_isf` is the inverse of `_sf`, and follows if `symmetric`."""
+
+    def _ppf(self, *at: Any, **_: Any) -> Number:
+        raise NotImplementedError
+
+    def _isf(self, *at: Any, **_: Any) -> Number:
+        if not self.symmetric:
+            raise NotImplementedError
+        return -self._ppf(*at)
 
     def ppf(self, q: Any, *parameters: Any, **named: Any) -> Tensor[Any]:
         """The number up to which the probability is q, the inverse of `cdf`; nan for q outside [0, 1].
@@ -267,8 +291,8 @@ def _finite(end: Any) -> Any:
     return where(isinf(end), 0.0, end)
 
 
-class Discrete(Family):
-    """A distribution of whole numbers from `low` on: `_logpmf` and, of k there, `_cdf` and `_sf`."""
+class Mass(Family):
+    """A distribution of whole numbers from `low` on, of which the probabilities are known: `_logpmf`."""
 
     defaults: dict[str, float] = {"loc": 0.0}
     low: float = 0.0
@@ -280,13 +304,11 @@ class Discrete(Family):
     def usual(self) -> tuple[float, ...]:
         return (0.5,) * len(self.shapes)
 
+    def inner(self, low: Any) -> Any:
+        """What stands in for all that is outside of the support."""
+        return low
+
     def _logpmf(self, *at: Any, **_: Any) -> Number:
-        raise NotImplementedError
-
-    def _cdf(self, *at: Any, **_: Any) -> Number:
-        raise NotImplementedError
-
-    def _sf(self, *at: Any, **_: Any) -> Number:
         raise NotImplementedError
 
     def _standard(
@@ -303,7 +325,7 @@ class Discrete(Family):
         outside = logical_or(logical_or(under, over), isinf(place))
         if function in ("pmf", "logpmf"):
             outside = logical_or(outside, logical_and(equal(place, place), logical_or(less(whole, place), outside)))
-        n = where(outside, low, whole)
+        n = where(outside, self.inner(low), whole)
         out = where(outside, where(greater(place, low), above, below), f(n, *shapes))
         return cast(where(logical_and(valid, equal(place, place)), out, math.nan), dtype)
 
@@ -324,6 +346,16 @@ class Discrete(Family):
     def pmf(self, k: Any, *parameters: Any, **named: Any) -> Tensor[Any]:
         """The probability of k; 0 for what is no whole number of the support."""
         return self._standard("pmf", lambda n, *s: exp(self._logpmf(n, *s)), 0.0, 0.0, k, parameters, named)
+
+
+class Discrete(Mass):
+    """A distribution of whole numbers with its distribution function: of k in the support, `_cdf` and `_sf`."""
+
+    def _cdf(self, *at: Any, **_: Any) -> Number:
+        raise NotImplementedError
+
+    def _sf(self, *at: Any, **_: Any) -> Number:
+        raise NotImplementedError
 
     def cdf(self, k: Any, *parameters: Any, **named: Any) -> Tensor[Any]:
         """The probability of numbers up to k."""
@@ -350,6 +382,31 @@ class Discrete(Family):
         return self._standard(
             "logsf", lambda n, *s: log_of_share(self._sf(n, *s), self._cdf(n, *s)), 0.0, -math.inf, k, parameters, named
         )
+
+
+_SERIES = [(-1.0) ** k / (k + 1.0) for k in range(24)][::-1]  # of log1p(u) / u
+_GROWTH = [1.0 / math.factorial(k + 1) for k in range(14)][::-1]  # of expm1(u) / u
+
+
+def log1p_ratio(u: Number) -> Number:
+    """log(1 + u) / u, which is 1 for u = 0, with derivatives there."""
+    near = less(absolute(u), 0.1)
+    away = where(near, 1.0, u)
+    return where(near, _sum_of_powers(_SERIES, where(near, u, 0.0)), log_of_one_more(away) / away)
+
+
+def expm1_ratio(u: Number) -> Number:
+    """(exp(u) - 1) / u, which is 1 for u = 0, with derivatives there."""
+    near = less(absolute(u), 0.1)
+    away = where(near, 1.0, u)
+    return where(near, _sum_of_powers(_GROWTH, where(near, u, 0.0)), expm1(away) / away)
+
+
+def _sum_of_powers(factors: list[float], u: Number) -> Number:
+    total: Number = factors[0]
+    for factor in factors[1:]:
+        total = total * u + factor
+    return total
 
 
 def log_of_share(p: Number, rest: Number) -> Number:

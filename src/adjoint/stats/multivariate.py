@@ -7,17 +7,39 @@ from typing import Any
 
 from adjoint import errors
 from adjoint.dtypes import finfo
-from adjoint.functions.elementwise import exp, floor, log, where
-from adjoint.functions.logic import equal, greater_equal, less_equal, logical_and
+from adjoint.functions.elementwise import exp, floor, log, log1p, where
+from adjoint.functions.logic import equal, greater, greater_equal, isinf, less_equal, logical_and
 from adjoint.functions.reduction import all as every
 from adjoint.functions.reduction import sum as total_of
 from adjoint.functions.shape import diagonal, expand_dims, squeeze
 from adjoint.linalg import cholesky, solve_triangular
 from adjoint.operands import cast
-from adjoint.special import gammaln, xlogy
+from adjoint.special import gammaln, multigammaln, xlogy
 from adjoint.special.arguments import reals, wide
 from adjoint.stats.families import exp_or_nothing
 from adjoint.tensor import Tensor
+
+
+def _distances(name: str, away: Any, cov: Any) -> tuple[Any, Any, int]:
+    """The squares of vectors' lengths in units of a covariance, half the logarithm of its determinant, and d."""
+    if not away.ndim:
+        raise errors.ShapeError(
+            f"stats.{name}.logpdf: expected vectors, shape (..., d), received a single number; x[None] is a vector"
+        )
+    d = away.shape[-1]
+    if cov.ndim >= 2:
+        if cov.shape[-2:] != (d, d):
+            raise errors.ShapeError(
+                f"stats.{name}.logpdf: vectors of {d} numbers have a covariance of shape (..., {d}, {d}), received "
+                f"{cov.shape}"
+            )
+        factor = cholesky(cov)
+        z = squeeze(solve_triangular(factor, expand_dims(away, axis=-1), upper=False), axis=-1)
+        size = total_of(log(diagonal(factor, 0, -2, -1)), axis=-1)
+    else:
+        z = away / cov**0.5
+        size = total_of(0.5 * log(cov + 0.0 * away.detach()), axis=-1)
+    return total_of(z * z, axis=-1), size, d
 
 
 class multivariate_normal_type:
@@ -40,27 +62,8 @@ class multivariate_normal_type:
         """
         x, mean, cov = reals("stats.multivariate_normal.logpdf", x, mean, cov)
         dtype = x.dtype
-        x, mean, cov = wide(x), wide(mean), wide(cov)
-        if not x.ndim:
-            raise errors.ShapeError(
-                "stats.multivariate_normal.logpdf: expected vectors, shape (..., d), received a single number; x[None] "
-                "is a vector"
-            )
-        away = x - mean
-        d = away.shape[-1]
-        if cov.ndim >= 2:
-            if cov.shape[-2:] != (d, d):
-                raise errors.ShapeError(
-                    f"stats.multivariate_normal.logpdf: vectors of {d} numbers have a covariance of shape "
-                    f"(..., {d}, {d}), received {cov.shape}"
-                )
-            factor = cholesky(cov)
-            z = squeeze(solve_triangular(factor, expand_dims(away, axis=-1), upper=False), axis=-1)
-            size = total_of(log(diagonal(factor, 0, -2, -1)), axis=-1)
-        else:
-            z = away / cov**0.5
-            size = total_of(0.5 * log(cov + 0.0 * away.detach()), axis=-1)
-        return cast(-0.5 * total_of(z * z, axis=-1) - size - 0.5 * d * math.log(2.0 * math.pi), dtype)
+        square, size, d = _distances("multivariate_normal", wide(x) - wide(mean), wide(cov))
+        return cast(-0.5 * square - size - 0.5 * d * math.log(2.0 * math.pi), dtype)
 
     def pdf(self, x: Any, mean: Any = 0.0, cov: Any = 1.0) -> Tensor[Any]:
         """The density of vectors x; arguments are those of `logpdf`."""
@@ -145,6 +148,148 @@ class multinomial_type:
         return exp_or_nothing(self.logpmf(x, n, p))  # type: ignore[no-any-return]
 
 
+class multivariate_t_type:
+    """Student's t distribution of vectors along the last axis; stacks broadcast."""
+
+    def __repr__(self) -> str:
+        return "adjoint.stats.multivariate_t"
+
+    def logpdf(self, x: Any, loc: Any = 0.0, shape: Any = 1.0, df: Any = 1.0) -> Tensor[Any]:
+        """The logarithm of the density of vectors x, shape (..., d), with df degrees of freedom.
+
+        `loc` and `shape` are as the mean and the covariance of `multivariate_normal`; df broadcasts with what comes
+        before d, and is nan where it is not positive. Raises as `multivariate_normal` does.
+
+        >>> import adjoint as ad
+        >>> x = ad.tensor([1.0, 0.0], dtype=ad.float64)
+        >>> round(ad.stats.multivariate_t.logpdf(x, 0.0, ad.eye(2, dtype=ad.float64), 3.0).item(), 4)
+        -2.5571
+        """
+        x, loc, shape, df = reals("stats.multivariate_t.logpdf", x, loc, shape, df)
+        square, size, d = _distances("multivariate_t", wide(x) - wide(loc), wide(shape))
+        valid = greater(df, 0.0)
+        df, dtype = where(valid, wide(df), 1.0), x.dtype
+        normal = isinf(df)
+        k = where(normal, 1.0, df)
+        heavy = gammaln(0.5 * (k + d)) - gammaln(0.5 * k) - 0.5 * d * log(k * math.pi)
+        heavy = heavy - 0.5 * (k + d) * log1p(square / k)
+        value = where(normal, -0.5 * square - 0.5 * d * math.log(2.0 * math.pi), heavy) - size
+        return cast(where(valid, value, math.nan), dtype)
+
+    def pdf(self, x: Any, loc: Any = 0.0, shape: Any = 1.0, df: Any = 1.0) -> Tensor[Any]:
+        """The density of vectors x; arguments are those of `logpdf`."""
+        return exp(self.logpdf(x, loc, shape, df))
+
+
+class dirichlet_multinomial_type:
+    """Counts along the last axis of trials whose probabilities are Dirichlet distributed; stacks broadcast."""
+
+    def __repr__(self) -> str:
+        return "adjoint.stats.dirichlet_multinomial"
+
+    def logpmf(self, x: Any, alpha: Any, n: Any) -> Tensor[Any]:
+        """The logarithm of the probability of counts x, shape (..., k), of n trials; alpha is (..., k).
+
+        -inf for what are no whole numbers from 0 that sum to n; nan where alpha is not positive. Raises ShapeError for
+        no axes, or for as many counts as parameters.
+        """
+        x, alpha, n = reals("stats.dirichlet_multinomial.logpmf", x, alpha, n)
+        dtype = x.dtype
+        if not x.ndim or not alpha.ndim or x.shape[-1] != alpha.shape[-1]:
+            raise errors.ShapeError(
+                "stats.dirichlet_multinomial.logpmf: expected counts and parameters along the last axis, as many of "
+                f"one as of the other; received {x.shape} and {alpha.shape}"
+            )
+        x, alpha, n = wide(x), wide(alpha), wide(n)
+        valid = every(greater_equal(alpha, 1e-300), axis=-1)
+        alpha = where(expand_dims(valid, axis=-1), alpha, 1.0)
+        whole = every(logical_and(greater_equal(x, 0.0), equal(floor(x), x)), axis=-1)
+        inside = logical_and(whole, equal(total_of(x, axis=-1), n))
+        counts = where(expand_dims(inside, axis=-1), x, 0.0)
+        value = total_of(gammaln(counts + alpha) - gammaln(counts + 1.0) - gammaln(alpha), axis=-1)
+        total = total_of(alpha, axis=-1)
+        value = value + gammaln(total) + gammaln(n + 1.0) - gammaln(n + total)
+        return cast(where(valid, where(inside, value, -math.inf), math.nan), dtype)
+
+    def pmf(self, x: Any, alpha: Any, n: Any) -> Tensor[Any]:
+        """The probability of counts x; arguments are those of `logpmf`."""
+        return exp_or_nothing(self.logpmf(x, alpha, n))  # type: ignore[no-any-return]
+
+
+class wishart_type:
+    """The distribution of sums of squares of df normal vectors; matrices are the last two axes, in stacks."""
+
+    def __repr__(self) -> str:
+        return "adjoint.stats.wishart"
+
+    def logpdf(self, x: Any, df: Any, scale: Any) -> Tensor[Any]:
+        """The logarithm of the density of positive definite matrices x, shape (..., p, p).
+
+        `scale` is (..., p, p), and df a number of at least p, or a stack of such; nan for less than p - 1. The lower
+        triangles count. SciPy has stacks along a last axis. Raises ShapeError where shapes do not fit, SingularError
+        where a matrix is not positive definite.
+
+        >>> import adjoint as ad
+        >>> round(ad.stats.wishart.logpdf(2.0 * ad.eye(2, dtype=ad.float64), 3.0, ad.eye(2)).item(), 4)
+        -4.531
+        """
+        dtype, x, df, scale, factor, sides = _matrices("wishart", x, df, scale)
+        p = x.shape[-1]
+        below = solve_triangular(factor[1], factor[0], upper=False)
+        value = 0.5 * (df - p - 1.0) * sides[0] - 0.5 * df * sides[1] - 0.5 * total_of(below * below, axis=(-2, -1))
+        return _of_matrices(value, df, p, dtype)
+
+    def pdf(self, x: Any, df: Any, scale: Any) -> Tensor[Any]:
+        """The density of matrices x; arguments are those of `logpdf`."""
+        return exp(self.logpdf(x, df, scale))
+
+
+class invwishart_type:
+    """The distribution of the inverse of a Wishart distributed matrix; matrices are the last two axes, in stacks."""
+
+    def __repr__(self) -> str:
+        return "adjoint.stats.invwishart"
+
+    def logpdf(self, x: Any, df: Any, scale: Any) -> Tensor[Any]:
+        """The logarithm of the density of positive definite matrices x; arguments are those of `wishart`'s."""
+        dtype, x, df, scale, factor, sides = _matrices("invwishart", x, df, scale)
+        p = x.shape[-1]
+        below = solve_triangular(factor[0], factor[1], upper=False)
+        value = 0.5 * df * sides[1] - 0.5 * (df + p + 1.0) * sides[0] - 0.5 * total_of(below * below, axis=(-2, -1))
+        return _of_matrices(value, df, p, dtype)
+
+    def pdf(self, x: Any, df: Any, scale: Any) -> Tensor[Any]:
+        """The density of matrices x; arguments are those of `logpdf`."""
+        return exp(self.logpdf(x, df, scale))
+
+
+def _matrices(name: str, x: Any, df: Any, scale: Any) -> tuple[Any, ...]:
+    """The dtype of the result, the operands, their Cholesky factors and the logarithms of their determinants."""
+    x, df, scale = reals(f"stats.{name}.logpdf", x, df, scale)
+    p = x.shape[-1] if x.ndim else 1
+    if x.ndim < 2 or x.shape[-2:] != (p, p) or scale.shape[-2:] != (p, p):
+        raise errors.ShapeError(
+            f"stats.{name}.logpdf: expected x and scale to be matrices of one size, shape (..., p, p); received "
+            f"{x.shape} and {scale.shape}"
+        )
+    dtype, x, df, scale = x.dtype, wide(x), wide(df), wide(scale)
+    factors = cholesky(x), cholesky(scale)
+    sides = [2.0 * total_of(log(diagonal(factor, 0, -2, -1)), axis=-1) for factor in factors]
+    return dtype, x, df, scale, factors, sides
+
+
+def _of_matrices(value: Any, df: Any, p: int, dtype: Any) -> Tensor[Any]:
+    """Without what the density has of df alone, which is nan where it is too small."""
+    valid = greater(df, p - 1.0)
+    df = where(valid, df, float(p))
+    value = value - 0.5 * p * df * math.log(2.0) - multigammaln(0.5 * df, p)
+    return cast(where(valid, value, math.nan), dtype)
+
+
 multivariate_normal: multivariate_normal_type = multivariate_normal_type()
 dirichlet: dirichlet_type = dirichlet_type()
 multinomial: multinomial_type = multinomial_type()
+multivariate_t: multivariate_t_type = multivariate_t_type()
+dirichlet_multinomial: dirichlet_multinomial_type = dirichlet_multinomial_type()
+wishart: wishart_type = wishart_type()
+invwishart: invwishart_type = invwishart_type()

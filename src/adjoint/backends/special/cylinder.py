@@ -35,6 +35,10 @@ def _neighbours(values: Any, low: tuple[Any, Any], v: Array, x: Array, order: in
             total = total + factor * values(v + place, x)
         elif factor:
             total = total + factor * (low[place](x) if place < 2 else values(np.full_like(x, place), x))
+    overflown = np.isnan(total) & np.isfinite(v) & np.isfinite(x)
+    if order and overflown.any():  # infinities of both signs: that of the largest order is larger
+        outer = np.where(v < 0.0, values(v - order, x), sign**order * values(v + order, x))
+        total = np.where(overflown & np.isinf(outer), outer, total)
     return total / 2.0**order
 
 
