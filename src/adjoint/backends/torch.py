@@ -108,8 +108,8 @@ class Torch(ArrayAPI):
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         if array.is_meta:
             raise errors.DeviceError(
-                f"{self.name}: a tensor of shape {tuple(array.shape)} has no values on meta, where shapes and dtypes alone "
-                "are computed; make it on another device"
+                f"{self.name}: a tensor of shape {tuple(array.shape)} has no values on meta, where shapes and dtypes "
+                "alone are computed; make it on another device"
             )
         array = array.resolve_conj().resolve_neg().cpu()
         if array.dtype is self.bfloat16:
