@@ -449,3 +449,18 @@ def test_torch_tensors_that_cannot_be_read(make: Any) -> None:
             continue  # which NumPy asks torch for, and gets
         with pytest.raises(ad.errors.DtypeError, match="cannot be read.*main memory"):
             read(theirs)
+
+
+def test_tensors_without_values_are_shown() -> None:
+    x = ad.ones((2, 3), device="torch:meta")
+    shown = "Tensor(tensor(..., device='meta', size=(2, 3)), dtype=float32, device=torch:meta)"
+    assert [repr(x), str(x), f"{x}", f"{x:.3f}"] == [shown] * 4
+    assert "size=(2, 3)" in x._repr_html_()
+    tracked = ad.ones(3, device=ad.Autodiff(ad.device("torch:meta"))).require_grad()
+    assert repr((tracked * tracked).sum()).endswith("device=autodiff<torch:meta>, tracked by sum)")
+    seen: list[str] = []
+    ad.vmap(lambda row: seen.append(f"{row:.2f}") or row)(x)
+    assert "shape=(3,) of each example" in seen[0]
+    for ask in (ad.Tensor.numpy, ad.Tensor.tolist, bool, float, lambda x: ad.cond(x > 0, lambda: 1, lambda: 2)):
+        with pytest.raises(ad.errors.DeviceError, match="torch:meta: a tensor .* no values on meta.*another device"):
+            ask(ad.ones((), device="torch:meta"))

@@ -84,6 +84,10 @@ OF_LOOPS: dict[str, Any] = {
     "vmap of grad": lambda f: ad.compile(ad.vmap(ad.grad(f)))(np.array([2.0, 2.0])),
     "grad of vmap": lambda f: ad.compile(ad.grad(lambda z: ad.vmap(f)(z).sum()))(np.array([2.0, 2.0])),
     "vmap of hessian": lambda f: ad.compile(ad.vmap(ad.hessian(f)))(np.array([2.0, 2.0])),
+    "grad of grad outside": lambda f: ad.grad(ad.grad(ad.compile(f)))(2.0),
+    "hessian outside": lambda f: ad.hessian(ad.compile(f))(2.0),
+    "grad of jvp outside": lambda f: ad.grad(lambda z: ad.jvp(ad.compile(f), (z,), (1.0,))[1])(2.0),
+    "vmap of hessian outside": lambda f: ad.vmap(ad.hessian(ad.compile(f)))(np.array([2.0, 2.0])),
 }
 FORWARD = {"compiled", "jvp", "vmap", "vmap outside"}  # what a loop of unknown length can
 
@@ -151,10 +155,52 @@ def test_a_text_in_a_choice_is_shown_once(capsys: pytest.CaptureFixture[str]) ->
         assert sorted(capsys.readouterr().out.split()) == ["large", "small"]
 
 
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("way", WAYS)
-def test_a_callback_sees_each_example_once(way: str) -> None:
+def test_a_callback_sees_each_example_once(way: str, compiled: bool) -> None:
     run, wanted = WAYS[way]
-    np.testing.assert_allclose(np.array(seen_by(run)), np.array(wanted), rtol=1e-6)
+    for _ in range(2):  # a compiled function first learns of which results there are cotangents
+        found = seen_by(lambda f: run(ad.compile(f) if compiled else f))
+        np.testing.assert_allclose(np.array(found), np.array(wanted), rtol=1e-6)
+
+
+@pytest.mark.parametrize("draws", [False, True])
+@pytest.mark.parametrize("result", range(3))
+def test_calls_of_a_compiled_function_with_several_results_are_made_once(result: int, draws: bool) -> None:
+    seen: list[float] = []
+
+    @ad.compile
+    def f(x: Any) -> Any:
+        noise = ad.random.normal((2,), dtype=float) if draws else 0.0
+        y = ad.sin(x) * x + noise
+        ad.debug.callback(lambda v: seen.append(float(v)), y.sum())
+        return y * y, y, x * 2
+
+    x = np.array([0.5, 1.5])
+    for transform in (ad.grad, ad.hessian, ad.grad, lambda f: ad.grad(lambda x: ad.grad(f)(x).sum())):
+        seen.clear()
+        transform(lambda x: f(x)[result].sum())(x)
+        assert len(seen) == 1
+
+
+def test_what_a_rule_calls_is_called_where_the_rule_runs() -> None:
+    seen: list[str] = []
+
+    @ad.custom_vjp
+    def square(x: Any) -> Any:
+        ad.debug.callback(lambda _: seen.append("function"), x)
+        return x * x
+
+    def rule(x: Any, g: Any) -> Any:
+        ad.debug.callback(lambda _: seen.append("rule"), g)
+        return (2 * x * g,)
+
+    square.defvjp(lambda x: (square(x), x), rule)
+
+    for f in (lambda x: square(x) * 1.0, ad.compile(lambda x: square(x) * 1.0)):
+        seen.clear()
+        assert ad.grad(ad.grad(f))(3.0) == 2.0
+        assert sorted(seen) == ["function", "rule"]
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import mmap
 import tracemalloc
@@ -207,6 +208,74 @@ def test_what_was_made_goes_with_its_last_reference(name: str) -> None:
         assert [ref() for ref in refs] == [None] * len(refs)
     finally:
         gc.enable()
+
+
+# --- classes --------------------------------------------------------------------------------------
+
+
+def _module_class() -> type:
+    class Line(ad.nn.Module):
+        weight: Any
+        parts: Any
+
+        def __call__(self, x: Any) -> Any:
+            return self.parts[0](x) * self.weight
+
+    def loss(model: Line, x: Any) -> Any:
+        return (model(x) ** 2).sum()
+
+    x = np.ones((2, 3), np.float32)
+    model = Line(ad.tensor(2.0), [ad.nn.Linear(3, 1), Line(ad.tensor(2.0), [])])
+    ad.grad(loss)(model, x)
+    ad.compile(ad.grad(loss))(model, x)
+    ad.vmap(loss, in_axes=(None, 0))(model, x)
+    ad.checkpoint(loss)(model, x)
+    model.summary((2, 3))
+    ad.nn.Sequential(model).freeze("*.weight").to_device(ad.NumPy()).train().valid()
+    optimizer = ad.optim.Adam(lr=0.1)
+    optimizer.step(model, ad.grad(loss)(model, x), optimizer.init(model))
+    learner = ad.train.Learner(model, ad.nn.mse_loss, optimizer)
+    learner.fit([(x, np.ones((2, 1), np.float32))])
+    ad.tree.map(lambda x: x, {"a": [model]})
+    repr(model)
+    return Line
+
+
+def _dataclass() -> type:
+    @dataclasses.dataclass
+    class Pair:
+        x: Any
+        y: Any
+        name: str = dataclasses.field(default="", metadata={"static": True})
+
+    ad.grad(lambda pair: (pair.x * pair.y["v"][0].x).sum())(Pair(np.ones(2), {"v": [Pair(1.0, 2.0)]}))
+    ad.compile(lambda pair: pair.x * pair.y)(Pair(1.0, 2.0))
+    return Pair
+
+
+def _optimizer_class() -> type:
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Mine(ad.optim.Optimizer):
+        lr: float = 0.1
+
+        def update(self, x: Any, g: Any, slots: Any, step: Any, lr: Any) -> Any:
+            return x - lr * g, slots
+
+    model = ad.nn.Linear(1, 1)
+    optimizer = Mine(lr=0.5)
+    optimizer.step(model, model, optimizer.init(model))
+    return Mine
+
+
+CLASSES = {"module": _module_class, "dataclass": _dataclass, "optimizer": _optimizer_class}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_class_goes_with_its_last_reference(name: str) -> None:
+    CLASSES[name]()
+    found = [weakref.ref(CLASSES[name]()) for _ in range(3)]
+    gc.collect()
+    assert [ref() for ref in found] == [None] * 3
 
 
 @pytest.mark.filterwarnings("ignore:.* was recorded 8 times")

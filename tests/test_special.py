@@ -661,3 +661,28 @@ def test_large_arrays_are_computed_in_blocks() -> None:
     np.testing.assert_array_equal(values(S.gammaln, x), np.concatenate([values(S.gammaln, row)[None] for row in x]))
     ours = values(S.gammainc, x[:, :1], x)
     np.testing.assert_allclose(ours, scipy.gammainc(x[:, :1], x), rtol=1e-13)
+
+
+def test_functions_made_of_others_have_the_digits_of_the_reference() -> None:
+    mp = mpmath.mp.clone()
+    mp.dps = 60
+    leaf = ad.Reference(digits=50)
+
+    def value(f: Any, *numbers: float) -> Any:
+        return f(*[ad.tensor(x, dtype=ad.float64, device=leaf) for x in numbers])._array.values[0]
+
+    def voigt(x: float, sigma: float, gamma: float) -> Any:
+        z = (x + mp.mpc(0, gamma)) / (sigma * mp.sqrt(2))
+        return (mp.exp(-z * z) * mp.erfc(-1j * z)).real / (sigma * mp.sqrt(2 * mp.pi))
+
+    found = [
+        *[(value(ad.special.ndtr, x), mp.ncdf(x)) for x in (-12.25, -1.75, 0.375, 4.5)],
+        *[(value(ad.special.ndtri, y), mp.sqrt(2) * mp.erfinv(2 * mp.mpf(y) - 1)) for y in (2.0**-20, 0.375, 0.75)],
+        (value(ad.special.voigt_profile, 2.5, 1.25, 0.75), voigt(2.5, 1.25, 0.75)),
+        (value(ad.special.zeta, -2.5), mp.zeta(-2.5)),
+        (
+            value(lambda a: ad.special.multigammaln(a, 3), 3.25),
+            1.5 * mp.log(mp.pi) + mp.fsum(mp.loggamma(3.25 - mp.mpf(j) / 2) for j in range(3)),
+        ),
+    ]
+    assert max(abs(mp.mpf(x) / y - 1) for x, y in found) < mp.mpf(10) ** -48

@@ -258,6 +258,7 @@ class LeafBackend(Backend):
     """A backend that computes, or that records what is to be computed."""
 
     number_type: type[Any] | None = None  # of what it computes without axes, where that is no array: see `numbers`
+    digits: int | None = None  # of its numbers, where they may have more than those of double precision
     arrays_on: Backend | None = None  # of a recording: the device on which tensors stand for arrays that a user gave
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Decorator
-from adjoint.concrete import Check, Lazy, collecting
+from adjoint.concrete import Check, Lazy, Staged, collecting
 from adjoint.devices import leaf_of
 from adjoint.dtypes import DType
 from adjoint.primitives import CAST, TABLE, Spec, result_spec
@@ -417,13 +417,14 @@ def concrete_values(x: Any, name: str) -> np.ndarray[Any, Any]:
     """All values of a tensor, of a batch those of every example; an array of anything else.
 
     For control flow, solvers, and what stands for parameters, such as a tensor of axes: nothing else looks at values.
-    A lazy leaf computes them. Raises TrackedError, with the `name` of what asked, on a leaf that has none.
+    A lazy leaf computes them. Raises TrackedError, with the `name` of what asked, on a leaf that has none yet,
+    DeviceError on one that never has any.
     """
     if not isinstance(x, Tensor):
         return dtypes.array_of(x, name)
     device = x._device
     leaf = device.leaf
-    if not isinstance(leaf, Lazy) and not device.is_concrete(x._array):
+    if isinstance(leaf, Staged) and not device.is_concrete(x._array):
         raise errors.TrackedError(
             f"{name} asks for the values of a tensor of shape {x.shape}, and on {leaf} there are none before its "
             "program runs: make it an argument that is no tensor, choose with ad.where or ad.cond, or compute it before"

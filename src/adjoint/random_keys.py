@@ -26,13 +26,15 @@ class Replay:
 
 
 class _Run:
-    """A run of a function, which may have run before; a silent one makes no calls."""
+    """A run of a function, which may have run before; a silent one makes no calls: others make or `made` them."""
 
     silent: bool
+    made = False
 
     def __init__(self, known: Replay, outer: _Run | None) -> None:
         self.known, self.outer = known, outer
         self.silent = outer is not None and outer.silent
+        self.made = outer is not None and outer.made
         self.places, self.calls = itertools.count(), itertools.count()
 
     def key(self, draw: Callable[[], RandomKey]) -> RandomKey:
@@ -42,12 +44,12 @@ class _Run:
         return keys[i]
 
     def is_first_call(self) -> bool:
-        if self.silent:
+        if self.silent and not self.made:
             return False
         if next(self.calls) < self.known.calls:
             return False
         self.known.calls += 1
-        return self.outer is None or self.outer.is_first_call()
+        return not self.silent and (self.outer is None or self.outer.is_first_call())
 
 
 class _Apart(_Run):
@@ -75,8 +77,8 @@ class _Again(_Run):
 
     silent = True
 
-    def __init__(self, outer: _Run | None) -> None:
-        self.outer = outer
+    def __init__(self, outer: _Run | None, made: bool) -> None:
+        self.outer, self.made = outer, made
 
     def key(self, draw: Callable[[], RandomKey]) -> RandomKey:
         return draw() if self.outer is None else self.outer.key(draw)
@@ -96,10 +98,13 @@ def recorded_on(leaf: RandomKeys) -> Block[_Run]:
     return Block(_run, _Apart(leaf))
 
 
-def without_calls() -> Block[_Run]:
-    """In this block nothing is called for its effects: what runs does so for derivatives, or for shapes."""
+def without_calls(made: bool = False) -> Block[_Run]:
+    """In this block nothing is called for its effects: what runs does so for derivatives, or for shapes.
+
+    With `made`, other runs have made its calls: they are not made later either, where a part of it runs again.
+    """
     outer = innermost(_run)
-    return Block(_run, _Again(None if outer is None else outer.value))
+    return Block(_run, _Again(None if outer is None else outer.value, made))
 
 
 class _Sequence(Sequence[RandomKey]):

@@ -16,8 +16,10 @@ What is not one of them is a leaf: a tensor, an array, a number. None is an empt
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import functools
 import operator
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -38,6 +40,29 @@ _registering = lock()
 ATOMS: set[type] = {bool, int, float, complex, np.ndarray, np.float32, np.float64}  # leaves, and so are tensors
 
 Build = Callable[[Sequence[Any]], Any]
+Parts = tuple[Sequence[Any], Any, Sequence[str]]  # the parts of a container, what else it is made of, and their names
+
+
+class Branch:
+    """What says itself which parts it has, and how another is made of other parts."""
+
+    def _tree_parts(self) -> Parts:
+        """The parts as `held` gives them, its class and what else it is made of, and the parts' names: attributes."""
+        raise NotImplementedError
+
+    @classmethod
+    def _tree_of(cls, known: Any, parts: Sequence[Any]) -> Any:
+        """One of these parts, and of what else the other was made of."""
+        raise NotImplementedError
+
+
+class Held:
+    """Stands for a branch or a dataclass in what optree flattens: a class that optree knows, it keeps for ever."""
+
+    __slots__ = ("it",)
+
+    def __init__(self, it: Any) -> None:
+        self.it = it
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
@@ -55,17 +80,15 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
         return [tree], _leaf()
     if (cls is tuple or cls is list) and are_leaves(tree):
         return list(tree), row(cls, len(tree))
-    import optree  # here, so that `import adjoint` need not wait for it
-
+    optree = _optree()
+    first = Held(tree) if isinstance(tree, Branch) or id(cls) in _FIELDS else tree
     try:
-        leaves, structure = optree.tree_flatten(tree, namespace=_NAMESPACE)
+        leaves, structure = optree.tree_flatten(first, namespace=_NAMESPACE)
+        for x in leaves:
+            if x.__class__ not in ATOMS and _is_branch(x):
+                return optree.tree_flatten(held(tree), namespace=_NAMESPACE)  # type: ignore[no-any-return]
     except RecursionError:
         raise errors.ArgumentError("flatten: the tree contains itself, or is nested too deep") from None
-    for x in leaves:
-        cls = x.__class__
-        if cls not in ATOMS and hasattr(cls, "__dataclass_fields__"):
-            _register(x)
-            return flatten(tree)
     return leaves, structure
 
 
@@ -77,42 +100,92 @@ def are_leaves(parts: Sequence[Any]) -> bool:
 @functools.cache
 def _leaf() -> Any:
     """The structure of a leaf."""
-    import optree
-
-    leaf: Any = 0
-    return optree.tree_structure(leaf, namespace=_NAMESPACE)
+    return _optree().tree_structure(0, namespace=_NAMESPACE)
 
 
 @functools.lru_cache(256)
 def row(cls: type, length: int) -> Any:
     """The structure of a tuple or a list of leaves."""
-    import optree
-
-    return optree.tree_structure(cls([0] * length), namespace=_NAMESPACE)
+    return _optree().tree_structure(cls([0] * length), namespace=_NAMESPACE)
 
 
-def _register(x: Any) -> None:
-    """Tell optree of the class of a dataclass."""
-    import dataclasses
+@functools.cache
+def _optree() -> Any:
+    """The library, once it knows of `Held`; imported here, so that `import adjoint` need not wait for it."""
+    import optree as library
 
-    import optree
+    optree: Any = library
 
-    cls = x.__class__
-    fields = [f for f in dataclasses.fields(cls) if f.init]
-    names = [f.name for f in fields if not f.metadata.get("static")]
-    fixed = [f.name for f in fields if f.metadata.get("static")]  # parts of the structure
-
-    def parts(x: Any) -> Any:
-        known = tuple([getattr(x, name) for name in fixed])
-        return [getattr(x, name) for name in names], (known, kind(known)), names
-
-    def build(known: Any, children: Any) -> Any:
-        return cls(**dict(zip(names, children, strict=True)), **dict(zip(fixed, known[0], strict=True)))
+    def parts(holder: Any) -> Any:
+        x = holder.it
+        if isinstance(x, Branch):
+            return x._tree_parts()
+        parts, known, names = _opened(x)
+        return [part if part.__class__ in ATOMS else held(part) for part in parts], known, names
 
     with _registering:
-        if not optree.all_leaves([x], namespace=_NAMESPACE):  # another thread was faster
-            return
-        optree.register_pytree_node(cls, parts, build, namespace=_NAMESPACE)
+        if optree.tree_is_leaf(Held(None), namespace=_NAMESPACE):  # else another thread was faster
+            entry = optree.GetAttrEntry
+            optree.register_pytree_node(Held, parts, _built, path_entry_type=entry, namespace=_NAMESPACE)
+    return optree
+
+
+def _is_branch(x: Any) -> bool:
+    """Whether optree is to see a `Held` in its place: of a leaf of optree's."""
+    return isinstance(x, Branch) or hasattr(x.__class__, "__dataclass_fields__")
+
+
+def held(tree: Any) -> Any:
+    """The tree with a `Held` in the place of each branch, as optree is to see it."""
+    cls = tree.__class__
+    if cls in ATOMS or cls in _KEPT or tree is None:
+        return tree
+    if isinstance(tree, Branch) or id(cls) in _FIELDS:
+        return Held(tree)
+    if cls is tuple or cls is list:
+        return cls(builtins.map(held, tree))
+    if cls is dict:
+        return {key: part if part.__class__ in ATOMS else held(part) for key, part in tree.items()}
+    optree = _optree()
+    if optree.tree_is_leaf(tree, namespace=_NAMESPACE):
+        return Held(tree) if _is_branch(tree) else tree
+    return optree.tree_map(held, tree, is_leaf=lambda x: x.__class__ in _KEPT, namespace=_NAMESPACE)
+
+
+def _opened(x: Any) -> Parts:
+    """Of a branch or a dataclass."""
+    if isinstance(x, Branch):
+        return x._tree_parts()
+    names, fixed, _ = _fields(x.__class__)
+    known = tuple([getattr(x, name) for name in fixed]) if fixed else ()  # parts of the structure
+    return [getattr(x, name) for name in names], (x.__class__, known, kind(known) if fixed else ()), names
+
+
+def _built(known: Any, parts: Sequence[Any]) -> Any:
+    cls = known[0]
+    if hasattr(cls, "_tree_of"):
+        return cls._tree_of(known, parts)
+    names, fixed, _ = _fields(cls)
+    return cls(**dict(zip(names, parts, strict=True)), **dict(zip(fixed, known[1], strict=True)))
+
+
+def _fields(cls: type) -> tuple[tuple[str, ...], tuple[str, ...], Any]:
+    """The names of the fields of a dataclass that are parts of a tree, those of static ones, and what forgets them."""
+    found = _FIELDS.get(id(cls))
+    if found is None:
+        fields = [f for f in dataclasses.fields(cls) if f.init]
+        static = [bool(f.metadata.get("static")) for f in fields]
+        names = tuple([f.name for f, fixed in zip(fields, static, strict=True) if not fixed])
+        known = tuple([f.name for f, fixed in zip(fields, static, strict=True) if fixed])
+        key = id(cls)
+        found = _FIELDS[key] = names, known, weakref.ref(cls, lambda _: _FIELDS.pop(key, None))
+    return found
+
+
+_FIELDS: dict[
+    int, tuple[tuple[str, ...], tuple[str, ...], Any]
+] = {}  # ... by the `id` of the class, while there is one
+_KEPT: set[type] = {Held}  # what `held` leaves as it is: what it made, and what is registered by `register`
 
 
 def kind(x: Any) -> Any:
@@ -125,33 +198,22 @@ def kind(x: Any) -> Any:
     return cls if cls is int or cls is bool else None
 
 
-def register(
-    cls: type, flatten: Callable[[Any], Any], unflatten: Callable[[Any, Any], Any], names: bool = False
-) -> None:
-    """Make a class a container: `flatten(x)` gives its parts and what else it is made of, `unflatten` takes these.
-
-    With `names`, flatten gives a third, the names of the parts, which are attributes.
-    """
-    import optree
-
-    entry = optree.GetAttrEntry if names else optree.AutoEntry
-    make: Any = optree.register_pytree_node
-    make(cls, flatten, lambda known, parts: unflatten(parts, known), path_entry_type=entry, namespace=_NAMESPACE)
-
-
-def unregister(cls: type) -> None:
-    """Make a class no container any more: the registry would keep it."""
-    import optree
-
-    optree.unregister_pytree_node(cls, namespace=_NAMESPACE)
+def register(cls: type, flatten: Callable[[Any], Any], unflatten: Callable[[Any, Any], Any]) -> None:
+    """Make a class a container for good: `flatten(x)` gives its parts and what else it is made of, for `unflatten`."""
+    _optree().register_pytree_node(cls, flatten, lambda known, parts: unflatten(parts, known), namespace=_NAMESPACE)
+    _KEPT.add(cls)
 
 
 def opened(x: Any) -> tuple[list[Any], list[Any], Build] | None:
     """The parts of a container, their names or places, and what makes one of other parts; None of a leaf."""
-    import optree
-
-    if x is None or optree.tree_is_leaf(x, namespace=_NAMESPACE):
+    if x is None:
         return None
+    optree = _optree()
+    if optree.tree_is_leaf(x, namespace=_NAMESPACE):
+        if not _is_branch(x):
+            return None
+        parts, known, names = _opened(x)
+        return list(parts), list(names), functools.partial(_built, known)
     parts, known, names, build = optree.tree_flatten_one_level(x, namespace=_NAMESPACE)
     names = getattr(x, "_fields", names) if isinstance(x, tuple) else names
     return list(parts), list(names), lambda parts: build(known, parts)
@@ -266,8 +328,6 @@ def spread(prefix: Any, structure: Any, what: str) -> list[Any]:
 
     None stands for itself. Raises ArgumentError where the prefix does not fit.
     """
-    import optree
-
     if prefix is None or isinstance(prefix, int):
         return [prefix] * structure.num_leaves
     if prefix.__class__ is tuple and structure.type is tuple and len(prefix) == structure.num_children:
@@ -275,12 +335,12 @@ def spread(prefix: Any, structure: Any, what: str) -> list[Any]:
             prefix, structure.children(), strict=True
         )  # no type of a user's is made of other things than arrays
         return [value for part, child in parts for value in spread(part, child, what)]
-    tree = optree.tree_unflatten(structure, range(structure.num_leaves))
+    tree = structure.unflatten(range(structure.num_leaves))
     try:
         return list(
-            optree.broadcast_prefix(
-                prefix,
-                tree,
+            _optree().broadcast_prefix(
+                held(prefix),
+                held(tree),
                 is_leaf=lambda x: x is None,
                 none_is_leaf=False,
                 namespace=_NAMESPACE,

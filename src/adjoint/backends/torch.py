@@ -102,7 +102,15 @@ class Torch(ArrayAPI):
         # from_dlpack ends the process where an array goes backwards
         return LeafBackend.transfer(self, array, source) if backwards else super().transfer(array, source)
 
+    def is_concrete(self, array: Array) -> bool:
+        return not array.is_meta
+
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
+        if array.is_meta:
+            raise errors.DeviceError(
+                f"{self.name}: a tensor of shape {tuple(array.shape)} has no values on meta, where shapes and dtypes "
+                "alone are computed; make it on another device"
+            )
         array = array.resolve_conj().resolve_neg().cpu()
         if array.dtype is self.bfloat16:
             return array.view(self.torch.int16).numpy().view(self.dtype_of(array))  # type: ignore[no-any-return]

@@ -18,6 +18,7 @@ from adjoint.compiler.sizes import filled, has_sizes, written
 from adjoint.concrete import Check, Lazy, collecting
 from adjoint.operands import concrete_values
 from adjoint.primitives import TABLE, DType, Shape, Spec, result_spec
+from adjoint.random_keys import is_first_call
 from adjoint.tensor import wrap
 
 Array = Any
@@ -383,6 +384,8 @@ def seed(leaf: Any, functions: Functions, operands: Sequence[Any], *, n: int) ->
 
 
 def call(leaf: Any, functions: Functions, operands: Sequence[Any], *, function: Callable[..., None]) -> Sequence[Array]:
+    if not is_first_call():  # the program runs again, for derivatives
+        return ()
     if all([leaf.is_concrete(x) for x in operands]):
         function(*[leaf.to_numpy(x) for x in operands])
     else:

@@ -22,7 +22,7 @@ from adjoint.graph.nodes import Var
 from adjoint.operands import common_backend, lift_to
 from adjoint.primitives import DType, Shape
 from adjoint.random_keys import Replay as Keys
-from adjoint.random_keys import replayed
+from adjoint.random_keys import replayed, without_calls
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import CustomRules, Pullback, Tensors, same_zeros
@@ -225,7 +225,8 @@ class Rules(CustomRules):
                 if now.given != given:
                     with running_on(inner):
                         known = last[0] = self.parts(specs, active, inner, given)
-                    left = known.forward(operands)[count:]
+                    with without_calls():
+                        left = known.forward(operands)[count:]
                 found = dict(zip(active, known.backward([*left, *[cotangents[i] for i in given]]), strict=True))
                 return [found.get(i) for i in range(len(specs))]
 
@@ -253,7 +254,8 @@ class Rules(CustomRules):
                 with self.drawing(parts.draws):
                     if parts.given != tuple(given):  # others than the last time: the function runs once more
                         parts = self.parts(xs, active, base, tuple(given))
-                        kept = parts.forward([_leaf_array(x) for x in xs])[parts.results :]
+                        with without_calls():
+                            kept = parts.forward([_leaf_array(x) for x in xs])[parts.results :]
                     out = parts.backward([*kept, *[_leaf_array(g) for g in known]])
                 answers = dict(zip(active, out, strict=True))
                 return [wrap(device.lift(answers[i], base), device) if i in answers else None for i in range(len(xs))]
@@ -261,7 +263,8 @@ class Rules(CustomRules):
         f, count = self.family.f, len(xs)
 
         def pullback(both: Tensors) -> Tensors:
-            _, _, pull = _pullback(f, both[:count], moved, given)
+            with without_calls(made=True):  # when the function itself ran
+                _, _, pull = _pullback(f, both[:count], moved, given)
             return list(pull(both[count:]))
 
         rules = self.derived(("pullback", count, tuple(moved), tuple(given)), pullback)

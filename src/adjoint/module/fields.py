@@ -82,7 +82,7 @@ class _Meta(Signed):
         __call__ = _make
 
 
-class Fields(metaclass=_Meta):
+class Fields(trees.Branch, metaclass=_Meta):
     """What `ad.nn.Module` is made of: fields, and that nothing is assigned to them."""
 
     # Of a class:
@@ -113,7 +113,18 @@ class Fields(metaclass=_Meta):
             if name in cls.__dict__:
                 setattr(cls, name, _keyed(cls.__dict__[name]))
         register_parts()
-        trees.register(cls, _flatten, lambda parts, static: rebuilt(cls, parts, *static), names=True)
+
+    def _tree_parts(self) -> trees.Parts:
+        next(FLATTENED)
+        values = vars(self)
+        known = self.__class__, self._frozen, self._training
+        return [part(values[name]) for name in self._fields], known, self._fields
+
+    @classmethod
+    def _tree_of(cls, known: Any, parts: Any) -> Any:
+        made = _made(*known)
+        vars(made).update(zip(cls._fields, parts, strict=True))
+        return made
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._made:
@@ -151,22 +162,23 @@ def _keyed(f: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _flatten(module: Fields) -> tuple[list[Any], tuple[frozenset[str], bool], tuple[str, ...]]:
-    next(FLATTENED)
-    children = [part(vars(module)[name]) for name in module._fields]
-    return children, (module._frozen, module._training), module._fields
-
-
 def part(x: Any) -> Any:
     """What a field has, with settings wrapped, so that they belong to the structure."""
-    if x is None or is_array(x) or isinstance(x, (Fields, Constant, Setting)):
+    cls = x.__class__
+    if x is None or cls is Tensor:
         return x
-    if x.__class__ is tuple:
+    if cls in _PLAIN:
+        return Setting(x)
+    if isinstance(x, Fields):
+        return trees.Held(x)
+    if cls is Constant or cls is Setting or is_array(x):
+        return x
+    if cls is tuple:
         return tuple(map(part, x))
     if is_setting(x):
         return Setting(x)
     children, _, build = opened(x)
-    return build(list(map(part, children)))
+    return trees.held(build(list(map(part, children))))
 
 
 def rebuilt(cls: type[Any], children: Any, frozen: frozenset[str], training: bool) -> Any:
@@ -196,8 +208,7 @@ def _closed(value: Any) -> Any:
         return tuple(map(_closed, value))
     if value.__class__ is dict:
         return {key: _closed(part) for key, part in value.items()}
-    leaves, _ = trees.flatten(value)  # from here on a dataclass is known to be a container
-    for x in leaves:
+    for x in trees.leaves(value):
         if not is_array(x) and leaf_of(x) is not None:
             raise errors.ArgumentTypeError(
                 f"a field of a module has a {type(x).__module__}.{type(x).__name__}, which would not be trained; "

@@ -124,12 +124,10 @@ def summary_of(model: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Summa
     place: Profiled[Any] = Profiled(tensors[0].device if tensors else default_device())
     known = {path: once_each([x for x in everything if _is_in(x.path, path)]) for path in _paths(model)}
     found: dict[str, _Found] = {}
-    classes: list[type] = []
 
     def watched(part: Any, children: list[Any], path: str) -> Any:
         found[path] = _Found(type(part).__name__, known[path])
-        classes.append(_watched(type(part), found[path], place))
-        return rebuilt(classes[-1], children, part._frozen, part._training)
+        return rebuilt(_watched(type(part), found[path], place), children, part._frozen, part._training)
 
     def moved(x: Any) -> Any:
         if isinstance(x, Tensor):
@@ -138,14 +136,10 @@ def summary_of(model: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Summa
 
     if len(args) == 1 and isinstance(args[0], tuple) and args[0] and all(map(is_integer, args[0])):
         args = [zeros(args[0], dtype=parameters[0].value.dtype if parameters else None)]
-    try:
-        with use_device(place), seeded(0):
-            given = trees.map(moved, (tuple(args), kwargs))
-            there = mapped_once(model, lambda leaf: moved(leaf.value) if isinstance(leaf.value, Tensor) else leaf.value)
-            each_module(there, watched)(*given[0], **given[1])
-    finally:
-        for cls in classes:
-            trees.unregister(cls)
+    with use_device(place), seeded(0):
+        given = trees.map(moved, (tuple(args), kwargs))
+        there = mapped_once(model, lambda leaf: moved(leaf.value) if isinstance(leaf.value, Tensor) else leaf.value)
+        each_module(there, watched)(*given[0], **given[1])
     size = sum(leaf.value.size * leaf.value.dtype.itemsize for leaf in parameters)
     return Summary([_row(path, found[path]) for path in known], size)
 

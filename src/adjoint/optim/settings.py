@@ -58,7 +58,7 @@ def _what_is_wrong(cls: Any, args: Sequence[Any], settings: Mapping[str, Any]) -
     return f"{name}: give {', '.join(f'{setting}=' for setting in required if setting not in settings)}"
 
 
-class Settings(metaclass=_Meta):
+class Settings(trees.Branch, metaclass=_Meta):
     """A frozen dataclass whose fields are settings; those that `setting` declares are read when one is made."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -66,7 +66,22 @@ class Settings(metaclass=_Meta):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         register_parts()
-        trees.register(cls, _flatten, lambda parts, names: _rebuilt(cls, parts, names), names=True)
+
+    def _tree_parts(self) -> trees.Parts:
+        fields = dataclasses.fields(self)
+        names, parts = tuple([field.name for field in fields]), []
+        for field in fields:
+            x = getattr(self, field.name)
+            # by what it was declared as, since transforms put all kinds of objects in the place of leaves
+            is_real = any(isinstance(number, float) for number in items(field.default) or (field.default,))
+            parts.append(x if is_real and not callable(x) else _part(x))
+        return parts, (self.__class__, names), names
+
+    @classmethod
+    def _tree_of(cls, known: Any, parts: Any) -> Any:
+        made: Any = object.__new__(cls)
+        vars(made).update(zip(known[1], parts, strict=True))
+        return made
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -164,25 +179,8 @@ rate: Read = or_schedule(not_negative)
 # --- trees ---------------------------------------------------------------------------------------
 
 
-def _flatten(settings: Any) -> tuple[list[Any], tuple[str, ...], tuple[str, ...]]:
-    names = tuple([field.name for field in dataclasses.fields(settings)])
-    parts = []
-    for field in dataclasses.fields(settings):
-        x = getattr(settings, field.name)
-        # by what it was declared as, since transforms put all kinds of objects in the place of leaves
-        is_real = any(isinstance(number, float) for number in items(field.default) or (field.default,))
-        parts.append(x if is_real and not callable(x) else _part(x))
-    return parts, names, names
-
-
 def _part(x: Any) -> Any:
     """What is no leaf is wrapped, so that it belongs to the structure."""
     if isinstance(x, Settings):
-        return x
+        return trees.Held(x)
     return tuple(map(_part, x)) if x.__class__ is tuple else part(x)
-
-
-def _rebuilt(cls: type[Any], parts: Any, names: tuple[str, ...]) -> Any:
-    made: Any = object.__new__(cls)
-    vars(made).update(zip(names, parts, strict=True))
-    return made

@@ -96,7 +96,8 @@ def _pairs_of(space: Space, bounds: Any) -> list[Any]:
     import optree
 
     structure = space.state.structure
-    pairs, found = optree.tree_flatten(bounds, is_leaf=lambda x: _is_pair(x) or x is None, namespace="adjoint")
+    seen: Any = trees.held(bounds)
+    pairs, found = optree.tree_flatten(seen, is_leaf=lambda x: _is_pair(x) or x is None, namespace="adjoint")
     pairs = [(None, None) if pair is None else pair for pair in pairs]
     if found.num_leaves != structure.num_leaves or trees.paths(found) != trees.paths(structure):
         raise errors.ArgumentError(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, TypeVar
 
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_tensor, real
 from adjoint.functions.elementwise import real as real_part
 from adjoint.operands import cast, run
-from adjoint.special.arguments import Numbers, one, reals, wide
+from adjoint.special.arguments import Numbers, irrational, one, pi_beside, reals, wide
 from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -67,7 +66,7 @@ def ndtr(x: Operand[B], /) -> Tensor[B]:
     0.5
     """
     tensor = real(x, "ndtr")
-    return cast(erfc(wide(tensor) * -math.sqrt(0.5)) * 0.5, tensor.dtype)
+    return cast(erfc(wide(tensor) * -irrational("sqrt", 0.5, tensor)) * 0.5, tensor.dtype)
 
 
 def log_ndtr(x: Operand[B], /) -> Tensor[B]:
@@ -83,7 +82,7 @@ def log_ndtr(x: Operand[B], /) -> Tensor[B]:
 def ndtri(y: Operand[B], /) -> Tensor[B]:
     """The inverse of `ndtr`: the quantiles of the standard normal distribution; nan outside [0, 1]."""
     tensor = real(y, "ndtri")
-    return cast(erfcinv(wide(tensor) * 2.0) * -math.sqrt(2.0), tensor.dtype)
+    return cast(erfcinv(wide(tensor) * 2.0) * -irrational("sqrt", 2.0, tensor), tensor.dtype)
 
 
 # --- Dawson's integral and the Faddeeva function ---
@@ -126,6 +125,6 @@ def voigt_profile(x: Operand[B], sigma: Numbers, gamma: Numbers, /) -> Tensor[B]
     """
     given = reals("voigt_profile", x, sigma, gamma)
     x, sigma, gamma = (wide(v) for v in given)
-    scale = sigma * math.sqrt(2.0)
-    value = real_part(wofz(x / scale + 1j * (gamma / scale))) / (scale * math.sqrt(math.pi))
+    scale = sigma * irrational("sqrt", 2.0, x)
+    value = real_part(wofz(x / scale + 1j * (gamma / scale))) / (scale * irrational("sqrt", pi_beside(x), x))
     return cast(value, given[0].dtype)

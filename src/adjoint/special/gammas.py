@@ -14,7 +14,7 @@ from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import exp, floor, where
 from adjoint.functions.logic import greater, isfinite, less
 from adjoint.operands import cast, constant_like, run
-from adjoint.special.arguments import Numbers, for_each_order, one, reals, whole_numbers, wide
+from adjoint.special.arguments import Numbers, for_each_order, irrational, one, pi_beside, reals, whole_numbers, wide
 from adjoint.special.bessel import sinc
 from adjoint.tensor import Operand, Tensor
 
@@ -74,7 +74,8 @@ def multigammaln(a: Operand[B], d: int, /) -> Tensor[B]:
     check_shape((*tensor.shape, d), "multigammaln")
     halves = constant_like(computed("multigammaln", np.arange, d) / 2, tensor, "multigammaln")
     terms = gammaln(run("expand_dims", (tensor,), axis=(tensor.ndim,)) - halves)
-    total = d * (d - 1) / 4 * math.log(math.pi) + run("sum", (terms,), axis=(tensor.ndim,), keepdims=False)
+    log_pi = irrational("log", pi_beside(tensor), tensor)
+    total = d * (d - 1) / 4 * log_pi + run("sum", (terms,), axis=(tensor.ndim,), keepdims=False)
     return cast(where(inside, total, math.nan), given.dtype)
 
 
@@ -162,7 +163,7 @@ def zeta(x: Operand[B], /, q: Numbers = None) -> Tensor[B]:
     other = run("zeta", (1.0 - below, one), order=0)
     # 25.4.1, with sin(pi s / 2) as a sinc, which is exactly zero at the trivial zeros
     wave = sinc(below * 0.5) * below
-    reflected = (2 * math.pi) ** below * wave * gamma(1.0 - below) * other * 0.5
+    reflected = (2 * pi_beside(s)) ** below * wave * gamma(1.0 - below) * other * 0.5
     return cast(where(negative, reflected, direct), dtype)
 
 

@@ -76,7 +76,7 @@ class Reference(LeafBackend):
             )
         if digits is not None and digits > _MOST_DIGITS:
             raise errors.DeviceError(f"Reference: digits is at most {_MOST_DIGITS}, received {errors.shown(digits)}")
-        self.digits = digits
+        self.digits: int | None = digits
         self.many: bool = digits is not None
         self.scalars: Scalars = Scalars(digits)
 
