@@ -21,6 +21,7 @@ import torch_areas_math  # noqa: F401
 import torch_areas_nn  # noqa: F401
 import torch_areas_optim  # noqa: F401
 import torch_autograd
+import torch_backwards  # noqa: F401
 import torch_corners  # noqa: F401
 import torch_func  # noqa: F401
 import torch_graphs
@@ -28,6 +29,7 @@ import torch_habits  # noqa: F401
 import torch_indices  # noqa: F401
 import torch_nodes  # noqa: F401
 import torch_optimizers  # noqa: F401
+import torch_outputs  # noqa: F401
 import torch_probes  # noqa: F401
 import torch_refusals  # noqa: F401
 import torch_transforms  # noqa: F401

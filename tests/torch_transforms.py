@@ -453,3 +453,62 @@ def modules_as_functions(torch: Any, show: Any) -> None:
     out = F.vmap(run, in_dims=(0, 0, None))(stacked, buffers, x)
     show([bool(torch.allclose(out[i], models[i](x), atol=1e-6)) for i in range(3)])
     refused(show, lambda: F.functional_call(model, {"no": x}, (x,), strict=True), 0)
+
+
+@program
+def writes_to_what_is_outside_of_a_transform(torch: Any, show: Any) -> None:
+    func = module(torch, "func")
+    x, outside = torch.arange(3.0) + 1, torch.ones(3)
+
+    def in_place(write: Any) -> Any:
+        def function(a: Any) -> Any:
+            refused(show, lambda: write(a))
+            return a.sum()
+
+        return function
+
+    for write in (
+        lambda a: outside.add_(a), lambda a: outside.mul_(2), lambda a: outside.copy_(a),
+        lambda a: outside.__setitem__(0, a[0]), lambda a: a.mul_(2),
+    ):  # fmt: skip
+        f = in_place(write)
+        func.grad(f)(x)
+        func.vjp(f, x)
+        func.jacrev(f)(x)
+        func.grad(lambda a, f=f: func.grad(f)(a).sum())(x)
+    func.jvp(in_place(lambda a: outside.add_(a)), (x,), (x,))
+    func.grad(lambda a: func.grad(in_place(lambda b: a.mul_(2)))(x).sum() * a.sum())(x)
+    show(outside, x)
+    made = lambda a: (a.new_zeros(3).add_(a) * torch.zeros(3).copy_(a) * a.clone().zero_().add_(a)).sum()
+    show(shown(func.grad(made)(x)), shown(func.hessian(made)(x)))
+    zeroed = lambda a: (a.new_zeros(3).add_(a) * a.clone().zero_().add_(a)).sum()
+    show(shown(torch.vmap(func.grad(zeroed))(torch.stack([x, x + 1]))))
+    running = torch.zeros(3), torch.ones(3)
+    norm = lambda a: module(torch, "nn.functional").batch_norm(a, *running, training=True).pow(3).sum()
+    show(shown(func.grad(norm)(torch.arange(6.0).reshape(2, 3))), shown(running))
+    refused(show, lambda: torch.vmap(norm)(torch.ones(2, 2, 3)))
+
+
+@program
+def backward_passes_inside_of_transforms(torch: Any, show: Any) -> None:
+    func = module(torch, "func")
+    x, w = torch.ones(3), torch.ones(3, requires_grad=True)
+
+    def outside(a: Any) -> Any:
+        (w * w).sum().backward()
+        return a.sum()
+
+    def inside(a: Any) -> Any:
+        y = a.sin().sum()
+        y.backward()
+        return y
+
+    for f in (outside, inside):
+        refused(show, lambda f=f: func.grad(f)(x))
+        refused(show, lambda f=f: func.vjp(f, x))
+        refused(show, lambda f=f: func.jvp(f, (x,), (x,)))
+        refused(show, lambda f=f: torch.vmap(f)(torch.ones(2, 3)))
+    show(w.grad)
+    by_grad = lambda a: torch.autograd.grad((a**3).sum(), a)[0].sum()
+    refused(show, lambda: torch.vmap(by_grad)(torch.ones(2, 3)))
+    refused(show, lambda: func.jvp(by_grad, (x,), (x,)))

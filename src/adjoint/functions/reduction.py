@@ -123,8 +123,11 @@ def std(
     if unknown:
         raise keyword_error(std, unknown)
     centred, axes, freedom, dtype = _centred("std", x, axis, correction)
+    if freedom <= 0:  # nan, and so is its derivative
+        spread: Tensor[B] = run("sqrt", (var(x, axis, correction=correction, keepdims=keepdims),))
+        return spread
     length = run("vector_norm", (centred,), axis=axes, keepdims=as_flag(keepdims, "std"))
-    return _narrowed(length / math.sqrt(freedom) if freedom > 0 else length * math.nan, dtype)
+    return _narrowed(length / math.sqrt(freedom), dtype)
 
 
 def _centred(name: str, x: Any, axis: Axis, correction: Any) -> tuple[Tensor[Any], tuple[int, ...], float, DType]:

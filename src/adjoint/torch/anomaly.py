@@ -13,7 +13,7 @@ import numpy as np
 from adjoint.torch import graph, state
 from adjoint.torch.tensor import Accumulate, numpy_of
 
-_KEY = "traceback_"
+_KEY, _PARENT = "traceback_", "parent_"
 
 
 def locate(node: Any) -> None:
@@ -23,6 +23,11 @@ def locate(node: Any) -> None:
         metadata = graph.marks_of(node).metadata
         if _KEY not in metadata:
             metadata[_KEY] = traceback.format_stack()[:-3]
+            from adjoint.torch.engine import running
+
+            walk = running()
+            if walk is not None and walk.at is not None:
+                metadata[_PARENT] = graph.maker(walk.at)
 
 
 def check_nan(node: Any, pulled: Any) -> None:
@@ -45,8 +50,8 @@ def reported(walk: Any) -> Iterator[None]:
 
 
 def _report(node: Any) -> None:
-    name = graph.grad_fn(node).name()
-    where = graph.marks_of(graph.maker(node)).metadata.get(_KEY)
+    metadata = graph.marks_of(graph.maker(node)).metadata
+    name, where = graph.grad_fn(node).name(), metadata.get(_KEY)
     if where is None:
         text = (
             f"Error detected in {name}. No forward pass information available. Enable detect anomaly during forward "
@@ -55,3 +60,12 @@ def _report(node: Any) -> None:
     else:
         text = f"Error detected in {name}. Traceback of forward call that caused the error:\n{''.join(where)}"
     warnings.warn(text, stacklevel=6)
+    while (parent := metadata.get(_PARENT)) is not None:  # the node whose backward made this one
+        metadata = graph.marks_of(parent).metadata
+        name, where = graph.grad_fn(parent).name(), metadata.get(_KEY)
+        known = "No forward pass information available." if where is None else "".join(where)
+        warnings.warn(
+            f"Previous calculation was induced by {name}. Traceback of forward call that induced the previous "
+            f"calculation:\n{known}",
+            stacklevel=6,
+        )

@@ -33,6 +33,7 @@ from adjoint.torch.tensor import (
     Accumulate,
     Tensor,
     beside,
+    copied,
     is_lifted,
     leaf_of,
     level_of,
@@ -221,7 +222,7 @@ class Pass:
         answers: dict[Node, Any] = {}
         owned: set[Node] = set()
         self._roots, self._wanted, self.partial = list(cotangents), wanted, wanted is not None
-        before, depth = in_backward.get(), len(_passes.running)
+        before, depth, hooks = in_backward.get(), len(_passes.running), state.saved_hooks.mark()
         try:
             in_backward.set(True)
             _passes.running.append(self)
@@ -232,6 +233,7 @@ class Pass:
         finally:
             del _passes.running[depth:]
             in_backward.set(before)
+            state.saved_hooks.back_to(hooks)  # a hook that unpacks may have entered a block
             for callback in self.callbacks:  # an error came: what they would have freed is freed
                 callback()
         return answers
@@ -268,6 +270,8 @@ class Pass:
                     else:
                         if marks.overwritten and not self.batched and not graph.writes_allowed[0]:
                             raise graph.result_error(node)
+                        if marks.cast is not None and marks.cast != "any":
+                            g = self.of_array(g).astype(g, dtype=marks.cast)
                         if (marks.hooks or marks.retained is not None) and not self.quiet and g.__class__ is not list:
                             g = self.tensor_hooks(marks, g)
                 if wanted is not None and node in wanted:
@@ -329,7 +333,9 @@ class Pass:
             if marks is not None and marks.post and not self.quiet:
                 given = tuple([None if c is None else self.shown(c) for c in (g if g.__class__ is list else (g,))])
                 fitted = [None if c is None else self._fitted(c, p) for c, p in zip(pulled, parents, strict=False)]
-                pulled = self.node_hooks(marks.post, tuple(fitted), given)
+                whole = tuple(graph.with_constants(node, fitted, None))
+                found = self.node_hooks(marks.post, whole, given)
+                pulled = found[-1:] if len(whole) > len(fitted) and whole[-1] is fitted[0] else found[: len(fitted)]
             i = 0
             for parent in parents:
                 c = pulled[i]
@@ -385,6 +391,10 @@ def accumulate(x: Tensor, g: Tensor, create: bool, *, retained: bool = False) ->
     rare = rare_of(x)
     old = rare.grad
     if old is None:
+        if create and g._array.node is not None and not retained:
+            array = level_of(g).reshape(g._array, shape=tuple(g.shape))
+            array.node.marks = "CopyBackwards"
+            g = of(var_of(copied(array.value), array.node))
         rare.grad = g
     elif create or retained:
         with grad_mode(create):
@@ -520,7 +530,7 @@ def backward(
     tensor([3., 5.])
     """
     outputs = _several(tensors)
-    if any([in_transform(x) for x in outputs if isinstance(x, Tensor)]):
+    if modes.transforms:
         raise RuntimeError(
             "backward() called inside a functorch transform. This is not supported, please use torch.func.grad or "
             "torch.func.vjp instead or call backward() outside of functorch transforms."
@@ -543,13 +553,11 @@ def backward(
     if inputs is None:
         _run(outputs, grads, keep, create_graph, None, True)
         return
-    nodes = {id(x): (x, _node_of(x)) for x in inputs}
-    walk, answers, _ = _run(outputs, grads, keep, create_graph, {node for _, node in nodes.values()}, True)
-    for x, node in nodes.values():
-        if isinstance(x, GradientEdge) or node not in answers or node.__class__ is Accumulate:
-            continue
-        if x._rare is None or not x._rare.retains:
-            accumulate(x, walk.shown(answers[node]), create_graph)
+    nodes = {_node_of(x) for x in inputs}
+    for x in inputs:
+        if isinstance(x, Tensor):
+            x.retain_grad()  # which is nothing of leaves
+    _run(outputs, grads, keep, create_graph, nodes, True)
 
 
 def called(node: Any, grads: tuple[Any, ...]) -> Any:

@@ -8,6 +8,7 @@ import adjoint as ad
 from adjoint.torch.calls import call
 from adjoint.torch.creation import finished
 from adjoint.torch.dtypes import default_float, numpy_dtype
+from adjoint.torch.functions import with_out
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.reductions import axes_of
 from adjoint.torch.tensor import Tensor, axis_of
@@ -33,7 +34,7 @@ def _along_one(name: str) -> Any:
         return call(f"fft.{name}", _NODES[name], x, n=n, axis=axis, norm=norm or "backward")
 
     transform.__name__ = transform.__qualname__ = name
-    return transform
+    return with_out(transform)
 
 
 def _along_several(name: str, usual: Any) -> Any:
@@ -49,7 +50,7 @@ def _along_several(name: str, usual: Any) -> Any:
         return call(f"fft.{function}", _NODES[name], x, s=sizes, axes=axes, norm=norm or "backward")
 
     transform.__name__ = transform.__qualname__ = name
-    return transform
+    return with_out(transform)
 
 
 _NODES = {
@@ -93,11 +94,13 @@ def ifftshift(input: Tensor, dim: Any = None) -> Any:
     return call(lambda x: ad.fft.ifftshift(x, axes=axes_of(dim, input.ndim)), "Roll", input)
 
 
+@with_out
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
     """The frequencies of `fft` of n points that are d apart."""
     return finished(ad.fft.fftfreq(n, d).numpy(), numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 
+@with_out
 def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
     """The frequencies of `rfft` of n points that are d apart."""
     return finished(ad.fft.rfftfreq(n, d).numpy(), numpy_dtype(dtype) or default_float(), requires_grad, device)

@@ -12,12 +12,12 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.tensor import wrap
 from adjoint.torch.calls import translated
-from adjoint.torch.lifted import examples_of, inner_of, no_captured_writes, to_face, to_inner, without_history
+from adjoint.torch.lifted import examples_of, inner_of, to_face, to_inner, without_history
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.nn.utils.stateless import functional_call as functional_call
 from adjoint.torch.nn.utils.stateless import replace_all_batch_norm_modules_ as replace_all_batch_norm_modules_
 from adjoint.torch.nn.utils.stateless import stack_module_state as stack_module_state
-from adjoint.torch.state import grad_mode, modes
+from adjoint.torch.state import grad_mode, in_transform, modes
 from adjoint.torch.tensor import Tensor, axis_of, is_lifted
 
 # how errors for results that are no tensors begin
@@ -74,9 +74,8 @@ class _Call:
 
     def __call__(self, variables: Any) -> Any:
         """The function of the list of tensors."""
-        with no_captured_writes() as results, grad_mode(True):
+        with in_transform(differentiates=True), grad_mode(True):
             out = self.func(*self.replaced(variables), **self.options)
-            results += trees.leaves(out)
         if self.has_aux:
             if not isinstance(out, tuple) or len(out) != 2:
                 raise RuntimeError(_AUX.format(name=self.name))
@@ -105,6 +104,9 @@ class _Call:
 
     def replaced(self, variables: Any) -> list[Any]:
         made = trees.unflatten(self.structure, [to_face(v) for v in variables])
+        if self.name not in ("jvp", "linearize", "jacfwd"):
+            for x in trees.leaves(made):
+                x._rare.argument = True
         args = list(self.args)
         for n, x in zip(self.numbers, made if self.several else (made,), strict=True):
             args[n] = x
@@ -494,9 +496,9 @@ def _mapped(run: Any, leaves: Any, axes: Any, out_dims: Any, randomness: str, si
     def flat(*tensors: Any) -> Any:
         nonlocal structure
         given = list(leaves)
-        for i, x in zip(places, tensors, strict=True):
-            given[i] = to_face(x)
-        with _drawn(randomness, size, tensors[0].device):
+        with in_transform(differentiates=False), _drawn(randomness, size, tensors[0].device):
+            for i, x in zip(places, tensors, strict=True):
+                given[i] = to_face(x)
             out = run(given)
         found, structure = trees.flatten(out)
         for x in found or [None]:

@@ -39,7 +39,7 @@ def public(*names: str, in_place: bool = False, method: bool = True, out: bool =
 
     def given(function: F) -> F:
         spelled = numpy_named(function)
-        known: Any = _with_out(spelled) if out else spelled
+        known: Any = with_out(spelled) if out else spelled
         for f in (function, spelled, known):
             f.__name__ = f.__qualname__ = names[0]
         called = guarded(known) if known is function else known
@@ -103,7 +103,10 @@ def refuse_others(function: Any, args: tuple[Any, ...], options: dict[str, Any])
             ) from None
 
 
-def _with_out(function: Any) -> Any:
+def with_out(function: Any) -> Any:
+    """A function that takes `out=`, tensors that its results are written to."""
+
+    @functools.wraps(function)
     def wrapped(*args: Any, out: Any = None, **options: Any) -> Any:
         try:
             made = function(*args, **options)
@@ -112,7 +115,6 @@ def _with_out(function: Any) -> Any:
             raise
         return into(out, made, (*args, *options.values()))
 
-    wrapped.__doc__, wrapped.__module__ = function.__doc__, function.__module__
     return wrapped
 
 
@@ -225,7 +227,7 @@ def angle(input: Tensor) -> Any:
     return call("angle", "Angle", floating_of(input))
 
 
-@public("conj_physical", "conj", in_place=True)
+@public("conj_physical", "conj", in_place=True, out=True)
 def conj(input: Tensor) -> Tensor:
     return run("conj", (input,), "Conj") if input._dtype.kind == "c" else input
 
@@ -610,7 +612,7 @@ def _check_parts(name: str, one: Any, other: Any, places: tuple[str, str]) -> No
         )
 
 
-@public("polar", method=False)
+@public("polar", method=False, out=True)
 def polar(abs: Tensor, angle: Tensor) -> Any:
     _check_parts("polar", abs, angle, ("abs", "angle"))
     return call(lambda r, t: ad.cos(t) * r + ad.sin(t) * r * 1j, "Polar", abs, angle)

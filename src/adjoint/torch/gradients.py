@@ -10,6 +10,7 @@ import numpy as np
 
 from adjoint.graph.nodes import var_of
 from adjoint.torch import engine, lifted, memory
+from adjoint.torch.dtypes import dtype, numpy_dtype, of_numpy
 from adjoint.torch.graph import Handle, grad_fn, leaves_are_watched, watched_marks
 from adjoint.torch.kinds import Bits
 from adjoint.torch.memory import base_of, detached, is_view, node_of_base
@@ -41,6 +42,12 @@ _GRAD_OF_RESULT = (
 def _own_node(x: Tensor) -> Any:
     """The node that gradients of x come to, None for a constant; a view's is made again where need be."""
     return node_of_base(x) if not is_view(x) else x._array.node
+
+
+def _grad_dtype(x: Tensor) -> Any:
+    """The type that a gradient of x is to have, None for any."""
+    known = False if x._rare is None else x._rare.grad_dtype
+    return x._dtype if known is False else known
 
 
 @adopt
@@ -107,6 +114,12 @@ class Gradients:
         return self
 
     @property
+    def volatile(self: Any) -> bool:
+        """False: PyTorch's name for what `no_grad` does now."""
+        warnings.warn("volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2)
+        return False
+
+    @property
     def is_leaf(self: Any) -> bool:
         """Whether it was computed by no recorded operation."""
         if is_lifted(self):
@@ -139,10 +152,12 @@ class Gradients:
                     f"attempting to assign a gradient with device type '{g.device.type}' to a tensor with device type "
                     f"'{self.device.type}'. Please ensure that the gradient and the tensor are on the same device"
                 )
-            if g._dtype is not self._dtype:
+            known = _grad_dtype(self)
+            if known is not None and g._dtype is not known:
                 raise RuntimeError(
-                    f"attempting to assign a gradient with dtype '{g.dtype}' to a tensor of dtype '{self.dtype}'. The "
-                    "gradient must have the tensor's dtype"
+                    f"attempting to assign a gradient with dtype '{g.dtype.class_name}' to a tensor with grad_dtype "
+                    f"'{of_numpy(known).class_name}'. The gradient must have that dtype, by default the tensor's. You "
+                    "can set grad_dtype, to None for any dtype."
                 )
             if tuple(g.shape) != tuple(self.shape):
                 raise RuntimeError(
@@ -154,6 +169,30 @@ class Gradients:
     @grad.deleter
     def grad(self: Any) -> None:
         rare_of(self).grad = None
+
+    @property
+    def grad_dtype(self: Any) -> Any:
+        """The type that gradients of this leaf are given, by default its own; None leaves them as they are."""
+        if not self.is_leaf:
+            raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+        known = _grad_dtype(self)
+        return None if known is None else of_numpy(known)
+
+    @grad_dtype.setter
+    def grad_dtype(self: Any, kind: Any) -> None:
+        if kind is not None and not isinstance(kind, dtype):
+            raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {type(kind).__name__}")
+        if not self.is_leaf:
+            raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+        new, rare = None if kind is None else numpy_dtype(kind), rare_of(self)
+        if new is not None and rare.grad is not None and rare.grad._dtype is not new:
+            raise RuntimeError(
+                f"Cannot set grad_dtype to '{of_numpy(new).class_name}' because there is already a gradient with dtype "
+                f"'{rare.grad.dtype.class_name}'. Please clear the gradient (.grad = None) before changing grad_dtype."
+            )
+        rare.grad_dtype = new
+        if (node := _own_node(self)) is not None:
+            watched_marks(node).cast = "any" if new is None else None if new is self._dtype else new
 
     @property
     def grad_fn(self: Any) -> Any:

@@ -37,6 +37,7 @@ _SAVED = {
     "minimum": "x y", "hypot": "x y out", "logaddexp": "x y", "prod": "x out", "max": "x out", "min": "x out",
     "logsumexp": "x out", "vector_norm": "x out", "cumulative_prod": "x", "where": "condition", "clip": "x",
     "index": "arrays", "index_set": "arrays", "take_along_axis": "indices", "sum": "", "broadcast_to": "",
+    "standardize": "x",
 }  # fmt: skip
 _CHECKED = {name: frozenset(needs.split()) for name, needs in _SAVED.items()}
 
@@ -53,7 +54,9 @@ _NAMES = {
 class Marks:
     """What hangs on a node."""
 
-    __slots__ = ("hooks", "in_place", "label", "metadata", "overwritten", "post", "pre", "retained", "start", "wrapper")
+    __slots__ = (
+        "cast", "hooks", "in_place", "label", "metadata", "overwritten", "post", "pre", "retained", "start", "wrapper",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.label: str | None = None  # the function's name
@@ -63,6 +66,7 @@ class Marks:
         self.post: dict[int, Any] = {}
         self.retained: Any = None  # the tensor whose gradient is kept, weakly
         self.wrapper: Any = None
+        self.cast: Any = None  # the type of a leaf's gradient, where it is not the leaf's own
         self.metadata: dict[Any, Any] = {}
         self.in_place: bool = False  # its first operand was copied before it was written to
         self.overwritten: bool = False  # its result was, which PyTorch would have saved
@@ -148,7 +152,10 @@ def with_leaves_early(nodes: list[Any]) -> list[Any]:
         if node in waiting:  # it comes after the last of these
             continue
         order.append(node)
-        for parent in node.edges():
+        edges = node.edges()
+        if len(edges) > 1 and node.name == "linear" and node.vjp.tracked[-1] == 2:  # the bias first, as of addmm
+            edges = (edges[-1], *edges[:-1])
+        for parent in edges:
             if parent.__class__ is Accumulate:
                 waiting[parent] -= 1
                 if not waiting[parent]:
@@ -194,6 +201,8 @@ def result_overwritten(node: Any) -> None:
     """The result of a node was written to, and PyTorch would have saved it."""
     if node is not None and node.__class__ is not Accumulate:
         name = node.name
+        if name == "pow" and 1 not in node.vjp.tracked:  # only the derivative by the exponent needs the result
+            return
         if "out" in _CHECKED.get(name, ()) and node.result is None:
             watched_marks(node).overwritten = True
 
@@ -231,8 +240,8 @@ def check_saved(node: Any, saved: Any) -> None:
 def is_saved(vjp: Any, need: str) -> bool:
     """Whether PyTorch would save this of what a node keeps."""
     checked = _CHECKED.get(vjp.primitive.name)
-    if checked is not None:
-        return need in checked
+    if checked is not None:  # or what stands in its place, as the operand of a sigmoid does
+        return need in checked or (bool(checked) and checked.isdisjoint(vjp.needs) and need == vjp.needs[0])
     return need in ("out", "outs") or need in [name.lstrip("*") for name in vjp.primitive.operands]
 
 
@@ -419,6 +428,8 @@ def with_constants(node: Any, edges: list[Any], nowhere: Any) -> list[Any]:
     """What there is for each edge of a node of two operands; that of a constant leads nowhere."""
     if node.__class__ is Accumulate or marks_of(node).start is not None or len(edges) != 1:
         return edges
+    if marks_of(node).label == "CopyBackwards":
+        return [nowhere, *edges]
     vjp = node.vjp
     if vjp.primitive.operands != ("x", "y") or len(vjp.tracked) != 1 or vjp.primitive.name == "pow":
         return edges

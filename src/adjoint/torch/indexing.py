@@ -534,7 +534,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     return call(lambda x, i, s: _joined(x, _along(axis, i), s, "add"), "IndexAdd", input, index, source)
 
 
-@public("index_copy", in_place=True)
+@public("index_copy", in_place=True, out=True)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     axis = axis_of(dim, input.ndim)
     if not input.ndim:

@@ -7,8 +7,6 @@ another one; a view of it is read and written through its parent, as everywhere 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -35,6 +33,7 @@ from adjoint.torch.tensor import (
     looked,
     meeting,
     new,
+    next_number,
     of,
     rare_of,
     values,
@@ -58,6 +57,10 @@ _CAPTURED = (
     "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to "
     "explicitly accept the mutated Tensor(s) as inputs."
 )
+_STATISTICS = (
+    "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, "
+    "were not batched."
+)
 _ALIASES = (
     "adjoint.torch: a value of a function transform is written to a tensor outside of it that has other views; write "
     "to a clone() of it"
@@ -68,12 +71,12 @@ class Lifted(Rare):
     """What a lifted tensor is."""
 
     entangled = True
-    before: Any = None  # what the tensor was, where a write made it one of a level
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
         self.writes = 0  # so often it was written to, directly or through a view
         self.known = 0  # so often its root had been when it was read
+        self.born = modes.transforms
 
 
 class Shaped:
@@ -236,6 +239,9 @@ def in_transform(x: Any) -> bool:
 
 def gradients(outputs: Any, inputs: Any, cotangents: Any, create: bool) -> list[Any]:
     """The gradients of tensors on a level of `torch.func.grad`, by others there; None where nothing leads to one."""
+    for i, y in enumerate(outputs):
+        if not y.requires_grad:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
     level = inner_of(next(x for x in outputs if is_lifted(x))).device
     wanted = [to_inner(x) for x in inputs]
     if not isinstance(level, Autodiff) or any([x.device is not level or wrap_of(x).node is None for x in wanted]):
@@ -319,7 +325,14 @@ def view_of(x: Any, view: Any) -> Tensor:
 
 def write(x: Any, out: Tensor) -> Any:
     """Give a tensor another value, where one of the two is lifted."""
+    check_write(x)
     inner = to_inner(out)
+    while isinstance(inner.device, Batched) and not wrap_of(inner).batched:  # one value for all examples
+        inner = wrap(wrap_of(inner).value, inner.device.inner, inner.dtype)
+    if not is_lifted(x) and (inner.device is LEVEL or inner.device is INNER):
+        from adjoint.torch.calls import put
+
+        return put(x, to_face(inner), next_number())
     if inner.dtype is not x._dtype:
         inner = cast(inner, x._dtype)
     if tuple(inner.shape) != tuple(x.shape):
@@ -327,9 +340,11 @@ def write(x: Any, out: Tensor) -> Any:
     root = x
     while root._rare is not None and root._rare.parent is not None:
         root = root._rare.parent
-    held = {id(level) for _, level in examples_of(root)}
-    if any([id(level) not in held for _, level in examples_of(lifted(inner))]):
+    held = examples_of(root)
+    if any([level not in [known for _, known in held] for _, level in examples_of(lifted(inner))]):
         raise RuntimeError(_SHARED)
+    if root is x and held:  # each example keeps a place of its own
+        inner = to_inner(spread(lifted(inner), held))
     if not is_lifted(x):
         _lift(x)
     meeting = common_backend(inner_of(x), inner)
@@ -361,26 +376,32 @@ def _still_dual(array: Any, old: Any, level: Any, dtype: Any) -> Any:
     return Dual(array.value, level.inner.lift(zeros, level.leaf))
 
 
-@contextmanager
-def no_captured_writes() -> Iterator[list[Any]]:
-    """In this block of a transform values of its level are not left in tensors outside; results go to the list."""
-    before, modes.lifted_by_writes = modes.lifted_by_writes, []
-    results: list[Any] = []
-    try:
-        yield results
-        written = [t for reference in modes.lifted_by_writes if (t := reference()) is not None]
-    finally:
-        modes.lifted_by_writes = before
-    kept = set()
-    for x in results:
-        while isinstance(x, Tensor):  # a result, and what it is a view of
-            kept.add(id(x))
-            x = x._rare.parent if x._rare is not None else None
-    outside = [t for t in written if id(t) not in kept]
-    for t in outside:
-        t._rare, t._array = t._rare.before
-    if outside:
+def check_write(x: Any) -> None:
+    """Raise if a derivative transform runs, and a tensor from outside of it or its argument is to be written to."""
+    innermost = next((one for one in reversed(modes.transforms) if one.differentiates), None)
+    if innermost is None:
+        return
+    root = x
+    while root._rare is not None and root._rare.parent is not None:
+        root = root._rare.parent
+    if root._rare is None or innermost not in root._rare.born:
         raise RuntimeError(_CAPTURED)
+    if root._rare.argument and modes.enabled:
+        what = "a leaf" if root is x else "a view of a leaf"
+        raise RuntimeError(f"{what} Variable that requires grad is being used in an in-place operation.")
+
+
+def value_alone(x: Any) -> Any:
+    """What a lifted tensor is below all levels, which all examples have to share."""
+    if not is_lifted(x):
+        return x
+    inner = inner_of(x)
+    while isinstance(inner.device, (Autodiff, Tangent, Batched)) and inner.device is not LEVEL:
+        array = wrap_of(inner)
+        if isinstance(inner.device, Batched) and array.batched:
+            raise RuntimeError(_STATISTICS)
+        inner = wrap(array.value, inner.device.inner, inner.dtype)
+    return to_face(inner).detach()
 
 
 def _lift(x: Any) -> None:
@@ -396,10 +417,7 @@ def _lift(x: Any) -> None:
     for t in chain:
         inner = wrap(t._array, level_of(t), t._dtype)
         made = Lifted(inner)
-        if modes.lifted_by_writes is not None:
-            modes.lifted_by_writes.append(weakref.ref(t))
-            made.before = t._rare, t._array
         if t._rare is not None:
-            made.parent, made.view = t._rare.parent, t._rare.view
+            made.parent, made.view, made.born = t._rare.parent, t._rare.view, t._rare.born
         t._rare = made
         forget(t)

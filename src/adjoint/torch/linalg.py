@@ -10,8 +10,8 @@ import numpy as np
 import adjoint as ad
 from adjoint.torch import creation
 from adjoint.torch.calls import LinAlgError as LinAlgError
-from adjoint.torch.calls import call, into
-from adjoint.torch.functions import numpy_named
+from adjoint.torch.calls import call
+from adjoint.torch.functions import numpy_named, with_out
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.reductions import axes_of, norm_of
@@ -19,11 +19,11 @@ from adjoint.torch.tensor import Tensor, axis_of, beside, looked
 
 
 def _plain(name: str, function: Any, made: str | None = None) -> Any:
-    def spelled(*tensors: Any, out: Any = None, **options: Any) -> Any:
-        return into(out, call(function, made or f"Linalg{name.capitalize()}", *tensors, **options))
+    def spelled(*tensors: Any, **options: Any) -> Any:
+        return call(function, made or f"Linalg{name.capitalize()}", *tensors, **options)
 
     spelled.__name__ = spelled.__qualname__ = name
-    return spelled
+    return with_out(spelled)
 
 
 det: Any = _plain("det", "linalg.det")
@@ -35,14 +35,17 @@ householder_product: Any = _plain("householder_product", "linalg.householder_pro
 matrix_exp: Any = _plain("matrix_exp", "linalg.expm", "LinalgMatrixExp")
 
 
-def cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Any:
-    return into(out, call("linalg.cholesky", "LinalgCholeskyEx", A, upper=upper))
+@with_out
+def cholesky(A: Tensor, *, upper: bool = False) -> Any:
+    return call("linalg.cholesky", "LinalgCholeskyEx", A, upper=upper)
 
 
+@with_out
 def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
     return call("linalg.pinv", "LinalgPinv", A, rtol=_relative(A, atol, rtol), hermitian=hermitian)
 
 
+@with_out
 def matrix_rank(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
     """How many singular values are not nearly zero."""
     bound = _relative(A, atol, rtol)
@@ -59,6 +62,7 @@ def _relative(A: Tensor, atol: Any, rtol: Any) -> Any:
     return np.maximum(0.0 if rtol is None else rtol, atol / np.where(largest == 0, 1, largest))
 
 
+@with_out
 def cond(A: Tensor, p: Any = None) -> Any:
     """The norm of a matrix times that of its inverse."""
     return call(lambda a: ad.linalg.cond(a, p), "Div", A)
@@ -112,27 +116,33 @@ class SVD(NamedTuple):
     Vh: Tensor
 
 
+@with_out
 def slogdet(A: Tensor) -> SlogDet:
     return SlogDet(*call(lambda a: tuple(ad.linalg.slogdet(a)), "LinalgSlogdet", A))
 
 
+@with_out
 def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
     return Eigh(*call(lambda a: tuple(ad.linalg.eigh(a, UPLO)), "LinalgEigh", A))
 
 
+@with_out
 def qr(A: Tensor, mode: str = "reduced") -> QR:
     return QR(*call(lambda a: tuple(ad.linalg.qr(a, mode=mode)), "LinalgQr", A))
 
 
+@with_out
 def svd(A: Tensor, full_matrices: bool = True) -> SVD:
     return SVD(*call(lambda a: tuple(ad.linalg.svd(a, full_matrices=full_matrices)), "LinalgSvd", A))
 
 
+@with_out
 def eig(A: Tensor) -> Eig:
     """Complex eigenvalues and eigenvectors of length one; a gradient that depends on their phases is refused."""
     return Eig(*call(lambda a: tuple(ad.linalg.eig(a)), "LinalgEig", A))
 
 
+@with_out
 def lu(A: Tensor, *, pivot: bool = True) -> LU:
     _refuse_without_pivots(pivot)
     return LU(*call(lambda a: tuple(ad.linalg.lu(a)), "LinalgLu", A))
@@ -143,6 +153,7 @@ def _refuse_without_pivots(pivot: bool) -> None:
         raise NotImplementedError("adjoint.torch: LU decompositions with pivot=False are not there")
 
 
+@with_out
 def lu_factor(A: Tensor, *, pivot: bool = True) -> LUFactor:
     """L and U in one matrix, and the rows that were swapped at each step, counted from 1."""
     _refuse_without_pivots(pivot)
@@ -269,6 +280,7 @@ def _with_info(name: str, function: Any, A: Tensor, first: Any, why: str, check_
     return FUNCTIONS["where"](where if made.ndim >= A.ndim else failed[..., None], float("nan"), made), info
 
 
+@with_out
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyEx:
     """`cholesky`, and of each matrix the size of the first leading block that is not positive definite, or 0."""
     why = (
@@ -279,12 +291,14 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     return CholeskyEx(*made)
 
 
+@with_out
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> InvEx:
     """`inv`, and of each matrix the place of the first pivot that is zero, or 0."""
     why = "The diagonal element {k} is zero, the inversion could not be completed because the input matrix is singular."
     return InvEx(*_with_info("linalg.inv_ex", inv, A, _zero_pivot, why, check_errors))
 
 
+@with_out
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> SolveEx:
     """`solve`, and of each matrix the place of the first pivot that is zero, or 0."""
     why = "The solver failed because the input matrix is singular."
@@ -293,6 +307,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     )
 
 
+@with_out
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> LUFactorEx:
     """`lu_factor`, and of each matrix the place of the first pivot that is zero, or 0."""
     both, pivots = lu_factor(A, pivot=pivot)
@@ -306,6 +321,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     return LUFactorEx(both, pivots, info)
 
 
+@with_out
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Any:
     """The X of A X = B from `lu_factor` of A, of X A = B with left=False, of the adjoint of A with `adjoint`."""
     if not left:
@@ -317,6 +333,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     )
 
 
+@with_out
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Lstsq:
     """The X for which A X - B is shortest. There are residuals, and singular values, where PyTorch's driver
     has them."""
@@ -338,11 +355,13 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Lst
     )  # fmt: skip
 
 
+@with_out
 @numpy_named
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Any:
     return norm_of(x, ord, axes_of(dim, x.ndim), keepdim)
 
 
+@with_out
 @numpy_named
 def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Any:
     axes = axes_of(tuple(dim), A.ndim)
@@ -354,6 +373,7 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
     return call(norm, "LinalgMatrixNorm", A)
 
 
+@with_out
 @numpy_named
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Any:
     """Of all elements without `ord`, of a vector or a matrix with it."""
@@ -362,25 +382,29 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> 
     return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim)
 
 
-def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Any:
+@with_out
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
     """X of A X = B, or of X A = B; a vector for each matrix where B has the shape of A without its last axis."""
     if tuple(B.shape) == tuple(A.shape)[:-1]:
-        return into(out, solve(A, B.unsqueeze(-1), left=left).squeeze(-1))
+        return solve(A, B.unsqueeze(-1), left=left).squeeze(-1)
     if not left:
-        return into(out, solve(A.mT, B.mT).mT)
-    return into(out, call("linalg.solve", "LinalgSolveEx", A, B))
+        return solve(A.mT, B.mT).mT
+    return call("linalg.solve", "LinalgSolveEx", A, B)
 
 
+@with_out
 def matrix_power(A: Tensor, n: int) -> Any:
     if not n:  # the identity, which depends on A as PyTorch's does
         return call(lambda a: ad.where(False, a, ad.linalg.matrix_power(a, 0)), "LinalgMatrixPower", A)
     return call(lambda a: ad.linalg.matrix_power(a, n), "LinalgMatrixPower", A)
 
 
+@with_out
 def multi_dot(tensors: Any) -> Any:
     return call(lambda *xs: ad.linalg.multi_dot(xs), "LinalgMultiDot", *tensors)
 
 
+@with_out
 @numpy_named
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
     if input.ndim != other.ndim:
@@ -393,6 +417,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
     return call(lambda a, b: ad.linalg.cross(a, b, axis=dim), "LinalgCross", input, other)
 
 
+@with_out
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
     if not left:
         return solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular).mT
@@ -400,10 +425,12 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     return call("linalg.solve_triangular", "LinalgSolveTriangular", A, B, **options)
 
 
+@with_out
 def matmul(input: Tensor, other: Tensor) -> Any:
     return FUNCTIONS["matmul"](input, other)
 
 
+@with_out
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Any:
     """The X for which the sum of products of A with it over its last axes is B."""
     if dims is not None:
@@ -413,6 +440,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Any:
     return solve(A.reshape(B.numel(), -1), B.reshape(-1)).reshape(shape)
 
 
+@with_out
 def tensorinv(A: Tensor, ind: int = 2) -> Any:
     """The inverse in the sense of `tensordot` over the first `ind` axes."""
     if ind <= 0:
@@ -428,6 +456,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Any:
     return x.unsqueeze(-1) ** creation.arange(count)
 
 
+@with_out
 @numpy_named
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
     return call(lambda a, b: ad.vecdot(a, b, axis=dim), "Sum", x, y)

@@ -13,8 +13,8 @@ from adjoint.torch.tensor import Tensor
 for _name in ("det", "slogdet", "matrix_exp", "matrix_power"):
     public(_name)(getattr(linalg, _name))
 public("inverse", out=True)(lambda input: linalg.inv(input))
-public("chain_matmul", method=False)(lambda *matrices: linalg.multi_dot(matrices))
-public("orgqr")(lambda input, tau: linalg.householder_product(input, tau))
+public("chain_matmul", method=False, out=True)(lambda *matrices: linalg.multi_dot(matrices))
+public("orgqr", out=True)(lambda input, tau: linalg.householder_product(input, tau))
 
 
 @public("logdet")
@@ -28,19 +28,19 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Any:
     return linalg.pinv(input, rtol=rcond)
 
 
-@public("cholesky")
+@public("cholesky", out=True)
 def cholesky(input: Tensor, upper: bool = False) -> Any:
     """The triangular factor of a positive definite matrix."""
     return linalg.cholesky(input, upper=upper)
 
 
-@public("cholesky_solve")
+@public("cholesky_solve", out=True)
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Any:
     """The solution of a system whose matrix has this triangular factor."""
     return call(lambda b, factor: ad.linalg.cholesky_solve(b, factor, upper=upper), "CholeskySolve", input, input2)
 
 
-@public("cholesky_inverse")
+@public("cholesky_inverse", out=True)
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Any:
     """The inverse of the matrix that has this triangular factor."""
 
@@ -58,7 +58,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Any:
     return linalg.cross(input, other, dim=dim)
 
 
-@public("qr")
+@public("qr", out=True)
 def qr(input: Tensor, some: bool = True) -> Any:
     return linalg.qr(input, "reduced" if some else "complete")
 
@@ -69,7 +69,7 @@ class _SVD(NamedTuple):
     V: Tensor
 
 
-@public("svd")
+@public("svd", out=True)
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """The singular value decomposition with right vectors in columns."""
     if not compute_uv:
@@ -125,6 +125,7 @@ def lu_unpack(LU_data: Any, LU_pivots: Tensor, unpack_data: bool = True, unpack_
 
 
 @public("lu_solve")
+@public("lu_solve", out=True)
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
     return linalg.lu_solve(LU_data, LU_pivots, b)
 

@@ -202,6 +202,8 @@ def detached(x: Tensor, *, silent: bool = False) -> Tensor:
     rare.place = place_of(x)
     rare.silent = silent or base._rare.silent
     rare.inference = x._rare.inference
+    if state.special:
+        rare.born = modes.transforms
     if memory.buffer is None:
         out._array = var_of(values(x), None)
         if rare.where is not None and rare.path:
@@ -304,6 +306,8 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bo
     Several elements of x may be in one place where one number is to fill it.
     """
     rare = x._rare
+    if state.special:
+        lifted.check_write(x)
     if rare is not None and rare.inner is not None:
         return
     refuse_inference(x)
@@ -312,7 +316,9 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bo
             raise RuntimeError(refusal(rare, indirect=False))
         if rare is not None and rare.parent is not None:
             if x.requires_grad and not rare.tracked:  # it was not looked at since its base is tracked
-                raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+                raise RuntimeError(
+                    "a view of a leaf Variable that requires grad is being used in an in-place operation."
+                )
             if base_of(x).is_leaf and x.requires_grad:
                 raise RuntimeError(
                     "a view of a leaf Variable that requires grad is being used in an in-place operation."
@@ -512,7 +518,7 @@ def of_numpy_array(array: Any) -> Tensor:
     x: Tensor = new(Tensor)
     x._dtype = array.dtype
     x._rare = rare = Rare()
-    rare.memory, rare.entangled = Memory(array, 0), True
+    rare.memory, rare.entangled, rare.born = Memory(array, 0), True, modes.transforms
     rare.memory.add(x)
     rare.memory.buffer = array
     return x
@@ -590,13 +596,16 @@ def move(x: Tensor, other: Tensor) -> None:
     if is_view(x):
         node, memory = x._array.node, x._rare.memory
         memory.aliases = [known for known in memory.aliases if known() is not x]
+        parts = [t for reference in memory.aliases if (t := reference()) is not None and t._rare.parent is x]
+        if parts:
+            memory.add(_stand_in(x, parts))
     else:
         leave(x)
         node = node_of_base(x)
     alias = detached(other, silent=True)
     old, rare = x._rare, alias._rare
     if old is not None:
-        for name in ("grad", "post", "retains", "retained_at", "inference"):
+        for name in ("grad", "grad_dtype", "post", "retains", "retained_at", "inference"):
             setattr(rare, name, getattr(old, name))
     rare.version, rare.moved = version, True
     memory = rare.memory
@@ -615,11 +624,17 @@ def move(x: Tensor, other: Tensor) -> None:
     memory.add(x)
 
 
+_STANDS_FOR = (
+    "memory", "path", "place", "node", "silent", "inference", "entangled", "where", "parent", "view", "creation",
+    "quiet", "tracked", "named", "seen",
+)  # fmt: skip
+
+
 def _stand_in(base: Tensor, others: list[Tensor]) -> Tensor:
     """A tensor with the memory and the history of another, in its place as the base of its views."""
     made: Tensor = new(Tensor)
     made._dtype, made._rare = base._dtype, Rare()
-    for name in ("memory", "path", "place", "node", "silent", "inference", "entangled", "where"):
+    for name in _STANDS_FOR:
         setattr(made._rare, name, getattr(base._rare, name))
     if base._rare.memory.buffer is None:
         made._array = base._array

@@ -62,7 +62,7 @@ def _mode(reduce: str, name: str) -> str:
     return _MODES[reduce]
 
 
-@public("scatter_reduce", in_place=True)
+@public("scatter_reduce", in_place=True, out=True)
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Any:
@@ -95,7 +95,7 @@ def _of_bits(place: Any) -> Any:
     return lambda x, i, s: place(x.astype(np.uint8), i, s.astype(np.uint8)).astype(np.bool_)
 
 
-@public("index_reduce", in_place=True)
+@public("index_reduce", in_place=True, out=True)
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Any:
@@ -266,7 +266,7 @@ def unravel_index(indices: Tensor, shape: Any) -> Any:
     return tuple([beside(indices, part) for part in np.unravel_index(looked(indices), sizes)])
 
 
-@public("range", method=False)
+@public("range", method=False, out=True)
 def range_(
     start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:

@@ -74,7 +74,7 @@ for _name, _ranks in {"mm": (2, 2), "mv": (2, 1), "bmm": (3, 3), "dot": (1, 1)}.
     _product(_name, _ranks)
 
 
-@public("vdot")
+@public("vdot", out=True)
 def vdot(input: Tensor, other: Tensor) -> Any:
     return call("vdot", "Vdot", input, other)
 

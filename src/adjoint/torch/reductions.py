@@ -343,7 +343,7 @@ def _softmax(name: str, function: Any, made: str) -> None:
             return call(lambda a: named(function)(ad.reshape(a, (1,)), axis=0)[0], made, x)
         return call(function, made, x, axis=axis)
 
-    public(name)(spelled)
+    public(name, out=True)(spelled)
 
 
 _softmax("softmax", "nn.softmax", "Softmax")
@@ -505,7 +505,7 @@ for _name, _function in {
             raise RuntimeError(f"{_name} expects a non-empty TensorList")
         return call(lambda *xs: named(_function)(xs), "Cat", *one_type(tensors))
 
-    public(_name, method=False)(_joined)
+    public(_name, method=False, out=True)(_joined)
 
 
 @public("flip")

@@ -12,7 +12,7 @@ from adjoint.torch.graph import result_overwritten
 from adjoint.torch.kinds import contiguous_strides
 from adjoint.torch.memory import check_write, memory_of, move, place_of, shape_of, strided
 from adjoint.torch.operators import FUNCTIONS, METHODS
-from adjoint.torch.tensor import Rare, Tensor, copied, is_lifted, new, rare_of, unnoticed
+from adjoint.torch.tensor import Rare, Tensor, copied, is_lifted, leaf_node, new, rare_of, unnoticed
 
 
 def _refuse_tracked(x: Tensor, name: str) -> None:
@@ -45,7 +45,10 @@ def _moved(x: Any, other: Tensor) -> Any:
 def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
     """From now on the same part of the same memory as source, or a part of it; without source it has no elements."""
     check_write(self, filling=True)
-    _refuse_tracked(self, "set_")
+    if not off() or is_lifted(self):
+        _refuse_tracked(self, "set_")
+    if self.requires_grad and self.is_leaf:  # graphs that it is in are of the tensor that it was
+        self._array = var_of(self._array.value, leaf_node(self._array.value, self))
     if source is None:
         return _moved(self, FUNCTIONS["zeros"](0, dtype=self.dtype, device=self.device))
     if not isinstance(source, Tensor):

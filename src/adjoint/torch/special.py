@@ -8,7 +8,7 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch.calls import call, into, write
-from adjoint.torch.functions import check_tensors, composed, floating_of, public, to
+from adjoint.torch.functions import check_tensors, composed, floating_of, public, to, with_out
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.tensor import Tensor
@@ -47,7 +47,7 @@ def _unary(name: str, function: str) -> Any:
 FUNCTIONS_HERE: dict[str, Any] = {
     **{name: FUNCTIONS[shared] for name, shared in _SHARED.items()},
     **{name: _unary(name, function) for name, function in _UNARY.items()},
-    **{name: composed(name, f"special.{function}", name.capitalize()) for name, function in _BINARY.items()},
+    **{name: with_out(composed(name, f"special.{function}", name.capitalize())) for name, function in _BINARY.items()},
 }
 globals().update(FUNCTIONS_HERE)
 
@@ -107,7 +107,7 @@ class _Frexp(NamedTuple):
     exponent: Tensor
 
 
-@public("frexp")
+@public("frexp", out=True)
 def frexp(input: Tensor) -> Any:
     """Numbers between a half and one, and powers of two."""
     if input._dtype.kind != "f":

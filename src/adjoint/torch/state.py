@@ -88,6 +88,19 @@ class Mode(threading.local, Generic[T]):
         block.holder = nobody  # which is all, in a generator that was left when others had begun
         self.now()
 
+    def mark(self) -> Any:
+        """The innermost block, to go back to."""
+        self.now()
+        return self._top
+
+    def back_to(self, block: Any) -> None:
+        """End the blocks that began since the mark, where it is still there."""
+        known: Any = self._top
+        while known is not None and known is not block:
+            known = known.outer
+        while known is block and self._top is not block:
+            self._drop(self._top)  # type: ignore[arg-type]
+
     def change(self, value: T) -> None:
         """From now on, until the innermost block ends."""
         self.now()
@@ -109,11 +122,11 @@ recorded: Mode[tuple[bool, bool]] = Mode(
 )  # whether gradients are recorded, and whether this is inference mode
 saved_hooks: Mode[tuple[Any, ...]] = Mode(())  # of this thread, the innermost last
 duals: Mode[Any] = Mode(None)  # the level of forward mode
+transforms: Mode[tuple[Any, ...]] = Mode(())  # the function transforms that run in this thread, the innermost last
 
 
 class Modes(threading.local):
     drawing: tuple[Any, ...] = ()  # of each vmap around: what random functions may draw, and for how many examples
-    lifted_by_writes: list[Any] | None = None  # inside of a transform: what a write made a tensor of its level
     no_saved_hooks: str | None = None  # why there may be none
 
     @property
@@ -131,6 +144,10 @@ class Modes(threading.local):
     @property
     def duals(self) -> Any:
         return duals.now()
+
+    @property
+    def transforms(self) -> tuple[Any, ...]:
+        return transforms.now()
 
 
 modes: Modes = Modes()
@@ -177,6 +194,21 @@ class grad_mode:
 
     def _leave(self, *_: object) -> None:
         recorded.end(self.block)
+
+
+class in_transform:
+    """A block in which a function transform runs its function; `differentiates` says whether it is no `vmap`."""
+
+    __slots__ = ("__weakref__", "differentiates")
+
+    def __init__(self, differentiates: bool) -> None:
+        self.differentiates: bool = differentiates
+
+    def __enter__(self) -> None:
+        transforms.enter(self, (*transforms.now(), self))
+
+    def __exit__(self, *_: object) -> None:
+        transforms.leave(self)
 
 
 class _Context:

@@ -60,7 +60,7 @@ def corrcoef(input: Tensor) -> Any:
     return call("corrcoef", "ClampBackward1", input)
 
 
-@public("histc")
+@public("histc", out=True)
 def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     """How many elements are in each of so many bins between two bounds, by default those of the elements."""
     if is_batched(input):
@@ -100,7 +100,7 @@ class _Histogram(NamedTuple):
     bin_edges: Tensor
 
 
-@public("histogram")
+@public("histogram", out=True)
 def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """How many elements are in each bin, or their weights, and the edges."""
     bounds = bins
@@ -234,7 +234,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     return found.int() if out_int32 else found
 
 
-@public("isin")
+@public("isin", out=True)
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among others."""
     if is_batched(elements) or is_batched(test_elements):

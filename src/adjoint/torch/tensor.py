@@ -30,6 +30,7 @@ class Rare:
     """What few tensors have; what is not set is as here."""
 
     grad: Any = None
+    grad_dtype: Any = False  # the type of the gradient where it was set; None is any, False that of the tensor
     version = 0  # how often it was written to, unless its memory counts
     memory: Any = None  # what it shares with others (`memory.Memory`), once there are any
     parent: Any = None  # the tensor that it is a view of, and how
@@ -48,6 +49,8 @@ class Rare:
     retained_at: Any = None  # of a view, the node at which its gradient is kept
     post: Any = None  # hooks after accumulation
     inference = False  # made in inference mode
+    born: tuple[Any, ...] = ()  # the function transforms that ran when it was made
+    argument = False  # it is what a transform differentiates by
     was_view = False  # it was a view until it became a leaf
     entangled = False  # writing to it takes more than another value
     inner: Any = None  # of what is on a level of a function transform: the tensor of adjoint's
@@ -306,6 +309,8 @@ def of(var: Var) -> Tensor:
     if state.special:
         if modes.inference:
             rare_of(out).inference = out._rare.entangled = True
+        if (running := modes.transforms) != ():
+            rare_of(out).born = running
         if var.node is not None:
             if modes.saved_hooks:
                 pack_nodes(var)

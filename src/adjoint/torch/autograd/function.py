@@ -59,7 +59,9 @@ _TWICE = "trying to differentiate twice a function that was marked with @once_di
 class FunctionCtx:
     """What `forward` tells `backward`."""
 
+    clear_saved_tensors_on_access: bool = False
     materialize_grads: bool = True
+    _materialize_non_diff_grads: bool = True
     needs_input_grad: tuple[bool, ...] = ()
     to_save: Any = ()
     saved_for_forward: Any = ()
@@ -123,7 +125,14 @@ class BackwardCFunction(FunctionCtx, GradFn):
             return tuple(self.to_save)
         if self._saved == "freed":
             raise RuntimeError(FREED)
-        return tuple([None if entry is None else self._restored(*entry) for entry in self._saved])
+        if self._saved == "seen":
+            raise RuntimeError(
+                "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the Function"
+            )
+        found = tuple([None if entry is None else self._restored(*entry) for entry in self._saved])
+        if self._saved and getattr(self._forward_cls, "clear_saved_tensors_on_access", False):
+            self._saved = "seen"
+        return found
 
     def _restored(self, kept: Any, version: Any, output: Any) -> Any:
         if version == "packed":
@@ -155,6 +164,12 @@ class BackwardCFunction(FunctionCtx, GradFn):
         """From now on `saved_tensors` are those of `save_for_forward`, if there are any."""
         if self.saved_for_forward:
             self._saved, self.to_save = None, self.saved_for_forward
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The old name of `saved_tensors`."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
 
     def maybe_clear_saved_tensors(self) -> None:
         """Free what was saved."""
@@ -351,10 +366,14 @@ def _called(cls: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[A
     node = _recorded(ctx, inputs) if tracking else None
     results: list[Any] = []
     name = cls.__name__
+    made_nodes: list[Any] = [node] * len(outputs)
+    if node is not None and len(outputs) > 1:
+        for i in reversed(range(len(outputs))):  # hooks of the first are called first
+            made_nodes[i] = _result_of(node, i)
     for i, o in enumerate(outputs):
         if isinstance(o, Tensor):
             differentiable = node is not None and id(o) not in plain and o._dtype.kind in "fc"
-            made = (node if len(outputs) == 1 else _result_of(node, i)) if differentiable else None
+            made = made_nodes[i] if differentiable else None
             results.append(made)
             outputs[i] = _finished(
                 o, made, any([o is t for t in tensors]), id(o) in dirty, len(outputs), start, name, i
@@ -507,8 +526,10 @@ def _batch(B: Any, column: Any) -> Any:
 def _pulled_once(ctx: Any, grads: list[Any], create: bool) -> list[Any]:
     if ctx.materialize_grads:
         grads = [
-            placed(np.zeros(made[0], made[1]), made[2]) if c is None and made is not None else c
-            for c, made in zip(grads, ctx._outputs, strict=True)
+            placed(np.zeros(made[0], made[1]), made[2])
+            if c is None and made is not None and (ctx._materialize_non_diff_grads or result is not _nothing)
+            else c
+            for c, made, result in zip(grads, ctx._outputs, ctx._results, strict=True)
         ]
     with grad_mode(create):
         found = _rule_of(ctx._forward_cls)(ctx, *grads)
@@ -536,6 +557,7 @@ def _checked(ctx: Any, found: Any, create: bool) -> list[Any]:
             f"function {name} returned an incorrect number of gradients (expected {count}, got {len(given)})"
         )
     out: list[Any] = []
+    parents = iter(ctx._node.edges() if graph.leaves_are_watched[0] else ())
     for i, (g, described) in enumerate(zip(given, ctx._inputs, strict=True)):
         if described is None:
             if g is not None:
@@ -548,6 +570,9 @@ def _checked(ctx: Any, found: Any, create: bool) -> list[Any]:
             raise RuntimeError(f"function {name}: expected Variable or None (got {type(g).__name__})")
         shape, dtype, tracked = described
         if tracked:
+            marks: Any = getattr(next(parents, None), "marks", None)
+            if marks.__class__ is graph.Marks and marks.cast == "any" and g is not None:  # a leaf that takes any type
+                dtype = g._dtype
             out.append(None if g is None else _fitted(g, shape, dtype, name, len(out), create))
     return out
 

@@ -38,7 +38,44 @@ class _EnoughError(Exception):
     """All is there that backward asked for."""
 
 
+_OVERLAP = (
+    "torch.utils.checkpoint: Performing two backward calls that overlap (i.e. require the same saved tensors) inside "
+    "of one GraphExecGroup is not supported."
+)
+_DEBUGGED = (
+    " An error happened while unpacking tensors. You are seeing this error because you passed `debug=True` to "
+    "checkpoint, or called set_checkpoint_debug_enabled(True).\n"
+)
 _early_stop: list[bool | None] = [None]  # what a block says, None for the default
+_debug: list[bool | None] = [None]
+_groups: list[GraphExecGroup] = []  # the blocks around, the innermost last
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """A block of checkpoints whose errors say more, or do not, whatever `debug` says; with None as `debug` says."""
+    before = _debug[0]
+    _debug[0] = enabled
+    try:
+        yield
+    finally:
+        _debug[0] = before
+
+
+class GraphExecGroup:
+    """A block of backward passes that share what checkpoints compute again: none of it may be asked for twice."""
+
+    def __init__(self) -> None:
+        self._callbacks: list[Any] = []
+
+    def __enter__(self) -> GraphExecGroup:
+        _groups.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _groups.remove(self)
+        while self._callbacks:
+            self._callbacks.pop()()
 
 
 @contextlib.contextmanager
@@ -76,6 +113,7 @@ class _Frame:
     def __init__(self, function: Any, args: Any, options: Any, context: Any, check: bool, keep_rng: bool) -> None:
         self.function, self.options, self.context, self.check = function, options, context, check
         self.stops: bool = True  # at the last tensor that is asked for
+        self.debug: bool = False  # whether errors say more
         self.random = default_generator.get_state() if keep_rng else None
         self.args = [_Argument(a) if isinstance(a, Tensor) else a for a in args]
         self.slots: list[Any] = []  # weakly: of what nobody can ask for nothing is kept
@@ -94,14 +132,19 @@ class _Frame:
         walk = engine.running()
         if walk is None:
             return self.again()[slot.number]
-        made = self.made.get(id(walk))
+        group = _groups[-1] if _groups else None
+        key = id(group or walk)
+        made = self.made.get(key)
         if made is None:
-            made = self.made[id(walk)] = self.again()
-            walk.callbacks.append(lambda: self.made.pop(id(walk), None))
+            try:
+                made = self.made[key] = self.again()
+            except CheckpointError as error:
+                raise CheckpointError(_DEBUGGED + str(error)) if self.debug else error from None
+            (walk.callbacks if group is None else group._callbacks).append(lambda: self.made.pop(key, None))
         try:
             return made.pop(slot.number)
         except KeyError:
-            raise CheckpointError(_ONCE) from None
+            raise CheckpointError(_ONCE if group is None else _OVERLAP) from None
 
     def again(self) -> dict[int, Tensor]:
         """Run the function again, for what it saves."""
@@ -253,6 +296,7 @@ def checkpoint(
         return function(*args, **kwargs)
     frame = _Frame(function, args, kwargs, second, determinism_check == "default", keep_rng)
     frame.stops = early_stop if _early_stop[0] is None else _early_stop[0]
+    frame.debug = debug if _debug[0] is None else _debug[0]
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
         out = function(*args, **kwargs)
     frame.completed = True

@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 import adjoint as ad
-from adjoint.torch.calls import call, explained, off, write
+from adjoint.torch.calls import call, explained, off, put, write
 from adjoint.torch.functions import refuse_others
-from adjoint.torch.lifted import is_batched
+from adjoint.torch.lifted import is_batched, value_alone
 from adjoint.torch.nn.functional.shared import drawing, probability, tensor
 from adjoint.torch.operators import FUNCTIONS
-from adjoint.torch.tensor import LEVEL, Tensor, is_elsewhere, looked, of, values
+from adjoint.torch.tensor import LEVEL, Tensor, is_elsewhere, is_lifted, looked, next_number, of, values
 
 _linear = LEVEL["linear"]
 
@@ -325,8 +325,8 @@ def _follow(input: Tensor, mean: Any, var: Any, momentum: float, of_batch: bool)
         found = call(
             lambda x, m, v: ad.nn.running_statistics(x, m, v, momentum, of_batch=of_batch), None, input, mean, var
         )
-        for known, new in zip((mean, var), found, strict=True):
-            known.copy_(new)
+        for known, new in zip((mean, var), found, strict=True):  # which transforms let pass where they are captured
+            put(known, new if is_lifted(known) else value_alone(new), next_number())
 
 
 def batch_norm(
