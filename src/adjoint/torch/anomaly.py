@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import traceback
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from adjoint.torch import graph, state
+from adjoint.torch import graph
 from adjoint.torch.tensor import Accumulate, numpy_of
 
 _KEY = "traceback_"
@@ -33,18 +31,8 @@ def check_nan(node: Any, pulled: Any) -> None:
             raise RuntimeError(f"Function '{graph.grad_fn(node).name()}' returned nan values in its {i}th output.")
 
 
-@contextlib.contextmanager
-def reported(walk: Any) -> Iterator[None]:
-    """A backward pass whose error comes with the place of the operation."""
-    try:
-        yield
-    except Exception:
-        if state.anomaly[0] and walk.at is not None:
-            _report(walk.at)
-        raise
-
-
-def _report(node: Any) -> None:
+def report(node: Any) -> None:
+    """Warn of an error in a backward pass, with the place of the operation that the node is of."""
     name = graph.grad_fn(node).name()
     where = graph.marks_of(graph.maker(node)).metadata.get(_KEY)
     if where is None:
@@ -54,4 +42,4 @@ def _report(node: Any) -> None:
         )
     else:
         text = f"Error detected in {name}. Traceback of forward call that caused the error:\n{''.join(where)}"
-    warnings.warn(text, stacklevel=6)
+    warnings.warn(text, stacklevel=4)
