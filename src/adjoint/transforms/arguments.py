@@ -453,7 +453,7 @@ def named(transform: str, f: Function) -> Callable[[Function], Function]:
 
     def rename(run: Function) -> Function:
         either = of_libraries(run, f)
-        either.__name__ = f"{transform}({getattr(f, '__name__', repr(f))})"
+        either.__name__ = f"{transform}({f.__name__ if hasattr(f, '__name__') else repr(f)})"
         return either
 
     return rename
