@@ -50,6 +50,24 @@ def hessian_vector(torch: Any, show: Any) -> None:
 
 
 @program
+def gradients_lie_in_order(torch: Any, show: Any) -> None:
+    rows = torch.arange(12.0).reshape(4, 3)
+    for f in (
+        lambda x: x.mean(0), lambda x: x.T * rows, lambda x: x.T @ torch.ones(3, 2), lambda x: x.permute(1, 0)[2:],
+        lambda x: torch.nn.functional.linear(torch.ones(2, 4), x), lambda x: torch.einsum("ij,jk->ki", x, rows),
+    ):  # fmt: skip
+        for graph in (False, True):
+            x = torch.ones(3, 4, requires_grad=True)
+            f(x).sum().backward(create_graph=graph)
+            show(x.grad.stride(), x.grad.view(-1).tolist())
+    layer = torch.nn.Linear(300, 300, bias=False)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    layer(torch.ones(2, 300)).sum().backward()
+    optimizer.step()
+    show(layer.weight.stride(), layer.weight.grad.stride(), layer.weight.detach().view(-1).shape)
+
+
+@program
 def grad_nonleaf(torch: Any, show: Any) -> None:
     x = torch.full((2,), 0.5, requires_grad=True)
     y = x**2

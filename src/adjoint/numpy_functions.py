@@ -42,10 +42,10 @@ def as_operands(values: Sequence[Any]) -> list[Any]:
 
     Lists of Python's floats are float64 arrays to NumPy, and so they are here; lists of tensors are joined.
     """
-    like = next((v for v in values if isinstance(v, Tensor)), None)
-    if like is None:
-        return list(values)
-    return [_as_operand(v, like) for v in values]
+    for like in values:
+        if isinstance(like, Tensor):
+            return [v if v.__class__ is Tensor else _as_operand(v, like) for v in values]
+    return list(values)
 
 
 def _as_operand(value: Any, like: Tensor[Any]) -> Any:

@@ -178,7 +178,7 @@ def unboxed(x: Any) -> Any:
     if cls in _ATOMS:
         return x
     if isinstance(x, (tuple, list)):
-        parts = [unboxed(v) for v in x]
+        parts = [v._tensor if v.__class__ is ArrayBox else v if v.__class__ in _ATOMS else unboxed(v) for v in x]
         if all([new is old for new, old in zip(parts, x, strict=True)]):
             return x
         return cls(*parts) if hasattr(cls, "_fields") else list(parts) if isinstance(x, list) else tuple(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
@@ -28,6 +29,7 @@ from adjoint.functions.shape import reshape
 from adjoint.tensor import Tensor
 from adjoint.transforms import forward, reverse
 from adjoint.transforms.jacobians import jacobian as all_rows
+from adjoint.transforms.libraries import of_any_library
 
 __all__ = [
     "VSpace", "def_linear", "defjvp", "defjvp_argnum", "defjvp_argnums", "defvjp", "defvjp_argnum", "defvjp_argnums",
@@ -40,7 +42,6 @@ _NUMBERS = "biuf"
 
 def argument(x: Any) -> Any:
     """What is differentiated by, as tensors and arrays: arrays of integers count as numbers of double precision."""
-    x = x if callable(x) else tree_unboxed(x)
     if isinstance(x, (bool, int, str)) or x is None or callable(x):
         raise errors.ArgumentTypeError(
             f"can't differentiate w.r.t. type {type(x)}: {errors.shown(x)} is no array or floating number"
@@ -50,6 +51,7 @@ def argument(x: Any) -> Any:
 
 
 def _floating(x: Any) -> Any:
+    x = unboxed(x)
     return x.astype(np.float64) if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biu" else x
 
 
@@ -117,10 +119,17 @@ def value_and_gradient(name: str, fun: Function, x: Any) -> tuple[Any, Any]:
 
     run = _OnTensors(fun)
     whole = _OnTensors(scalar)
-    value, gradient = reverse.value_and_grad(whole, 0)(argument(x))
+    value, gradient = _pulled(lambda x: whole(x), argument(x))
     whole.warn()
-    value, gradient = boxed(value), boxed(trees.map(conjugated, gradient))
+    value, gradient = boxed(value), trees.map(lambda g: boxed(conjugated(g)), gradient)
     return value if shape[-1] == () else reshape_box(value, shape[-1]), gradient
+
+
+@of_any_library
+def _pulled(fun: Function, x: Any) -> tuple[Any, Any]:
+    """`ad.value_and_grad(fun)(x)`, without a function that is made for one call."""
+    call, value, _, gradient = reverse.pulled("value_and_grad", fun, 0, False, False, (x,), {})
+    return call.result(value), gradient
 
 
 def reshape_box(x: Any, shape: tuple[int, ...]) -> Any:
@@ -231,7 +240,7 @@ class ArrayVSpace(VSpace):
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape))
+        return math.prod(self.shape)
 
     @property
     def ndim(self) -> int:

@@ -58,7 +58,7 @@ def traced(function: Function, on_tensors: Function | None) -> Function:
         given = unboxed(args)
         if ruled:
             return _ruled(run, function, given, kwargs) if has_tensors(given) else function(*args, **kwargs)
-        named = unboxed(kwargs)
+        named = unboxed(kwargs) if kwargs else kwargs
         if not has_tensors(given) and not has_tensors(named):
             return function(*args, **kwargs)
         return boxed(on_tensors(*given, **named))  # type: ignore[misc]

@@ -364,6 +364,18 @@ def as_tensor(x: Any, name: str, *beside: Any) -> Tensor[Any]:
     )
 
 
+def _with_arrays(xs: Sequence[Any]) -> list[Tensor[Any]] | None:
+    """Tensors, and arrays of NumPy's beside the first of them if these are of its floating dtype, too; else None."""
+    like = next((x for x in xs if x.__class__ is Tensor), None)
+    if like is None or like._dtype.kind not in "fc":
+        return None
+    dtype, device = like._dtype, like._device
+    for x in xs:
+        if (x._dtype if x.__class__ is Tensor else x.dtype if x.__class__ is np.ndarray else None) is not dtype:
+            return None
+    return [x if x.__class__ is Tensor else wrap(device.from_numpy(x, copy=True), device, dtype) for x in xs]
+
+
 def as_tensors(xs: Sequence[Any], name: str, *beside: Any) -> list[Tensor[Any]]:
     """Arguments that go together as tensors of one dtype, where the tensors are; Python's numbers adapt to others.
 
@@ -372,6 +384,8 @@ def as_tensors(xs: Sequence[Any], name: str, *beside: Any) -> list[Tensor[Any]]:
     dtype = xs[0]._dtype if xs[0].__class__ is Tensor else None
     if dtype is not None and all([x.__class__ is Tensor and x._dtype is dtype for x in xs]):  # mostly they fit
         return list(xs)
+    if (found := _with_arrays(xs)) is not None:
+        return found
     if any([x.__class__ is Number for x in xs]):
         xs = adapted(xs, name)
     first = next((x for x in (*xs, *beside) if isinstance(x, Tensor)), None)

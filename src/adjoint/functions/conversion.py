@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -283,21 +284,22 @@ def __array_ufunc__(x: Tensor[Any], ufunc: Any, method: str, *inputs: Any, **opt
 
     Raises ArgumentTypeError for what has no meaning there, such as `out=`.
     """
-    if not all(isinstance(value, _VALUES) or is_table(value) for value in inputs):
+    if not all([isinstance(value, _VALUES) or is_table(value) for value in inputs]):
         return NotImplemented
     return _numpy_protocols().array_ufunc(ufunc, method, inputs, options)
 
 
 def __array_function__(x: Tensor[Any], function: Any, types: Any, args: Any, options: Any) -> Any:
     """For `np.sum(x, axis=0)` and its like: what it means on tensors. Errors as for `np.sin(x)`."""
-    if not all(issubclass(kind, (Tensor, np.ndarray, np.generic)) for kind in types):
+    if not all([issubclass(kind, (Tensor, np.ndarray, np.generic)) for kind in types]):
         return NotImplemented
     return _numpy_protocols().array_function(function, args, options)
 
 
 def _numpy_protocols() -> Any:
     """The module of tables, which stands above all functions and is needed by few programs."""
-    return importlib.import_module("adjoint.numpy_protocols")
+    name = "adjoint.numpy_protocols"
+    return sys.modules.get(name) or importlib.import_module(name)
 
 
 def __dlpack__(

@@ -51,9 +51,9 @@ def updated(update: Update, jobs: Sequence[Job], donate: bool = False) -> list[D
 
     With `donate` they are written over what is given, where that is a result of an earlier call.
     """
-    given = [_arrays(job) for job in jobs]
-    if sum([arrays[0].size for arrays in given if arrays]) < _MANY:
+    if sum([x.size for job in jobs if (x := _array(job.x)) is not None]) < _MANY:
         return [update(*job) for job in jobs]
+    given = [_arrays(job) for job in jobs]
     alike: dict[tuple[Any, ...], list[int]] = {}
     for k, arrays in enumerate(given):
         if arrays:

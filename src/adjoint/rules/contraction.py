@@ -17,6 +17,8 @@ from adjoint.rules.sparsity import Call, joined_along
 
 def _transposed(B: Any, x: Any) -> Any:
     n = len(x.shape)
+    if n == 2:
+        return B.permute_dims(x, axes=(1, 0))
     return B.permute_dims(x, axes=(*range(n - 2), n - 1, n - 2))
 
 
@@ -69,7 +71,7 @@ RECORDS: dict[str, Record] = {
     "linear": Composed(
         _linear_definition,
         x=lambda B, g, weight: B.matmul(g, weight),
-        weight=lambda B, g, x: _transposed(B, _of_rows(B, x, g)),  # in columns, for the next product is faster so
+        weight=lambda B, g, x: _of_rows(B, g, x),
         bias=lambda B, g: B.sum(g, axis=tuple(range(len(g.shape) - 1)), keepdims=False),
         operations=lambda operands, result, _: math.prod(result) * (2 * operands[0][-1] + 1),
     ),

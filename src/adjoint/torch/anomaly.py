@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import traceback
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from adjoint.torch import graph, state
+from adjoint.torch import graph
 from adjoint.torch.tensor import Accumulate, numpy_of
 
 _KEY, _PARENT = "traceback_", "parent_"
@@ -38,18 +36,8 @@ def check_nan(node: Any, pulled: Any) -> None:
             raise RuntimeError(f"Function '{graph.grad_fn(node).name()}' returned nan values in its {i}th output.")
 
 
-@contextlib.contextmanager
-def reported(walk: Any) -> Iterator[None]:
-    """A backward pass whose error comes with the place of the operation."""
-    try:
-        yield
-    except Exception:
-        if state.anomaly[0] and walk.at is not None:
-            _report(walk.at)
-        raise
-
-
-def _report(node: Any) -> None:
+def report(node: Any) -> None:
+    """Warn of an error in a backward pass, with the place of the operation that the node is of."""
     metadata = graph.marks_of(graph.maker(node)).metadata
     name, where = graph.grad_fn(node).name(), metadata.get(_KEY)
     if where is None:
@@ -59,7 +47,7 @@ def _report(node: Any) -> None:
         )
     else:
         text = f"Error detected in {name}. Traceback of forward call that caused the error:\n{''.join(where)}"
-    warnings.warn(text, stacklevel=6)
+    warnings.warn(text, stacklevel=4)
     while (parent := metadata.get(_PARENT)) is not None:  # the node whose backward made this one
         metadata = graph.marks_of(parent).metadata
         name, where = graph.grad_fn(parent).name(), metadata.get(_KEY)
@@ -67,5 +55,5 @@ def _report(node: Any) -> None:
         warnings.warn(
             f"Previous calculation was induced by {name}. Traceback of forward call that induced the previous "
             f"calculation:\n{known}",
-            stacklevel=6,
+            stacklevel=4,
         )

@@ -123,9 +123,9 @@ class Pass:
 
     def shown(self, g: Any) -> Tensor:
         """A cotangent as a tensor; of complex numbers PyTorch's is the conjugate of ours."""
-        below = self.of_array(g)
-        if below.dtype_of(g).kind == "c":
-            g = below.conj(g)
+        dtype = g.dtype if g.__class__ is np.ndarray else self.of_array(g).dtype_of(g)
+        if dtype.kind == "c":
+            g = self.of_array(g).conj(g)
         return of(g if self.create else var_of(g, None))
 
     def taken(self, x: Any, like: Any, hook: Any) -> Any:
@@ -189,7 +189,7 @@ class Pass:
     def alone(self, node: Any, g: Any) -> list[Any]:
         """The cotangents of a function's operands, from those of its results, which no hook sees."""
         parents, marks = graph.operands_of(node), marks_of(node)
-        with LEVEL.leaf.quiet(), grad_mode(self.create):
+        with INNER.quiet(), grad_mode(self.create):
             if marks.start is not None:  # of several primitives
                 self.quiet = True
                 answers: dict[Node, Any] = {}
@@ -226,10 +226,14 @@ class Pass:
         try:
             in_backward.set(True)
             _passes.running.append(self)
-            with LEVEL.leaf.quiet(), grad_mode(self.create), anomaly.reported(self):
+            with INNER.quiet(), grad_mode(self.create):
                 self._walk(nodes, cotangents, wanted, needed, answers, owned, accumulating)
                 while self.callbacks:
                     self.callbacks.pop(0)()
+        except Exception:
+            if state.anomaly[0] and self.at is not None:
+                anomaly.report(self.at)
+            raise
         finally:
             del _passes.running[depth:]
             in_backward.set(before)
@@ -370,12 +374,21 @@ class Pass:
         x = node.tensor and node.tensor()
         if x is None:
             return
-        shown = self.shown(g)
+        shown = self.shown(_in_order(g))
         accumulate(x, shown, self.create)
         post_hooks(x)
         if marks is not None and marks.post:
             for hook in list(marks.post.values()):
                 hook((), (shown,))
+
+
+def _in_order(g: Any) -> Any:
+    """A cotangent with its elements in memory one after the other, as `.grad.view(-1)` needs them."""
+    value = g.value if g.__class__ is Var else g
+    if value.__class__ is not np.ndarray or value.flags.c_contiguous:
+        return g
+    value = np.ascontiguousarray(value)
+    return var_of(value, g.node) if g.__class__ is Var else value
 
 
 def post_hooks(x: Tensor) -> None:
@@ -462,6 +475,8 @@ def _implicit(array: Var, dtype: Any) -> Any:
         raise RuntimeError(
             f"grad can be implicitly created only for real scalar outputs but got {dtypes.of_numpy(dtype)}"
         )
+    if array.value.__class__ is np.ndarray:
+        return np.ones(array.shape, dtype)
     return leaf_of(array.value).full(shape=tuple(array.shape), value=1, dtype=dtype)
 
 

@@ -124,7 +124,6 @@ def lu_unpack(LU_data: Any, LU_pivots: Tensor, unpack_data: bool = True, unpack_
     return _Unpacked(P, LU_data[..., :k].tril(-1) + one, LU_data[..., :k, :].triu())
 
 
-@public("lu_solve")
 @public("lu_solve", out=True)
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
     return linalg.lu_solve(LU_data, LU_pivots, b)

@@ -21,6 +21,7 @@ from adjoint.backend import Array, Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.devices import chosen_device, current_level, default_device, observed_leaf
+from adjoint.dtypes import DType
 from adjoint.functions.arguments import check_callable, is_array, is_integer, is_numeric, is_value, items, kind_of
 from adjoint.module.fields import FLATTENED, Constant, Fields, parted, register_parts
 from adjoint.operands import adapted, lift_to, lower
@@ -282,9 +283,9 @@ class Arguments:
         chosen = results if self.flat else trees.unflatten(self.structure, results)
         return chosen[0] if self.single else tuple(chosen)
 
-    def result(self, array: Array) -> Any:
-        """An array of the base as what the caller gave: a NumPy array, or a tensor."""
-        return to_numpy(array, self.base) if self.as_numpy else wrap(array, self.base)
+    def result(self, array: Array, dtype: DType | None = None) -> Any:
+        """An array of the base as what the caller gave: a NumPy array, or a tensor; `dtype` is its own, if known."""
+        return to_numpy(array, self.base) if self.as_numpy else wrap(array, self.base, dtype)
 
 
 def _drawing_once(device: Backend, base: Backend) -> Backend:
@@ -453,7 +454,7 @@ def named(transform: str, f: Function) -> Callable[[Function], Function]:
 
     def rename(run: Function) -> Function:
         either = of_libraries(run, f)
-        either.__name__ = f"{transform}({getattr(f, '__name__', repr(f))})"
+        either.__name__ = f"{transform}({f.__name__ if hasattr(f, '__name__') else repr(f)})"
         return either
 
     return rename
@@ -464,9 +465,18 @@ def count(arrays: Sequence[Array]) -> int:
 
 
 def matching(
-    name: str, what: str, tree: Any, structure: Any, arrays: Sequence[Array], base: Backend
+    name: str,
+    what: str,
+    tree: Any,
+    structure: Any,
+    arrays: Sequence[Array],
+    base: Backend,
+    kinds: Sequence[DType] | None = None,
 ) -> list[Array | None]:
-    """The leaves of tangents or cotangents as arrays of the base, each fitting its array; None for integers'."""
+    """The leaves of tangents or cotangents as arrays of the base, each fitting its array; None for integers'.
+
+    `kinds` are the dtypes of the arrays, where the caller has them at hand.
+    """
     leaves, found = trees.flatten(tree)
     if found is not structure and found != structure:
         raise errors.ArgumentError(
@@ -480,7 +490,7 @@ def matching(
 
     fitting: list[Array | None] = []
     for i, (x, like) in enumerate(zip(leaves, arrays, strict=True)):
-        dtype = base.dtype_of(like)
+        dtype = base.dtype_of(like) if kinds is None else kinds[i]
         if dtype.kind not in dtypes.INEXACT:
             fitting.append(None)
             continue

@@ -12,6 +12,7 @@ from adjoint.dtypes import choosing, chosen_dtype, creating_in, default_dtype
 from adjoint.functions.arguments import as_flag, check_callable
 from adjoint.graph.nodes import key_of, new_leaf
 from adjoint.random_keys import Replay, replayed
+from adjoint.tensor import Tensor
 from adjoint.transforms.arguments import (
     Arguments,
     Function,
@@ -49,14 +50,15 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
 def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> Any:
     others = tangents if trees.are_leaves(tangents) else trees.flatten(list(tangents))[0]
     call = Arguments(name, f, range(len(primals)), (*primals,), {}, beside=others)
-    given = matching(name, "tangent", list(tangents), call.structure, call.arrays, call.base)
+    given = matching(name, "tangent", list(tangents), call.structure, call.arrays, call.base, call.dtypes)
     level: Tangent[Any] = Tangent.fresh(call.base)
     with transform_level(level, dtype=call.dtype):
         active = [Dual(x, t) for x, t in zip(call.arrays, given, strict=True)]
         out, aux = split_aux(name, call.run(f, level, active), has_aux)
         leaves, structure = results_of(name, out)
         duals = [on_level(x, level) for x in leaves]
-        value = trees.unflatten(structure, [call.result(d.value) for d in duals])
+        known = [x._dtype if x.__class__ is Tensor else None for x in leaves]
+        value = trees.unflatten(structure, [call.result(d.value, k) for d, k in zip(duals, known, strict=True)])
         tangent = trees.unflatten(
             structure,
             [call.result(zeros_like(call.base, d.value) if d.tangent is None else d.tangent) for d in duals],

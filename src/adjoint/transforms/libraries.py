@@ -62,7 +62,7 @@ def _all_ours(args: tuple[Any, ...]) -> bool:
     """Whether a glance tells that there are no arrays of optional libraries; they may be in tuples, as of `jvp`."""
     for x in args:
         cls = x.__class__
-        if cls not in _OURS and not (cls is tuple and trees.are_leaves(x)):
+        if cls not in _OURS and not ((cls is tuple or cls is list) and trees.are_leaves(x)):
             return False
     return True
 

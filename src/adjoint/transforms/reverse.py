@@ -82,14 +82,14 @@ def value_and_gradient(
 
     @named(name, f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        call, value, aux, found = _pulled(name, f, argnums, has_aux, holomorphic, args, kwargs)
+        call, value, aux, found = pulled(name, f, argnums, has_aux, holomorphic, args, kwargs)
         result = call.result(value)
         return (result, aux) if has_aux else result, found
 
     return run
 
 
-def _pulled(
+def pulled(
     name: str, f: Function, argnums: Argnums, has_aux: bool, holomorphic: bool, args: Any, kwargs: Any
 ) -> tuple[Arguments, Array, Any, Any]:
     """The arguments, f's value as an array of their base, what it returns beside it, and the gradient."""
@@ -167,7 +167,7 @@ def inner_gradient(
     """`gradient` for who calls it in a transform of its own, which has seen to the arguments."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        _, _, aux, found = _pulled(name, f, argnums, has_aux, holomorphic, args, kwargs)
+        _, _, aux, found = pulled(name, f, argnums, has_aux, holomorphic, args, kwargs)
         return (found, aux) if has_aux else found
 
     return run

@@ -165,8 +165,9 @@ def kept(g: Array, mask: Array) -> Array:
     """
     if g.dtype.kind != "f" or mask.size < 1024:
         return np.where(mask, g, g.dtype.type(0))
-    whole = np.dtype(f"i{g.dtype.itemsize}")
-    bits = np.negative(mask.view(np.int8)).astype(whole)
+    whole = _WHOLE.get(g.dtype.itemsize) or np.dtype(f"i{g.dtype.itemsize}")
+    bits = mask.astype(whole)
+    np.negative(bits, out=bits)
     return np.bitwise_and(bits, g.view(whole), out=bits if g.shape == bits.shape else None).view(g.dtype)
 
 

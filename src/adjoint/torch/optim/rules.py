@@ -18,7 +18,7 @@ from adjoint.torch.kinds import Halves, Whole
 from adjoint.torch.memory import leave_if_alone, store
 from adjoint.torch.optim.optimizer import Optimizer
 from adjoint.torch.state import grad_mode
-from adjoint.torch.tensor import Tensor, constant, leaf_of, next_number, values
+from adjoint.torch.tensor import INNER, Tensor, constant, leaf_of, next_number, values
 
 # what each setting is called in an error
 _NAMES = {"lr": "learning rate", "eps": "epsilon value"}
@@ -122,6 +122,7 @@ class Ruled(Optimizer):
         rate = group["lr"]
         lr = rate.item() if rate.__class__ is not float and isinstance(rate, Tensor) else rate
         turned = group.get("maximize", False)
+        keeps = self._counts or group["momentum"]  # whether something is remembered
         jobs: dict[int, list[tuple[Any, Any, Job]]] = {}
         for p in params:
             rare = p._rare
@@ -130,13 +131,13 @@ class Ruled(Optimizer):
             grad = rare.grad
             if rare.memory is not None:
                 leave_if_alone(p)
-            state = self.state[p] if self._counts or group["momentum"] else {}
+            state = self.state[p] if keeps else {}
             x, g = _inner(values(p)), _inner(values(grad))
             g = -g if turned else g
             if decay:
                 x = x * (1 - lr * decay)
-            before = self._begun(core, x, state, p._dtype)
-            jobs.setdefault(before, []).append((p, state, Job(x, g, self._remembered(state))))
+            before = self._begun(core, x, state, p._dtype) if keeps else 0
+            jobs.setdefault(before, []).append((p, state, Job(x, g, self._remembered(state) if keeps else {})))
         for before, rows in jobs.items():
             update = functools.partial(core.update, step=before + 1, lr=lr)
             done = updated(update, [job for *_, job in rows])
@@ -204,6 +205,8 @@ def _keep(state: dict[str, Any], name: str, value: Any) -> None:
 
 def _inner(value: Any) -> Any:
     """An array as a tensor of adjoint's; of complex numbers the parts are along a last axis, as rules want them."""
+    if value.__class__ is np.ndarray and value.dtype.kind == "f":
+        return wrap(value, INNER, value.dtype)
     leaf = leaf_of(value)
     dtype = leaf.dtype_of(value)
     if dtype.kind == "c":
@@ -216,7 +219,7 @@ def _inner(value: Any) -> Any:
 def _outer(x: Any, dtype: Any) -> Any:
     """The array of a rule's result."""
     value = x._array
-    if dtype is not None and dtype.kind == "c" and value.ndim:
+    if dtype.kind == "c" and value.ndim:
         if isinstance(value, np.ndarray):
             return np.ascontiguousarray(value).view(dtype)[..., 0]
         return Whole(dtype).read(leaf_of(value), value)

@@ -28,14 +28,15 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
     except AttributeError:
         refuse_others(linear, (input, weight, bias), {})
         raise
-    shape, other = values(input).shape, values(weight).shape
+    x = values(input) if apart else input._here  # which is read once, also where it shares memory
+    shape, other = x.shape, values(weight).shape
     if len(other) == 1 and input.ndim and bias is None:
         return FUNCTIONS["matmul"](input, weight)
     if len(other) != 2 or not shape or shape[-1] != other[1] or input._dtype is not weight._dtype:
         raise _misfit(input, weight)
     if bias is not None and bias._dtype is input._dtype and len(shape) == 2 and not off() and not apart:
         try:
-            return of(_linear(input._here, weight._here, bias._here))
+            return of(_linear(x, weight._here, bias._here))
         except ValueError as error:
             raise explained(error, ()) from None
     made = "Addmm" if bias is not None else "Mm"
