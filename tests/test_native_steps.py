@@ -336,6 +336,21 @@ def test_products_are_taken_from_the_loop_before(name: str, products: int) -> No
         assert counts[1] == products < sum(e.name == "matmul" for e in old.equations)
 
 
+def test_products_are_taken_from_the_loop_before_in_each_step_of_another() -> None:
+    """As where a loop trains a recurrent network."""
+    rng = np.random.default_rng(5)
+    w, start = ad.tensor(rng.normal(size=(12, 12)) / 3), ad.tensor(rng.normal(size=(2, 12)))
+
+    def train(w: Any) -> Any:
+        f = lambda w: (ad.scan(lambda c, _: (ad.tanh(c @ w), None), start, length=5)[0] ** 2).sum()
+        return ad.fori_loop(0, 3, lambda _, w: w - 0.1 * ad.grad(f)(w), w)
+
+    close(train, w, rtol=1e-12)
+    (outer,) = [e for e in kept(hoisted(ad.compile(train).lower(w).graph)).equations if e.graphs]
+    later = [e for e in outer.graphs[0].equations if e.name == "scan"][-1].graphs[0]
+    assert [e.name for e in later.equations].count("matmul") == 1
+
+
 def test_values_of_other_rows_are_made_anew() -> None:
     """What a later loop makes of the carry, of rows of another loop, or in another order is no earlier product."""
     rng = np.random.default_rng(4)

@@ -16,10 +16,12 @@ from adjoint.compiler.passes import dead_code, identity
 
 def kept(graph: Graph) -> Graph:
     """The graph whose loops take such values from earlier ones."""
-    if sum(e.name == "scan" for e in graph.equations) < 2:
+    if not any(e.graphs for e in graph.equations):
         return graph
     equations: list[Equation] = []
     for e in graph.equations:
+        if e.graphs:
+            e = e.on(e.operands, [kept(g) for g in e.graphs])
         if e.name == "scan":
             for i, first in enumerate(equations):
                 if first.name == "scan" and first.parameters["length"] == e.parameters["length"]:
