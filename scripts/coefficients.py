@@ -106,6 +106,16 @@ def pieces(f: Function, step: Any, count: int, bits: int) -> list[Any]:
     return [step, *[piece[power] for power in range(count) for piece in found]]
 
 
+def summands(f: Function, step: Any, count: int, bits: int, last: Any) -> list[Any]:
+    """As `pieces`, of what is added to something larger: errors are absolute. The last polynomial is a constant."""
+    step = mp.mpf(step)
+    half = step / 2 * mp.mpf("1.0005")
+    around: list[Function] = [lambda t, at=k * step: f(at + t) for k in range(15)]
+    found = [polynomial(g, lambda t: 1, -half if k else 0, half, bits, [count]) for k, g in enumerate(around)]
+    found.append([mp.mpf(last)] + [mp.mpf(0)] * (count - 1))
+    return [step, *[piece[power] for power in range(count) for piece in found]]
+
+
 def rounded(x: Any, bits: int) -> Any:
     with mp.workprec(bits):
         return +x
@@ -231,6 +241,9 @@ PIECES: dict[str, tuple[Function, Any, int, int]] = {
     "tanh_pieces": (mp.tanh, 0.623779296875, 8, 25),
     "erf_pieces": (mp.erf, 0.2716064453125, 7, 27),
 }
+SUMMANDS: dict[str, tuple[Function, Any, int, int, float]] = {
+    "normal_pieces": (lambda x: mp.erf(x / mp.sqrt(2)) / 2, 0.3853302001953125, 6, 27, 0.5),
+}
 # the bound of the error: bits below half a unit in the last place, or these
 SLACK = {"double": 7, "float": 5}
 ACCURACY = {
@@ -245,6 +258,8 @@ def table(name: str, kind: str) -> list[Any]:
         return SPLIT[name](BITS[kind])
     if name in PIECES:
         return pieces(*PIECES[name])
+    if name in SUMMANDS:
+        return summands(*SUMMANDS[name])
     entry = TABLES[name]
     f, weight, low, high = entry[kind] if isinstance(entry, dict) else entry
     return polynomial(f, weight, low, high, ACCURACY.get((name, kind), BITS[kind] + SLACK[kind]))
@@ -290,8 +305,8 @@ TABLES: dict[tuple[str, str], tuple[float, ...]] = {
 
 
 def main(names: list[str]) -> None:
-    chosen = names or [*SPLIT, *TABLES, *PIECES]
-    entries = [shown(name, kind) for name in chosen for kind in BITS if kind == "float" or name not in PIECES]
+    chosen, single = names or [*SPLIT, *TABLES, *PIECES, *SUMMANDS], {*PIECES, *SUMMANDS}
+    entries = [shown(name, kind) for name in chosen for kind in BITS if kind == "float" or name not in single]
     if names:
         print("\n".join(entries))
         return

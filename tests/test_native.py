@@ -286,6 +286,48 @@ def test_sums_are_no_less_exact_than_numpys(dtype: str) -> None:
             assert np.abs(found - exact).max() <= bound
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_of_products_are_no_less_exact_than_numpys(dtype: str) -> None:
+    """Many sums each, since an error of one may be 0 by chance: root mean squares are compared."""
+    rng = np.random.default_rng(4)
+    for n in (24, 64, 100, 512, 1000, 1024, 1500, 5000):
+        x, y = (rng.random((64, n)).astype(dtype) for _ in range(2))
+        for axis in (0, 1):
+            exact = (x.astype(np.longdouble) * y).sum(axis=axis)
+            expected, found = (x * y).sum(axis=axis), ad.compile(lambda x, y, axis=axis: (x * y).sum(axis=axis))(x, y)
+            errors = [np.sqrt(np.mean((((z - exact) / exact) ** 2).astype(float))) for z in (expected, found)]
+            assert errors[1] <= 1.5 * errors[0]
+
+
+def test_rows_that_take_turns() -> None:
+    """Two at a time where their number is even, with sums over rows, values that are kept, and rows of any length."""
+    rng = np.random.default_rng(5)
+
+    def f(x: Any, w: Any, b: Any) -> Any:
+        y = ad.nn.layer_norm(x, x.shape[-1], w, b)
+        return (y**2).sum() + (ad.nn.softmax(y) * y).max(axis=-1).sum() + ad.exp(y - y.max()).sum()
+
+    for rows in ((1,), (2,), (3,), (8,), (128,), (3, 2), (2, 3), (5, 4)):
+        for n in (1, 2, 5, 64, 100, 1500):
+            x, w, b = rng.normal(size=(*rows, n)), rng.normal(size=n), rng.normal(size=n)
+            close(ad.value_and_grad(f, argnums=(0, 1, 2)), x, w, b, rtol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_largest_size(dtype: str) -> None:
+    """Which is found by comparing bits; also of nan, infinities and -0."""
+    rng = np.random.default_rng(6)
+    f = lambda x: [abs(x).max(axis=-1), abs(x).max(axis=0), abs(x).max(), abs(x).argmax(axis=-1)]
+    for special in (0.0, -0.0, 1e-45, math.inf, -math.inf, math.nan, -math.nan):
+        for shape in ((6, 9), (4, 200), (64, 3)):
+            x = rng.normal(size=shape).astype(dtype)
+            x[1, 2] = special
+            x[2] = -0.0
+            for y, z in zip(ad.compile(f)(x), f(x), strict=True):
+                np.testing.assert_array_equal(y, z)
+                assert not np.signbit(np.nan_to_num(y)).any()
+
+
 def test_sums_of_infinities_and_nans() -> None:
     for values in (
         [math.inf, 1.0],

@@ -12,6 +12,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 from each import Each
+from scipy import special
 
 import adjoint as ad
 
@@ -158,6 +159,25 @@ def test_functions_in_pieces_meet_where_these_do(name: str) -> None:
                 assert functions((name,), np.float32, 8, avx512)[name](near).max() == 1.0
 
 
+def test_gelu_in_pieces_is_as_exact_as_eager() -> None:
+    """In units of the last place of x, over all sizes and around the ends of pieces; special values are eager's."""
+    step = TABLES["normal_pieces", "float"][0]
+    bits = np.arange(0, 2**32, 9973, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    ends = np.float32(step) * np.arange(0.5, 16, dtype=np.float32)
+    near = (ends.view(np.int32)[:, None] + np.arange(-40, 41, dtype=np.int32)).view(np.float32).ravel()
+    x = np.concatenate([bits[np.isfinite(bits)], near, -near])
+    exact = x.astype(np.float64) * special.ndtr(x.astype(np.float64))
+    gelu = ad.compile(ad.nn.gelu)
+    errors = [np.max(np.abs(f(x) - exact) / np.spacing(np.abs(x))) for f in (gelu, ad.nn.gelu)]
+    assert errors[0] <= errors[1] < 2.2
+    rare = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, -6.0, -40.0, 3e38, -3e38] * 2, np.float32)
+    with np.errstate(invalid="ignore"):
+        found, expected = gelu(rare), ad.nn.gelu(rare)
+    np.testing.assert_array_equal(found, expected)
+    numbers = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(found)[numbers], np.signbit(expected)[numbers])
+
+
 def test_large_angles_are_reduced_exactly() -> None:
     """Also the double that is nearest to a multiple of pi / 2 (J.-M. Muller, 2016, table 11.1)."""
     worst = math.ldexp(6381956970095103.0, 797)
@@ -201,7 +221,7 @@ def test_functions_of_one_library_are_defined_once() -> None:
 
 
 def test_coefficients_are_what_the_script_makes() -> None:
-    singles = [(name, "float") for name in ("exp", "cos", "LN2", "erf_pieces")]
+    singles = [(name, "float") for name in ("exp", "cos", "LN2", "erf_pieces", "normal_pieces")]
     for name, kind in (*singles, ("HALF_PI", "double")):
         made = [float(coefficients.rounded(x, coefficients.BITS[kind])) for x in coefficients.table(name, kind)]
         assert made == list(TABLES[name, kind])

@@ -15,6 +15,7 @@ from test_native import native as native
 
 import adjoint as ad
 from adjoint.compiler.native.hoisting import hoisted
+from adjoint.compiler.native.keeping import kept
 
 pytest.importorskip("llvmlite")
 
@@ -314,6 +315,56 @@ def test_products_of_all_steps_are_one_behind_the_loop(name: str, reverse: bool)
         found = ad.tree.leaves(ad.compile(transformed)(w))
         for y, z in zip(found, ad.tree.leaves(expected), strict=True):
             np.testing.assert_allclose(y.numpy(), z.numpy(), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "products"), [("of the carry", 1), ("of a slice", 0), ("of both", 4)])
+def test_products_are_taken_from_the_loop_before(name: str, products: int) -> None:
+    """A step of the gradient makes those that are its own."""
+    rng = np.random.default_rng(3)
+    w, start = ad.tensor(rng.normal(size=(12, 12)) / 3), ad.tensor(rng.normal(size=(4, 12)))
+    xs = ad.tensor(rng.normal(size=(7, 4, 12)))
+    for reverse in (False, True):
+        f = lambda w, reverse=reverse: (
+            ad.scan(lambda c, x: (_PRODUCTS[name](c, w, x), None), start, xs, reverse=reverse)[0] ** 2
+        ).sum()
+        close(ad.value_and_grad(f), w, rtol=1e-12)
+        before = hoisted(ad.compile(ad.grad(f)).lower(w).graph)
+        (_, old), (first, later) = (
+            [e.graphs[0] for e in graph.equations if e.name == "scan"] for graph in (before, kept(before))
+        )
+        counts = [sum(e.name == "matmul" for e in g.equations) for g in (first, later)]
+        assert counts[1] == products < sum(e.name == "matmul" for e in old.equations)
+
+
+def test_products_are_taken_from_the_loop_before_in_each_step_of_another() -> None:
+    """As where a loop trains a recurrent network."""
+    rng = np.random.default_rng(5)
+    w, start = ad.tensor(rng.normal(size=(12, 12)) / 3), ad.tensor(rng.normal(size=(2, 12)))
+
+    def train(w: Any) -> Any:
+        f = lambda w: (ad.scan(lambda c, _: (ad.tanh(c @ w), None), start, length=5)[0] ** 2).sum()
+        return ad.fori_loop(0, 3, lambda _, w: w - 0.1 * ad.grad(f)(w), w)
+
+    close(train, w, rtol=1e-12)
+    (outer,) = [e for e in kept(hoisted(ad.compile(train).lower(w).graph)).equations if e.graphs]
+    later = [e for e in outer.graphs[0].equations if e.name == "scan"][-1].graphs[0]
+    assert [e.name for e in later.equations].count("matmul") == 1
+
+
+def test_values_of_other_rows_are_made_anew() -> None:
+    """What a later loop makes of the carry, of rows of another loop, or in another order is no earlier product."""
+    rng = np.random.default_rng(4)
+    w, xs = ad.tensor(rng.normal(size=(5, 5)) / 3), ad.tensor(rng.normal(size=(6, 3, 5)))
+    start = ad.zeros((3, 5), dtype=ad.float64)
+    step = lambda c, x: (ad.tanh(c @ w + x @ w), c @ w)
+
+    def f(xs: Any) -> Any:
+        last, ys = ad.scan(step, start, xs)
+        again, zs = ad.scan(step, last, ys)
+        back, us = ad.scan(step, last, xs, reverse=True)
+        return (again * back).sum() + (zs * us).sum()
+
+    close(ad.value_and_grad(f), xs, rtol=1e-11)
 
 
 def test_a_sum_of_no_steps_is_what_it_was() -> None:

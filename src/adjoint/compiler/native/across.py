@@ -14,7 +14,7 @@ from typing import Any
 
 from adjoint.compiler.graph import Equation, Value
 from adjoint.compiler.native import reductions
-from adjoint.compiler.native.elementary import FUNCTIONS
+from adjoint.compiler.native.elementary import CALLED
 from adjoint.compiler.native.kernels import REDUCTIONS, Kernel, split_of
 from adjoint.compiler.native.machine import vector_bytes
 from adjoint.compiler.native.parallel import Shared, call_parts, divided, parts_of_kernel, shared
@@ -36,7 +36,7 @@ def _lanes(kernel: Kernel) -> int:
 
 def _axis(kernel: Kernel) -> int | None:
     """The axis that vectors go along: the last one of rows that has enough of them."""
-    most = 2 * _COLUMNS if any(e.name in FUNCTIONS for e in kernel.equations) else _COLUMNS
+    most = 2 * _COLUMNS if any(e.name in CALLED for e in kernel.equations) else _COLUMNS
     for axis in reversed(range(split_of(kernel))):
         if math.prod(kernel.domain[axis + 1 :]) > most:
             break
@@ -53,7 +53,7 @@ def crosses(kernel: Kernel) -> bool:
     columns = math.prod(kernel.domain[split_of(kernel) :])
     if not kernel.reduced and "row" not in kernel.kind.values() and (columns > _WOVEN or 2 * columns > _lanes(kernel)):
         return False  # nothing takes longer along the row
-    work = sum([_CALLED if e.name in FUNCTIONS else 1 for e in kernel.equations])
+    work = sum([_CALLED if e.name in CALLED else 1 for e in kernel.equations])
     if work * math.prod(kernel.domain[axis + 1 :]) > _WORK:
         return False
     for over in kernel.reduced.values():
@@ -94,6 +94,9 @@ class Across(Shared):
 
     def _orders(self) -> list[list[Equation]]:
         return [self._ordered]
+
+    def _rows_at_once(self) -> int:
+        return 1
 
     def shown(self) -> list[str]:
         """What it computes, for people to read."""

@@ -70,10 +70,17 @@ def supported(e: Equation) -> bool:
     wanted = operand_dtypes(e)
     if wanted is None or (e.name in _KINDS and wanted[-1].kind not in _KINDS[e.name]):
         return False
+    if e.name in elementary.IN_PIECES and not has_pieces(wanted[-1]):
+        return False
     calls = e.name in elementary.FUNCTIONS or (e.name in elementary.EXACT and wanted[-1].kind == "f")
     if calls and not adds_products():
         return False
     return e.name != "astype" or _casts(wanted[0], e.parameters["dtype"])
+
+
+def has_pieces(dtype: DType) -> bool:
+    """Whether there are functions in pieces of numbers of this dtype."""
+    return dtype.kind == "f" and dtype.itemsize == 4 and has_avx512() and adds_products()
 
 
 def _casts(old: DType, new: DType) -> bool:
@@ -324,7 +331,7 @@ def _elementary(name: str) -> Emitter:
 
 
 EMITTERS: dict[str, Emitter] = {
-    **{name: _elementary(name) for name in elementary.FUNCTIONS},
+    **{name: _elementary(name) for name in (*elementary.FUNCTIONS, *elementary.IN_PIECES)},
     "add": _arithmetic("fadd", "add"),
     "subtract": _arithmetic("fsub", "sub"),
     "multiply": _arithmetic("fmul", "mul"),

@@ -16,7 +16,7 @@ from adjoint.compiler.native.plan import Plan
 from adjoint.primitives import DType
 
 Loop = Callable[[list[Any]], bool]
-_EXACT = EMITTERS.keys() - elementary.FUNCTIONS.keys()
+_EXACT = EMITTERS.keys() - elementary.CALLED
 
 
 class Line(NamedTuple):

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import collections
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from adjoint.compiler.graph import Equation, Value
 from adjoint.compiler.native import reductions
-from adjoint.compiler.native.elementary import FUNCTIONS
+from adjoint.compiler.native.elementary import CALLED
 from adjoint.compiler.native.elements import EMITTERS, constant, extreme, operand_dtypes
 from adjoint.compiler.native.kernels import REDUCTIONS, Kernel, split_of
-from adjoint.compiler.native.machine import vector_bytes
+from adjoint.compiler.native.machine import adds_products, vector_bytes
+from adjoint.compiler.native.memory import Indices, Memory, Row
 from adjoint.compiler.native.plan import Plan
+from adjoint.compiler.native.reductions import State
 from adjoint.compiler.native.text import Builder, Vector, element_type, memory_type, number
-from adjoint.compiler.native.views import contiguous
 from adjoint.primitives import DType
 
 _INLINED = 200  # lines of a step's kernel that goes into its loop, where arrays of few elements become registers
 _LONG = 4  # vectors of a row, from which on
 _SUMMED = 4  # vectors that a pass with sums has at once
 _TWICE = 64  # equations of a kernel, up to which it takes two vectors at once where it calls functions
-_CHEAP = 6  # operations that are rather done again in a later pass than their result kept
+_TURNS = 2  # rows of which each is computed while the other one's reductions are waited for
+_CHEAP = 5  # operations that are rather done again in a later pass than their result kept
 
 
 FAILED: Any = object()  # in the place of an array: a byte, which is 1 where something does not hold
@@ -34,17 +36,13 @@ def _is(x: Any) -> bool:
     return x.__class__ is Value
 
 
-class Nest:
+class Nest(Memory):
     """The text of a kernel's function, what its arguments are, and memory that it needs beside."""
 
     called: dict[str, str]
-    kernel: Kernel
     last: int
     name: str
-    plan: Plan
-    row: Vector
     texts: list[str]
-    wide: Vector
 
     def __init__(self, plan: Plan, kernel: Kernel, name: str) -> None:
         self.plan, self.kernel, self.name = plan, kernel, name
@@ -53,7 +51,7 @@ class Nest:
         self.columns: int = math.prod(kernel.domain[self.split :])
         widest = max([x.dtype.itemsize for x in kernel.kind])  # also of integers, which are rare
         most = max(1, vector_bytes() // widest)
-        calls = any(e.name in FUNCTIONS for e in kernel.equations)
+        calls = any(e.name in CALLED for e in kernel.equations)
         sums = any(e.name == "sum" and x.dtype.kind == "f" for e in kernel.equations for x in e.operands)
         often = 1
         if len(kernel.equations) <= _TWICE and (calls or sums) and self.columns >= _LONG * most:
@@ -64,18 +62,15 @@ class Nest:
         self.carried: int = min(self.lanes, most)  # lanes of a reduction that is carried along
         self.row, self.wide = Vector(self.b, 1), Vector(self.b, self.lanes)
         self.buffers: list[Any] = []  # roots, or scratch memory as (elements, dtype)
-        self.addresses: dict[Any, str] = {}  # of the current row
-        self.rows: dict[Value, str] = {}  # values of the current row
+        self._enter(Row(0, []))
         self.span: tuple[str, int | str] = "0", self.columns // self.lanes * self.lanes  # of columns in whole vectors
         self.rest: int = self.columns % self.lanes
         self._levels()
+        self.turns: int = self._rows_at_once()  # rows whose passes take turns: one is computed while another waits
         self._needs()
         self._write()
 
     # --- which pass computes what ---
-
-    def _root(self, x: Value) -> Value:
-        return self.plan.root.get(x, x)  # type: ignore[no-any-return]
 
     def _inside(self, e: Equation) -> list[Value]:
         """What an equation reads of the kernel's own values."""
@@ -95,6 +90,18 @@ class Nest:
             self._cost[out] = 1 + sum(self._cost[x] for x in before if kind[x] == "full")
         self.last = max([self.level[x] - (x in self.kernel.reduced and kind[x] == "row") for x in kind])
         self.last = max([self.last, *[self.level[x] for x in kind]])
+
+    def _rows_at_once(self) -> int:
+        """How many rows take turns: a reduction is waited for, and what is added to all rows is written once."""
+        runs = self._row_axes()
+        if not runs or runs[-1][0] % _TURNS or len(self.kernel.equations) > _TWICE:
+            return 1
+        if "row" not in self.kernel.kind.values() or any(
+            e.name in ("gather", "scatter") for e in self.kernel.equations
+        ):
+            return 1
+        late = [self._access(e.results[0])[2] for e in self._reductions("rows")]  # type: ignore[arg-type]
+        return 1 if any(s for strides in late for s in strides[: self.split]) else _TURNS
 
     def _operand_level(self, e: Equation) -> int:
         return max([self.level[x] for x in self._inside(e)], default=0)
@@ -118,7 +125,7 @@ class Nest:
                 elif out in wanted and kind[out] == "full":
                     if self.level[out] < level and self._cost[out] > _CHEAP:
                         whole = out in self.kernel.stored and out not in self.kernel.target
-                        self.kept[out] = out if whole else (self.columns, out.dtype)
+                        self.kept[out] = out if whole else (self.turns * self.columns, out.dtype)
                         taken.append(out)
                     else:
                         made.append(e)
@@ -169,115 +176,6 @@ class Nest:
                     found.append((out, root))
         return found
 
-    # --- addresses ---
-
-    def _pointer(self, buffer: Any) -> str:
-        for i, x in enumerate(self.buffers):
-            if x is buffer:
-                return f"%b{i}"
-        self.buffers.append(buffer)
-        return f"%b{len(self.buffers) - 1}"
-
-    def _access(self, x: Value) -> tuple[Any, int, tuple[int, ...], DType]:
-        """Where elements of a value lie: the array, the first one's place, and strides along the domain."""
-        if x in self.kernel.read:
-            layout, strides, _ = self.kernel.read[x]
-            return self._root(x), layout.offset, strides, x.dtype
-        buffer, layout = self.kernel.target.get(x, (x, contiguous(x.shape)))
-        return buffer, layout.offset, self.kernel.strides(layout, self.kernel.axes[x]), x.dtype
-
-    def _accesses(self) -> Iterable[tuple[Any, int, tuple[int, ...], DType]]:
-        for x in (*self.kernel.read, *self.kernel.stored):
-            yield self._access(x)
-
-    def _row_axes(self) -> list[tuple[int, int]]:
-        """Runs of row axes that one index counts: the size, and how many axes."""
-        sizes = self.kernel.domain[: self.split]
-        all_strides = [strides for _, _, strides, _ in self._accesses()]
-        runs: list[tuple[int, int]] = []
-        for i, n in enumerate(sizes):
-            if runs and all(s[i - 1] == n * s[i] for s in all_strides):
-                runs[-1] = (runs[-1][0] * n, runs[-1][1] + 1)
-            else:
-                runs.append((n, 1))
-        return runs
-
-    def _address(self, x: Value) -> str:
-        """The pointer to the first element of a value in this row."""
-        found = self.addresses.get(x)
-        if found is None:
-            buffer, offset, strides, dtype = self._access(x)
-            total = str(offset)
-            axis = 0
-            for index, count in self._indices:
-                axis += count
-                if stride := strides[axis - 1]:
-                    part = self.b(f"mul nsw i64 {index}, {stride}")
-                    total = self.b(f"add nsw i64 {total}, {part}")
-            found = self.b(f"getelementptr {memory_type(dtype)}, ptr {self._pointer(buffer)}, i64 {total}")
-            self.addresses[x] = found
-        return found
-
-    def _column_stride(self, x: Value) -> int:
-        strides = self._access(x)[2][self.split :]
-        return strides[-1] if strides else 0
-
-    # --- memory ---
-
-    def _load(self, v: Vector, pointer: str, dtype: DType, index: str, stride: int, live: int) -> str:
-        """Elements from this index on, of which so many are there."""
-        t = memory_type(dtype)
-        if stride == 1 or (v.lanes == 1 and stride == 0):
-            place = self.b(f"getelementptr {t}, ptr {pointer}, i64 {index if stride else 0}")
-            if live == v.lanes:
-                found = self.b(f"load {v.type(t)}, ptr {place}, align {dtype.itemsize}")
-            else:
-                found = self._masked(v, "load", place, dtype, live)
-        else:
-            found = "poison" if live == v.lanes else "zeroinitializer"
-            for lane in range(live):
-                at = self.b(f"add nsw i64 {index}, {lane}")
-                at = self.b(f"mul nsw i64 {at}, {stride}")
-                place = self.b(f"getelementptr {t}, ptr {pointer}, i64 {at}")
-                x = self.b(f"load {t}, ptr {place}, align {dtype.itemsize}")
-                found = self.b(f"insertelement {v.type(t)} {found}, {t} {x}, i64 {lane}")
-        return v.two("icmp ne", "i8", found, "zeroinitializer") if dtype.kind == "b" else found
-
-    def _save(self, v: Vector, x: str, pointer: str, dtype: DType, index: str, live: int, stride: int = 1) -> None:
-        t = memory_type(dtype)
-        if dtype.kind == "b":
-            x = v.cast("zext", x, "i1", "i8")
-        # of a masked store of one integer LLVM 22 may store the eight bytes that it was made of
-        if stride not in (0, 1) or (live == 1 < v.lanes and dtype.kind in "biu"):
-            for lane in range(live):
-                at = index
-                if stride not in (0, 1):
-                    at = self.b(f"mul nsw i64 {self.b(f'add nsw i64 {index}, {lane}')}, {stride}")
-                one = self.b(f"extractelement {v.type(t)} {x}, i64 {lane}")
-                place = self.b(f"getelementptr {t}, ptr {pointer}, i64 {at}")
-                self.b.do(f"store {t} {one}, ptr {place}, align {dtype.itemsize}")
-            return
-        place = self.b(f"getelementptr {t}, ptr {pointer}, i64 {index}")
-        if live == v.lanes:
-            self.b.do(f"store {v.type(t)} {x}, ptr {place}, align {dtype.itemsize}")
-        else:
-            self._masked(v, "store", place, dtype, live, x)
-
-    def _masked(self, v: Vector, what: str, place: str, dtype: DType, live: int, x: str = "") -> str:
-        t = memory_type(dtype)
-        kind = {"float": "f32", "double": "f64"}.get(t, t)
-        name, whole, mask = f"llvm.masked.{what}.v{v.lanes}{kind}.p0", v.type(t), self._mask(live)
-        if what == "load":
-            self.b.called[name] = f"declare {whole} @{name}(ptr, i32, {v.type('i1')}, {whole})"
-            return self.b(f"call {whole} @{name}(ptr {place}, i32 {dtype.itemsize}, {mask}, {whole} zeroinitializer)")
-        self.b.called[name] = f"declare void @{name}({whole}, ptr, i32, {v.type('i1')})"
-        self.b.do(f"call void @{name}({whole} {x}, ptr {place}, i32 {dtype.itemsize}, {mask})")
-        return ""
-
-    def _mask(self, live: int) -> str:
-        bits = ", ".join("i1 1" if lane < live else "i1 0" for lane in range(self.lanes))
-        return f"{self.wide.type('i1')} <{bits}>"
-
     # --- the nest ---
 
     def _write(self) -> None:
@@ -285,14 +183,20 @@ class Nest:
         totals = self._reductions("total")
         for e in self._reductions("rows"):
             self._cleared(e)
-        loops, self._indices = [], []
+        loops, indices = [], []
         state = {id(e): reductions.started(e) for e in totals}
-        for size, count in self._row_axes():
-            loop = b.begin(size, 1, reductions.carried(totals, [state[id(e)] for e in totals], self.carried))
+        runs = self._row_axes()
+        for i, (size, count) in enumerate(runs):
+            step = self.turns if i == len(runs) - 1 else 1
+            loop = b.begin(size, step, reductions.carried(totals, [state[id(e)] for e in totals], self.carried))
             state = reductions.unflat(totals, [name for _, _, name in loop.carried])
             loops.append(loop)
-            self._indices.append((loop.counter, count))
-        state = self._row_passes(state)
+            indices.append((loop.counter, count))
+        lines = [indices]
+        for turn in range(1, self.turns):
+            counter, count = indices[-1]
+            lines.append([*indices[:-1], (b(f"add nuw nsw i64 {counter}, {turn}"), count)])
+        state = self._row_passes(state, lines)
         for loop in reversed(loops):
             b.end(loop, reductions.flat(totals, state))
         self._save_totals(totals, state)
@@ -330,34 +234,38 @@ class Nest:
             return "row"
         return "total" if len(self.kernel.reduced[out]) == len(self.kernel.domain) else "rows"
 
-    def _row_passes(self, totals: dict[int, list[str]]) -> dict[int, list[str]]:
-        self.addresses, self.rows = {}, {}
+    def _row_passes(self, totals: State, lines: Sequence[Indices]) -> State:
+        """All passes over a row, or over several that take turns; where they are these indices say."""
+        rows = [Row(turn, indices) for turn, indices in enumerate(lines)]
         state = dict(totals)
-        self._once: dict[Value, str] = {}  # what is the same in all columns of a row
         for level, (equations, taken) in enumerate(self.passes):
-            for e in self.kernel.equations:
-                out: Any = e.results[0]
-                if self.kernel.kind[out] == "row" and self.level[out] == level:
-                    if e.name not in REDUCTIONS:
-                        self.rows[out] = self._computed(self.row, e, {}, "0", 1)
-                    if out in self.kernel.stored:
-                        self._save(self.row, self.rows[out], self._address(out), out.dtype, "0", 1)
+            for row in rows:
+                self._enter(row)
+                self._row_values(level)
             if not equations and not any(self.level[x] == level for x in self.kept):
                 continue
-            for e in equations:
-                if self._how(e) == "row":
-                    state[id(e)] = reductions.started(e)
-            self._columns(level, equations, taken, state)
-            for e in equations:
-                if self._how(e) == "row":
-                    self.rows[e.results[0]] = reductions.finished(self.b, e, state.pop(id(e)), self.carried)  # type: ignore[index]
-        return {key: value for key, value in state.items() if key in totals}
+            for row in rows:
+                row.state = {id(e): reductions.started(e) for e in equations if self._how(e) == "row"}
+            self._columns(level, equations, taken, state, rows)
+            for row in rows:
+                self._enter(row)
+                for e in equations:
+                    if self._how(e) == "row":
+                        self.rows[e.results[0]] = reductions.finished(self.b, e, row.state[id(e)], self.carried)  # type: ignore[index]
+        return state
 
-    def _columns(self, level: int, equations: list[Equation], taken: list[Value], state: dict[int, list[str]]) -> None:
-        """One pass over the columns of a row."""
-        b, (first, stop) = self.b, self.span
-        carried = [e for e in equations if self._how(e) in ("row", "total")]
-        for e in equations:  # before the loop, once
+    def _row_values(self, level: int) -> None:
+        for e in self.kernel.equations:
+            out: Any = e.results[0]
+            if self.kernel.kind[out] == "row" and self.level[out] == level:
+                if e.name not in REDUCTIONS:
+                    self.rows[out] = self._computed(self.row, e, {}, "0", 1)
+                if out in self.kernel.stored:
+                    self._save(self.row, self.rows[out], self._address(out), out.dtype, "0", 1)
+
+    def _before_columns(self, equations: list[Equation], taken: list[Value]) -> None:
+        """Load once what is the same in all columns, and find where lines begin."""
+        for e in equations:
             for x in e.operands:
                 if x in self.kernel.read and self._column_stride(x) == 0 and x not in self._once:
                     found = self._load(self.row, self._address(x), x.dtype, "0", 0, 1)
@@ -374,17 +282,95 @@ class Nest:
         for e in equations:
             if self._how(e) == "rows":
                 self._address(e.results[0])  # type: ignore[arg-type]
-        if stop == self.lanes:
-            self._body(self.wide, level, equations, taken, state, "0", self.lanes)
-        elif stop:
-            before = reductions.carried(carried, [state[id(e)] for e in carried], self.carried)
-            loop = b.begin(stop, self.lanes, before, first)
-            state.update(reductions.unflat(carried, [name for _, _, name in loop.carried]))
-            self._body(self.wide, level, equations, taken, state, loop.counter, self.lanes)
-            b.end(loop, reductions.flat(carried, state))
+
+    def _columns(
+        self, level: int, equations: list[Equation], taken: list[Value], state: State, rows: Sequence[Row]
+    ) -> None:
+        """One pass over the columns of rows."""
+        b, (first, stop) = self.b, self.span
+        for row in rows:
+            self._enter(row)
+            self._before_columns(equations, taken)
+        sums = [e for e in equations if reductions.is_rounded(e) and self._how(e) in ("row", "total")]
+        shared = [e for e in equations if self._how(e) == "total" and e not in sums]
+        own = [*sums, *[e for e in equations if self._how(e) == "row" and e not in sums]]
+        steps = max(1, stop // self.lanes) if isinstance(stop, int) else 0  # which is not known
+        few = 0 < steps <= reductions.PLAIN
+        working: list[State] = [{} for _ in rows]
+
+        def body(index: str, live: int) -> None:
+            self._over_rows: dict[Value, str] = {}
+            self._common: dict[Value, str] = {}
+            for row, mine in zip(rows, working, strict=True):
+                self._enter(row)
+                both = {**state, **mine}
+                self._body(self.wide, level, equations, taken, both, index, live)
+                mine.update({key: both[key] for key in mine})
+                state.update({id(e): both[id(e)] for e in shared})
+            for out, found in self._over_rows.items():
+                self._save(self.wide, found, self._address(out), out.dtype, index, live)
+
+        def part(first: str, stop: int | str, rest: int) -> None:
+            """The vectors from one column to another, with plain sums, and what is behind the last whole vector."""
+            for row, mine in zip(rows, working, strict=True):
+                mine.update({id(e): reductions.started(e, plain=True) if e in sums else row.state[id(e)] for e in own})
+            if stop == self.lanes:
+                body("0", self.lanes)
+            elif stop:
+                self._loop(
+                    stop,
+                    self.lanes,
+                    first,
+                    [*[(state, e) for e in shared], *[(mine, e) for mine in working for e in own]],
+                    lambda index: body(index, self.lanes),
+                )
+            if rest:
+                body(str(self.columns - rest), rest)
+            for row, mine in zip(rows, working, strict=True):
+                for e in own:
+                    known = row.state if self._how(e) == "row" else state
+                    if e in sums and (known is state or not few):
+                        v, (more,) = Vector(b, self.carried), mine[id(e)]
+                        known[id(e)] = reductions.reduced(v, e, known[id(e)], more, self.carried)
+                    else:
+                        known[id(e)] = mine[id(e)]
+
+        if few or not sums:
+            part(first, stop, self.rest)
+            return
+        if stop:
+            length = reductions.PLAIN * self.lanes
+
+            def long_part(index: str) -> None:
+                end = b(f"add nuw nsw i64 {index}, {length}")
+                if steps % reductions.PLAIN or not steps:
+                    end = b.call("llvm.umin.i64", "i64", [end, str(stop)])
+                part(index, end, 0)
+
+            totals = [e for e in own if self._how(e) == "total"]
+            kept = [(state, e) for e in (*shared, *totals)]
+            kept += [(row.state, e) for row in rows for e in own if e not in totals]
+            self._loop(stop, length, first, kept, long_part)
         if self.rest:
-            at = str(self.columns - self.rest)
-            self._body(self.wide, level, equations, taken, state, at, self.rest)
+            part("0", 0, self.rest)
+
+    def _loop(
+        self,
+        stop: int | str,
+        step: int,
+        first: str,
+        carried: Sequence[tuple[State, Equation]],
+        body: Callable[[str], None],
+    ) -> None:
+        """A loop that carries along what reductions have in these states."""
+        equations = [e for _, e in carried]
+        before = reductions.carried(equations, [state[id(e)] for state, e in carried], self.carried)
+        loop = self.b.begin(stop, step, before, first)
+        names = iter([name for _, _, name in loop.carried])
+        for state, e in carried:
+            state[id(e)] = [next(names) for _ in state[id(e)]]
+        body(loop.counter)
+        self.b.end(loop, [x for state, e in carried for x in state[id(e)]])
 
     def _spread(self, x: str, element: str) -> str:
         if self.lanes == 1:
@@ -394,7 +380,12 @@ class Nest:
 
     def _place_of(self, x: Value) -> str:
         """Where a full value is kept for later passes over this row."""
-        return self._address(x) if self.kept[x] is x else self._pointer(self.kept[x])
+        if self.kept[x] is x:
+            return self._address(x)
+        place = self._pointer(self.kept[x])
+        if not self._turn:
+            return place
+        return self.b(f"getelementptr {memory_type(x.dtype)}, ptr {place}, i64 {self._turn * self.columns}")
 
     def _body(
         self,
@@ -402,15 +393,18 @@ class Nest:
         level: int,
         equations: list[Equation],
         taken: list[Value],
-        state: dict[int, list[str]],
+        state: State,
         index: str,
         live: int,
     ) -> None:
         memo: dict[Value, str] = dict(self._once)
+        products = self._products(level, equations) if live == v.lanes else {}
         for x in taken:
             memo[x] = self._load(v, self._place_of(x), x.dtype, index, 1, live)
         for e in equations:
             out: Any = e.results[0]
+            if out in products:
+                continue
             if e.name == "scatter":
                 self._scattered(v, e, memo, index, live)
                 continue
@@ -420,22 +414,51 @@ class Nest:
                     stride = self._column_stride(out) if out in self.kernel.target else 1
                     self._save(v, memo[out], self._address(out), out.dtype, index, live, stride)
                 if self.level[out] == level and self.kept.get(out, out) is not out:
-                    self._save(v, memo[out], self._pointer(self.kept[out]), out.dtype, index, live)
+                    self._save(v, memo[out], self._place_of(out), out.dtype, index, live)
+                continue
+            before = ""
+            if self._how(e) == "rows":
+                before = self._over_rows.get(out) or self._load(v, self._address(out), out.dtype, index, 1, live)
+            if (product := products.get(self._root(e.operands[0]))) is not None:
+                one, other = (self._operand(v, x, memo, index, live) for x in (product.operands * 2)[:2])
+                if before:
+                    self._over_rows[out] = v.call("fma", element_type(out.dtype), one, other, before)
+                else:
+                    state[id(e)] = [reductions.with_products(v, e, state[id(e)][0], one, other, self.carried)]
                 continue
             element = self._operand(v, e.operands[0], memo, index, live)
-            if self._how(e) == "rows":
-                place = self._address(out)
-                before = self._load(v, place, out.dtype, index, 1, live)
-                self._save(v, reductions.combined(v, e, before, element), place, out.dtype, index, live)
+            if before:
+                self._over_rows[out] = reductions.combined(v, e, before, element)
             else:
                 state[id(e)] = self._reduced(v, e, state[id(e)], element, live)
 
+    def _products(self, level: int, equations: list[Equation]) -> dict[Value, Equation]:
+        """Products that this pass only adds up: a processor may multiply and add at once, with one rounding."""
+        found: dict[Value, Equation] = {}
+        if not adds_products():
+            return found
+        read = collections.Counter([self._root(x) for e in equations for x in e.operands if _is(x)])
+        last = {self._root(e.operands[0]) for e in equations if reductions.is_rounded(e)}
+        for e in equations:
+            out: Any = e.results[0]
+            mine = e.name in ("multiply", "square") and out in last and read[out] == 1 and self.level[out] == level
+            if (
+                mine
+                and out not in self.kernel.stored
+                and out not in self.kept
+                and not any(constant(x) is not None for x in e.operands)
+            ):
+                found[out] = e
+        return found
+
     def _operand(self, v: Vector, x: Value, memo: dict[Value, str], index: str, live: int) -> str:
         if x in self.kernel.read:
-            found = memo.get(x)
+            found = memo.get(x) or (self._common.get(x) if v is self.wide else None)
             if found is None:
                 stride = self._column_stride(x) if v is self.wide else 0
                 found = memo[x] = self._load(v, self._address(x), x.dtype, index, stride, live)
+                if v is self.wide and not any(self._access(x)[2][: self.split]):
+                    self._common[x] = found  # of all rows
             return found
         x = self._root(x)
         if v is self.row:

@@ -12,8 +12,9 @@ from adjoint.backends.numpy import NumPy
 from adjoint.backends.numpy.reduction import no_class
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native import lines, matrices
-from adjoint.compiler.native.elements import computable, constant
+from adjoint.compiler.native.elements import computable, constant, has_pieces
 from adjoint.compiler.native.hoisting import hoisted
+from adjoint.compiler.native.keeping import kept
 from adjoint.compiler.native.pieces import joined
 from adjoint.compiler.passes import dead_code, identity
 from adjoint.dtypes import float32, float64
@@ -31,7 +32,7 @@ def lowered(graph: Graph, checks: bool = True) -> Graph:
 
     `checks` says that machine code may check values, which it does of places and of matrices.
     """
-    graph = joined(hoisted(graph))
+    graph = joined(kept(hoisted(graph)))
     equations: list[Equation] = []
     found: list[Equation] = []
     recorded = dict.fromkeys(graph.inputs, False)
@@ -518,7 +519,7 @@ LOWERED: dict[str, Callable[..., Any]] = {
     "expit_pullback": _expit_pullback,
     "silu": lambda B, x: B.multiply(x, B.expit(x)),
     "silu_pullback": _silu_pullback,
-    "gelu": lambda B, x: B.multiply(x, _normal_cdf(B, x)),
+    "gelu": lambda B, x: None if has_pieces(x.dtype) else B.multiply(x, _normal_cdf(B, x)),
     "gelu_pullback": _gelu_pullback,
     "leaky_relu": _leaky_relu,
     "hardswish": _hardswish,

@@ -12,7 +12,7 @@ from typing import Any
 
 from adjoint.compiler.graph import Equation
 from adjoint.compiler.native import reductions
-from adjoint.compiler.native.elementary import FUNCTIONS
+from adjoint.compiler.native.elementary import CALLED
 from adjoint.compiler.native.kernels import Kernel, split_of
 from adjoint.compiler.native.loops import FAILED, Nest
 from adjoint.compiler.native.pool import DECLARED
@@ -45,7 +45,7 @@ def _cost(kernel: Kernel) -> int:
     wide = [x.dtype.itemsize for x, how in kernel.read.items() if how[2]]
     wide += [x.dtype.itemsize for x in kernel.stored if kernel.kind[x] == "full"]
     widest = max([x.dtype.itemsize for x in kernel.kind])
-    operations = sum([_CALLED if e.name in FUNCTIONS else 1 for e in kernel.equations])
+    operations = sum([_CALLED if e.name in CALLED else 1 for e in kernel.equations])
     return size * (sum(wide) + operations * widest) // 8
 
 
@@ -113,7 +113,8 @@ class Shared(Nest):
         vectors = self.columns // self.lanes
         count = math.prod([size for size, _ in runs]) if runs else vectors
         self.parts: int = parts_of_kernel(self.kernel, count, bool(sums))
-        length = -(-count // self.parts)
+        length = -(-count // (self.parts * self.turns)) * self.turns
+        self.parts = -(-count // length)
         buffers = self._before(sums)
         first, end = self._bounds(length * (1 if runs else self.lanes), count * (1 if runs else self.lanes))
         state = {id(e): reductions.started(e) for e in totals}
@@ -121,8 +122,8 @@ class Shared(Nest):
         if runs:
             state = self._rows(runs, totals, state, first, end)
         else:
-            self.span, self.rest, self._indices = (first, end), 0, []
-            state = self._row_passes(state)
+            self.span, self.rest = (first, end), 0
+            state = self._row_passes(state, [[]])
         kept = self._keep(totals, [state[id(e)] for e in totals])
         self._after()
         text = divided(self)
@@ -130,8 +131,8 @@ class Shared(Nest):
         call_parts(self, self.parts)
         state = dict(zip(map(id, totals), self._added(totals, kept), strict=True))
         if not runs and rest:
-            self.span, self.rest, self._indices = ("0", 0), rest, []
-            state = self._row_passes(state)
+            self.span, self.rest = ("0", 0), rest
+            state = self._row_passes(state, [[]])
         self._save_totals(totals, state)
         for e, buffer in zip(sums, buffers, strict=True):
             self._join_rows(e, buffer)
@@ -194,15 +195,19 @@ class Shared(Nest):
     ) -> dict[int, list[str]]:
         """All rows are counted as one, so that as few as there are can be shared."""
         b = self.b
-        loop = b.begin(end, 1, reductions.carried(totals, [state[id(e)] for e in totals], self.carried), first)
+        before = reductions.carried(totals, [state[id(e)] for e in totals], self.carried)
+        loop = b.begin(end, self.turns, before, first)
         state = reductions.unflat(totals, [name for _, _, name in loop.carried])
-        self._indices = []
-        inner = math.prod([size for size, _ in runs])
-        for k, (size, count) in enumerate(runs):
-            inner //= size
-            index = b(f"udiv i64 {loop.counter}, {inner}") if inner > 1 else loop.counter
-            self._indices.append((b(f"urem i64 {index}, {size}") if k else index, count))
-        state = self._row_passes(state)
+        lines = []
+        for turn in range(self.turns):
+            row = b(f"add nuw nsw i64 {loop.counter}, {turn}") if turn else loop.counter
+            inner, indices = math.prod([size for size, _ in runs]), []
+            for k, (size, count) in enumerate(runs):
+                inner //= size
+                index = b(f"udiv i64 {row}, {inner}") if inner > 1 else row
+                indices.append((b(f"urem i64 {index}, {size}") if k else index, count))
+            lines.append(indices)
+        state = self._row_passes(state, lines)
         b.end(loop, reductions.flat(totals, state))
         return state
 

@@ -274,6 +274,12 @@ class Plan:
             kernel.target[out] = part
             kernel.stored[out] = None
         kernel.read.update(read)
+        if (
+            e.name == "max"
+            and out.dtype.kind == "f"
+            and any(e.operands == m.results for m in kernel.equations if m.name == "abs")
+        ):
+            e = Equation(e.name, e.operands, {**e.parameters, "of_sizes": True}, e.results, backward=e.backward)
         kernel.equations.append(e)
         if e.name in REDUCTIONS:
             axis = {i % len(target) for i in e.parameters["axis"]}

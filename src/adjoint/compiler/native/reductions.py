@@ -1,7 +1,7 @@
 """Reductions inside of a loop: what is carried along, how a vector joins it, and how its lanes become one number.
 
-Of a sum of floating-point numbers also what was rounded away is carried along. That takes seven operations, so several
-vectors are added to one before: such sums of pairs lose little.
+Of a long sum of floating-point numbers also what was rounded away is carried along. That takes seven operations, so
+`PLAIN` steps are added up without it before. Each lane has few of their numbers: NumPy rounds as often for so many.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from adjoint.primitives import DType
 JOINED = {"sum": ("add", "fadd"), "prod": ("mul", "fmul"), "any": ("or", ""), "all": ("and", "")}
 
 State = dict[int, list[str]]  # of equations, by their identity
+PLAIN = 16  # steps of a loop whose vectors are added up without what is rounded away
 
 
 def identity(e: Equation) -> str:
@@ -34,11 +35,15 @@ def identity(e: Equation) -> str:
     return number(limits.min if e.name == "max" else limits.max, dtype)
 
 
-def started(e: Equation) -> list[str]:
-    """What a reduction carries along: of a sum also what was rounded away."""
-    dtype: DType = e.operands[0].dtype
-    first = f"splat ({element_type(dtype)} {identity(e)})"
-    return [first, "zeroinitializer"] if e.name == "sum" and dtype.kind == "f" else [first]
+def is_rounded(e: Equation) -> bool:
+    """Whether it is a sum of floating-point numbers."""
+    return e.name == "sum" and e.operands[0].dtype.kind == "f"
+
+
+def started(e: Equation, plain: bool = False) -> list[str]:
+    """What a reduction carries along: of a sum that is not plain also what was rounded away."""
+    first = f"splat ({element_type(e.operands[0].dtype)} {identity(e)})"
+    return [first, "zeroinitializer"] if is_rounded(e) and not plain else [first]
 
 
 def carried(equations: Sequence[Equation], states: Sequence[list[str]], lanes: int) -> list[tuple[str, str]]:
@@ -58,6 +63,10 @@ def unflat(equations: Sequence[Equation], names: Sequence[str]) -> State:
 
 def combined(v: Vector, e: Equation, x: str, y: str) -> str:
     dtype: DType = e.operands[0].dtype
+    if "of_sizes" in e.parameters:  # bits of what is not negative are in order, nan behind infinity
+        whole = f"i{8 * dtype.itemsize}"
+        bits = [v.cast("bitcast", z, element_type(dtype), whole) for z in (x, y)]
+        return v.cast("bitcast", v.call("smax", whole, *bits), whole, element_type(dtype))
     if e.name in JOINED:
         return v.two(JOINED[e.name][dtype.kind == "f"], element_type(dtype), x, y)
     return extreme(v, "maximum" if e.name == "max" else "minimum", dtype, x, y)
@@ -74,6 +83,21 @@ def reduced(v: Vector, e: Equation, state: list[str], x: str, lanes: int) -> lis
         total, lost = _two_sum(v, t, state[0], x)
         return [total, v.two("fadd", t, state[1], lost)]
     return [combined(v, e, state[0], x)]
+
+
+def with_products(v: Vector, e: Equation, total: str, x: str, y: str, lanes: int) -> str:
+    """A plain sum of so many lanes, with the products of two vectors that have as many, or more."""
+    t = element_type(e.operands[0].dtype)
+    if v.lanes == lanes:
+        return v.call("fma", t, x, y, total)
+    half = Vector(v.b, v.lanes // 2)
+    (x, x_last), (y, y_last) = (_halves(v.b, v.lanes, t, z) for z in (x, y))
+    found = half.call("fma", t, x_last, y_last, half.two("fmul", t, x, y))
+    while half.lanes > lanes:
+        parts = _halves(v.b, half.lanes, t, found)
+        half = Vector(v.b, half.lanes // 2)
+        found = half.two("fadd", t, *parts)
+    return half.two("fadd", t, total, found)
 
 
 def finished(b: Builder, e: Equation, state: list[str], lanes: int) -> str:

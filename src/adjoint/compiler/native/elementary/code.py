@@ -250,12 +250,21 @@ class Code:
         A coefficient of sixteen pieces is a register, and a permutation of it has that of each lane's own piece (P. T.
         P. Tang, Table-lookup algorithms for elementary functions, 1991, with a table that is no memory).
         """
+        (first, *others), t, n = self._pieces(name, x)
+        return self.fma(self.horner(others, t), t, self.select(n.equals(0.0), t, first))
+
+    def summand_in_pieces(self, name: str, x: Value) -> Value:
+        """A function of x >= 0 with sixteen polynomials, of which the first one is as exact as the others, not more."""
+        coefficients, t, _ = self._pieces(name, x)
+        return self.horner(coefficients, t)
+
+    def _pieces(self, name: str, x: Value) -> tuple[list[Value], Value, Value]:
+        """The coefficients of each lane's own piece, how far x is from the piece's middle, and its number."""
         step, *table = self.table(name)
         x = self.clipped(x, None, 15.0 * step)
         n, piece = self.rounded(x, 1.0 / step)
-        t = self.fma(n, -step, x)
-        first, *others = [self._picked(table[k : k + 16], piece) for k in range(0, len(table), 16)]
-        return self.fma(self.horner(others, t), t, self.select(n.equals(0.0), t, first))
+        picked = [self._picked(table[k : k + 16], piece) for k in range(0, len(table), 16)]
+        return picked, self.fma(n, -step, x), n
 
     def rounded(self, x: Value, factor: float) -> tuple[Value, Value]:
         """The integer n nearest to x * factor, as a number and as an integer of which only low bits count.

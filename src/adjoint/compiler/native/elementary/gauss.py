@@ -1,4 +1,4 @@
-"""The error function and its complement."""
+"""The error function and its complement, and x times the normal distribution function."""
 
 from __future__ import annotations
 
@@ -55,3 +55,8 @@ def erfc(c: Code, x: Value) -> Value:
     tail = c.scaled(c.fma(power, scaled, c.fma(power, rest, more * scaled)), n)
     far = c.select(x < 0.0, 2.0 - tail, tail)
     return c.select(size < 0.75, 1.0 - (x + _near(c, x)), far)
+
+
+def gelu(c: Code, x: Value) -> Value:
+    """x times the normal distribution function, a half and what is odd: where there are pieces."""
+    return x * (0.5 + c.copysign(c.summand_in_pieces("normal_pieces", abs(x)), x))
