@@ -41,7 +41,7 @@ def counted(f: Any) -> tuple[Any, list[int]]:
 
 
 class _Runs:
-    """An object, into which a compiled function does not look."""
+    """An object that compiled functions write to."""
 
     def __init__(self) -> None:
         self.seen: list[int] = []
@@ -483,6 +483,47 @@ def test_a_leaf_of_the_module_is_refused() -> None:
     place.w = ad.tensor([2.0, 3.0]).require_grad()  # type: ignore[attr-defined]
     with pytest.raises(errors.DeviceError, match="make what is tracked an argument"):
         ad.compile(lambda x: x * place.w)(ad.tensor(X))  # type: ignore[attr-defined]
+
+
+def test_a_tracked_result_is_no_array() -> None:
+    """Where the arguments are NumPy's, or there are none: what a closure tracks stays tracked."""
+    w = ad.tensor([2.0, 3.0], dtype=ad.float64).require_grad()
+    by_array, by_none = ad.compile(lambda k: (w * k).sum()), ad.compile(lambda: (w * w).sum())
+    for _ in range(4):
+        np.testing.assert_array_equal(by_array(np.ones(2)).backward()[w].numpy(), np.ones(2))
+        np.testing.assert_array_equal(by_array(2.0).backward()[w].numpy(), 2 * np.ones(2))
+        np.testing.assert_array_equal(by_none().backward()[w].numpy(), 2 * w.detach().numpy())
+    place = _Runs()
+    place.w = w  # type: ignore[attr-defined]
+    for f in (lambda: place.w * 2.0, lambda x: [place.w * 2.0, x]):  # type: ignore[attr-defined]
+        with pytest.raises(errors.TrackedError, match="make that an argument"):
+            ad.compile(f)(*[X] * (f.__code__.co_argcount))
+
+
+def test_what_an_outer_transform_tracks_in_an_object_is_refused() -> None:
+    """Once, and not by transforms that run again and again."""
+
+    def f(w: Any) -> Any:
+        place = _Runs()
+        place.w = w  # type: ignore[attr-defined]
+        return ad.compile(lambda x: (x * place.w).sum())(ad.tensor(X))  # type: ignore[attr-defined]
+
+    with pytest.raises(errors.DeviceError, match="make what is tracked an argument"):
+        ad.grad(f)(ad.tensor([1.0, 2.0], dtype=ad.float64))
+
+
+def test_assignment_to_a_copy_of_an_argument_that_nothing_tracks() -> None:
+    def f(x: Any, y: Any) -> Any:
+        out = y.copy()
+        out[1:] += x[1:] * w
+        return (out * out).sum()
+
+    w, y = ad.tensor([0.5]), ad.tensor([3.0, 4.0])
+    x = ad.tensor([1.0, 2.0]).require_grad()
+    compiled, expected = ad.compile(f), f(x, y).backward()[x].numpy()
+    for _ in range(4):
+        np.testing.assert_array_equal(compiled(x, y).backward()[x].numpy(), expected)
+    np.testing.assert_array_equal(ad.grad(compiled)(x.detach(), y).numpy(), expected)
 
 
 # --- what comes out ---

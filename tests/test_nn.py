@@ -407,6 +407,21 @@ def test_cross_entropy_of_no_rows_is_nan_as_other_means_of_nothing_are() -> None
     assert loss.backward()[x].shape == (0, 3)
 
 
+@pytest.mark.parametrize("how", [lambda f: f, ad.compile], ids=["eager", "compiled"])
+def test_derivatives_of_a_transposed_convolution_of_nothing(how: Any) -> None:
+    """The image that comes out is smaller than the kernel."""
+    x, weight = ad.zeros((1, 3, 0)), ad.ones((3, 1, 2))
+    f = how(lambda x, weight: (nn.conv_transpose1d(x, weight) * weight.sum()).sum())
+    assert f(x, weight).item() == 0.0
+    assert ad.grad(f)(x, weight).shape == x.shape
+    np.testing.assert_array_equal(ad.grad(f, 1)(x, weight).numpy(), np.zeros((3, 1, 2)))
+    assert ad.hessian(f, 1)(x, weight).shape == (3, 1, 2, 3, 1, 2)
+    images = ad.zeros((1, 2, 3, 0))
+    kernel = ad.ones((2, 1, 2, 2))
+    slope = ad.grad(how(lambda w: nn.conv_transpose2d(images, w).sum()))(kernel)
+    np.testing.assert_array_equal(slope.numpy(), np.zeros((2, 1, 2, 2)))
+
+
 @pytest.mark.parametrize("ignore", [-100, -4, -3, -1, 0, 2, 3, 7])
 def test_an_ignored_label_may_be_any_number(ignore: int) -> None:
     x = np.random.default_rng(0).standard_normal((4, 3))

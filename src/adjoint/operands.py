@@ -45,7 +45,7 @@ def common_backend(*tensors: Tensor[Any]) -> Backend:
 def _in_chain(backend: Backend, of: Backend) -> bool:
     if backend is of or backend.depth > of.depth:  # views are as deep as the levels that they stand for
         return backend is of
-    return isinstance(of, Decorator) and (of.inner is backend or backend in of.chain())
+    return (isinstance(of, Decorator) and of.inner is backend) or backend in of.chain()
 
 
 def _common_of_constants(tensors: Sequence[Tensor[Any]]) -> Backend:
@@ -85,7 +85,7 @@ def _unmet(tensors: Sequence[Tensor[Any]], level: Backend | None = None) -> erro
     else:
         advice = "neither backend is in the other's chain; go down to a common one with inner(), or take x.detach()"
     error = errors.DeviceError(f"{what[0]} and {what[1]} do not meet: {advice}")
-    if len(outside) == 1:
+    if len(outside) == 1 and not any([x.leaf.is_fresh for x in pair]):
         error.place = outside[0]
     return error
 

@@ -50,7 +50,7 @@ def _places(kernel: Shape, stride: Shape, dilation: Shape, counts: Shape) -> Ite
         starts = [i * d for i, d in zip(place, dilation, strict=True)]
         yield (
             place,
-            tuple([slice(a, a + s * (n - 1) + 1, s) for a, s, n in zip(starts, stride, counts, strict=True)]),
+            tuple([slice(a, a + max(0, s * (n - 1) + 1), s) for a, s, n in zip(starts, stride, counts, strict=True)]),
         )
 
 
@@ -124,4 +124,6 @@ def conv_weight(
         matrix = xp.reshape(g[:, part, ...], (groups, o // groups, math.prod(some) * n))
         product = xp.matmul(matrix, xp.matrix_transpose(patches))
         total = product if total is None else total + product
+    if total is None:  # no places
+        return xp.zeros((o, c // groups, *size), dtype=x.dtype)
     return xp.reshape(total, (o, c // groups, *size))

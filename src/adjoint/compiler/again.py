@@ -146,13 +146,14 @@ class _Writer:
 
     def _closed(self) -> None:
         """Tensors that the function closes over, and that all else which it reads is what it was."""
-        before, f = self.call.environment, self.f
+        before, f, call = self.call.environment, self.call.reads, self.call
+        objects, changing = call.objects, call.changing
         if before is None:
             return
         now = [before]
 
         def later() -> Environment | None:
-            found = Environment(f)
+            found = Environment(f, objects, changing)
             if found.guard != now[0].guard:
                 return None
             now[0] = found

@@ -11,7 +11,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
-from adjoint.compiler.environment import Environment, plain
+from adjoint.compiler.environment import Environment, changed, may_change, plain
 from adjoint.compiler.general import Axes
 from adjoint.compiler.numbers import Floats, follow_from
 from adjoint.compiler.programs import Place, Program, Result, placed, results_of
@@ -23,6 +23,7 @@ from adjoint.devices import current_level, default_device, observed_leaf
 from adjoint.functions.arguments import as_axis, is_numeric
 from adjoint.graph.nodes import LeafNode
 from adjoint.lines import Line
+from adjoint.module.fields import Fields
 from adjoint.primitives import Shape
 from adjoint.tensor import Tensor, raw_array, refuse_ended
 from adjoint.transforms.arguments import array_of, base_of
@@ -47,7 +48,8 @@ class Signature:
     around: bool
     closed: list[Tensor[Any]]
     dynamic: Any
-    environment: Environment | None
+    environment: Environment | Any
+    objects: list[Any]
     f: Callable[..., Any]
     guard: tuple[()] | tuple[Any, ...]
     key: tuple[Any, ...]
@@ -62,6 +64,7 @@ class Signature:
     def __init__(self, owner: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.f, self.name, self.of_module = owner.f, owner.name, owner.of_module
         self.varying, self.named, self.dynamic = owner.varying, bool(kwargs), owner.dynamic
+        self.changing: set[str] = owner.changing
         self.level = level = current_level()
         self.recording: bool = level is not None and isinstance(level.leaf, Traced)
         if self.recording:
@@ -69,12 +72,20 @@ class Signature:
         f = self.f
         given: Any = (args, kwargs) if not self.of_module else (f, args, kwargs)
         self.leaves, self.structure = trees.flatten(given if kwargs or self.of_module else args)
-        self.environment = None if self.of_module else Environment(f)
-        self.closed = [] if self.environment is None else self.environment.tensors
-        self.guard = () if self.environment is None else self.environment.guard
+        self.reads: Any = type(f).__call__ if self.of_module else f  # the function whose surroundings count
+        self.objects = [*[x for x in self.leaves if may_change(x)], *_classes(given)]
+        known = owner.surroundings
+        if known is None or not known.is_of(self.objects, self.changing) or not known.is_unchanged():
+            known = self.looked()
+            owner.surroundings = None if known.tensors else known
+        self.environment, self.closed, self.guard = known, known.tensors, known.guard
         self.callbacks: int = callbacks.count
         tensors = [x for x in (*self.leaves, *self.closed) if isinstance(x, Tensor)]
-        self.as_numpy: bool = level is None and not any([isinstance(x, Tensor) for x in self.leaves])
+        self.as_numpy: bool = (
+            level is None
+            and not any([isinstance(x, Tensor) for x in self.leaves])
+            and not any([x._device.tracked(raw_array(x)) for x in self.closed])  # a result may be tracked by it
+        )
         for x in tensors:
             refuse_ended(x, self.name)
         self.device: Backend = base_of(tensors, self.name) if tensors or level is not None else default_device()
@@ -245,8 +256,12 @@ class Signature:
                 where = "" if was != now else ", in its device or in what tracks it"
                 return f"{self.path(i)} changes, from {was} to {now}{where}"
         if last.guard != self.guard:
-            return "something in its closure or its module changes; make it an argument"
+            return "something in its closure, its module or an object changes; make it an argument"
         return "the device, or the default dtype, changes"
+
+    def looked(self) -> Environment:
+        """What the function reads beside its arguments, as it is now."""
+        return Environment(self.reads, self.objects, self.changing)
 
     # --- recording ---
 
@@ -261,7 +276,7 @@ class Signature:
             module, args, kwargs = given
             return module(*args, **kwargs)
         args, kwargs = given if self.named else (given, {})
-        now = Environment(self.f).tensors
+        now = self.looked().tensors
         f = substituted(self.f, {id(x): y for x, y in zip(now, closed, strict=True)})
         return f(*args, **kwargs)
 
@@ -350,16 +365,26 @@ class Signature:
                     f"{self.name} assigns to {what}, of shape {x.shape}: only results come out of a compiled "
                     "function; assign to a copy, x.copy(), and return it"
                 )
-        if self.of_module:
-            return
-        now = Environment(self.f).guard
+        now = self.looked().guard
         if self.callbacks != callbacks.count:  # a guard of before looked at what they fill
             self.callbacks, self.guard = callbacks.count, now
-        elif now != guard:
+            return
+        found = changed(guard, now)
+        if found is None:
             raise errors.TrackedError(
                 f"{self.name} changes what is in its closure or its module: it would do so only while it is "
                 "recorded; take the old value as an argument, and return the new one"
             )
+        self.changing |= found
+
+
+def _classes(x: Any) -> list[type]:
+    """The classes of modules in a tree, whose methods may run."""
+    found = [type(x)] if isinstance(x, Fields) else []
+    for part in x.values() if isinstance(x, dict) else vars(x).values() if isinstance(x, Fields) else x:
+        if isinstance(part, (Fields, dict, list, tuple)):
+            found += _classes(part)
+    return found
 
 
 def kind_of_node(x: Tensor[Any]) -> str:

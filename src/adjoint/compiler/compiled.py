@@ -20,7 +20,7 @@ from adjoint.compiler.again import UNLIKE, Again, again
 from adjoint.compiler.calls import Seen, Signature, can_vary
 from adjoint.compiler.cost import Cost, cost_of
 from adjoint.compiler.donated import exclusive, give_away
-from adjoint.compiler.environment import disabled
+from adjoint.compiler.environment import Environment, disabled
 from adjoint.compiler.general import KEPT, General
 from adjoint.compiler.graph import Graph
 from adjoint.compiler.passes import after_each
@@ -65,8 +65,9 @@ def compile(f: Callable[..., Any], *, dynamic: Any = None, donate: Any = ()) -> 
     Parameters
     ----------
     f
-        A function of pytrees. It is run with tensors in the place of arrays. It reads closures and names of its module
-        anew with each call, but attributes of objects only when it is recorded; it assigns to no tensor but its own.
+        A function of pytrees. It is run with tensors in the place of arrays. It reads closures, names of its module and
+        attributes of objects anew with each call, but for attributes that it changes; it assigns to no tensor but its
+        own.
     dynamic
         The axes whose sizes may change without another recording: for each positional argument an axis, a tuple of
         axes or None, which count for all arrays in it; True for all axes. By default those that have changed from one
@@ -211,6 +212,8 @@ class Compiled:
         self._again: collections.OrderedDict[Program, Again | None] = collections.OrderedDict()
         self._recent: tuple[Again, ...] = ()  # those of the last kinds of calls
         self.varying: set[Any] = set()  # places of numbers that are traced
+        self.surroundings: Environment | None = None  # of the last call
+        self.changing: set[str] = set()  # attributes that f itself changes, which are read when it is recorded
         self._fixed: dict[int, Line | None] = {}  # ... and of those that cannot be: who asks for their values
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

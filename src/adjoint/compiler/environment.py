@@ -1,19 +1,26 @@
-"""What a function reads beside its arguments: closures, and names of its module.
+"""What a function reads beside its arguments: closures, names of its module, attributes of objects that it names.
 
 Tensors in closures are arguments of the compiled function. Of all else a guard is kept: when it has changed, the
-function is recorded again. Attributes of objects are not looked at.
+function is recorded again.
 """
 
 from __future__ import annotations
 
+import collections
 import contextvars
 import dis
 import functools
 import operator
+import sys
+import sysconfig
 import types
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from adjoint import errors
+from adjoint.backend import Backend
 from adjoint.concrete import callbacks
 from adjoint.devices import current_level, default_device
 from adjoint.dtypes import chosen_dtype, default_dtype
@@ -73,36 +80,114 @@ def _read(code: types.CodeType, count: int) -> frozenset[str]:
     return frozenset(own.union(*[_read(x, count) for x in _inner(code)]))
 
 
+@functools.lru_cache(1024)
+def _attributes(code: types.CodeType, count: int) -> tuple[frozenset[str], frozenset[str]]:
+    """The names of attributes that they read, and of those that they change, so far as that can be seen."""
+    own, assigned, last = set[str](), set[str](), ""
+    for x in dis.get_instructions(code):
+        if x.opname in ("STORE_ATTR", "DELETE_ATTR"):
+            assigned.add(x.argval)
+        elif x.opname in _OF_OBJECTS:
+            own.add(x.argval)
+            if x.argval in _CHANGES:
+                assigned.add(last)
+        last = x.argval if x.opname in _OF_OBJECTS else ""
+    if {"getattr", "hasattr"}.intersection(code.co_names):
+        own.update(x for x in code.co_consts if isinstance(x, str))
+    inner = [_attributes(x, count) for x in _inner(code)]
+    return frozenset(own.union(*[x for x, _ in inner])), frozenset(assigned.union(*[x for _, x in inner]))
+
+
 def _inner(code: types.CodeType) -> list[types.CodeType]:
     """The functions that are defined in one, but for callbacks."""
     return [x for x in code.co_consts if isinstance(x, types.CodeType) and x not in callbacks]
 
 
+_OF_OBJECTS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
+_CHANGES = frozenset("append appendleft extend insert add update setdefault pop popleft popitem remove clear".split())
 _OF_CLASSES = ("LOAD_NAME", "STORE_NAME", "DELETE_NAME")  # in the body of a class, which may mean the module's
 
 
-class Environment:
-    """What a function reads beside its arguments: `tensors` in its closure, each once, and a `guard` of all else."""
+_OURS = __name__.partition(".")[0] + "."
+_LIBRARIES = tuple([sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")])
 
-    def __init__(self, f: Function) -> None:
+
+@functools.lru_cache(1024)
+def _is_librarys(file: str) -> bool:
+    """Whether a file is of a library, which stays as it is."""
+    return file.startswith(_LIBRARIES) and not file.startswith(PACKAGE)
+
+
+def _is_users(module: types.ModuleType | None) -> bool:
+    """Whether a module is neither of a library, nor ours, nor of Python itself."""
+    if module is None:  # that of text that was executed
+        return True
+    file = getattr(module, "__file__", None) or ""
+    return module.__name__ not in sys.builtin_module_names and not (_is_librarys(file) or file.startswith(PACKAGE))
+
+
+def changed(before: Any, now: Any) -> set[str] | None:
+    """Of guards of one function: the attributes that differ; None where something else does."""
+    if before == now or not before:
+        return set()
+    return None if before[0] != now[0] else {name for (_, name), _ in before[1] - now[1]}
+
+
+def may_change(x: Any) -> bool:
+    """Whether an argument that is no array is equal to itself alone, and what it holds may be another thing later."""
+    if isinstance(x, (Tensor, np.ndarray, np.generic, *_PLAIN)):
+        return False
+    equality: Any = type(x).__eq__
+    return isinstance(x, (types.MethodType, functools.partial)) or equality is object.__eq__
+
+
+class Environment:
+    """What a function reads beside its arguments: `tensors` in its closure, each once, and a `guard` of all else.
+
+    `objects` are arguments that are no arrays, of which the function may read more than what they are equal by. It
+    changes attributes of the names `changing` itself: these are not looked at.
+    """
+
+    def __init__(self, f: Function, objects: Sequence[Any] = (), changing: Iterable[str] = ()) -> None:
         self.tensors: list[Tensor[Any]] = []
         self.guard: tuple[Any, ...] = ()
+        self._attributes: dict[Any, tuple[Any, ...]] = {}  # what the guard has of each
+        self._given, self._made_for = objects, (callbacks.count, set(changing))
         self._cells: list[tuple[types.CellType, Any]] = []
-        self._globals: list[tuple[dict[str, Any], str, Any]] = []
+        self._known: list[tuple[Mapping[str, Any], str, Any]] = []  # names of modules, and attributes of objects
         self._read: set[tuple[int, str]] = set()  # ... which are these
+        self._slots: list[tuple[Any, str, Any]] = []
         self._functions: list[tuple[types.FunctionType, types.CodeType, Any, Any]] = []
         self._containers: list[tuple[Any, tuple[Any, ...]]] = []
         self._arrays: list[tuple[Tensor[Any], Any]] = []
-        if f.__class__ is types.FunctionType and not (
-            f.__closure__ or f.__defaults__ or f.__kwdefaults__ or _names(f.__code__, callbacks.count)
+        self._names: set[str] = {"__call__"}  # of attributes
+        self._assigned: set[str] = set(changing)  # ... which the function itself changes
+        self._held: list[tuple[Mapping[str, Any], str, Any]] = []
+        self._objects: list[Any] = []
+        if (
+            not objects
+            and f.__class__ is types.FunctionType
+            and not (f.__closure__ or f.__defaults__ or f.__kwdefaults__ or _names(f.__code__, callbacks.count))
         ):
             return
         guard: list[Any] = []
+        seen: set[int] = set()
         try:
-            self._gather(f, guard, set(), own=True)
+            self._gather(f, guard, seen, own=True)
+            for x in objects:
+                self._gather(x, guard, seen, own=False)
+            self._gather_attributes(seen)
         except RecursionError:
             raise errors.ArgumentError("compile: what f closes over contains itself, or is nested too deep") from None
-        self.guard = tuple(guard)
+        self.guard = tuple(guard), frozenset(self._attributes.items())
+
+    def is_of(self, objects: Sequence[Any], changing: Iterable[str]) -> bool:
+        """Whether it was made for these arguments, and for the callbacks that there are."""
+        return (
+            self._made_for == (callbacks.count, set(changing))
+            and len(objects) == len(self._given)
+            and all(map(operator.is_, objects, self._given))
+        )
 
     def is_unchanged(self) -> bool:
         """Whether everything is the same object still."""
@@ -113,7 +198,7 @@ class Environment:
         except ValueError:  # one that has no value, or none any more
             if any([_content(cell) is not value for cell, value in self._cells]):
                 return False
-        for known, name, value in self._globals:
+        for known, name, value in self._known:
             if known.get(name, _Empty) is not value:
                 return False
         for f, code, defaults, named in self._functions:
@@ -123,6 +208,8 @@ class Environment:
             now = _parts(container)
             if len(now) != len(before) or not all(map(operator.is_, now, before)):
                 return False
+        if any([getattr(x, name, _Empty) is not value for x, name, value in self._slots]):
+            return False
         return all([raw_array(tensor) is array for tensor, array in self._arrays])
 
     def _gather(self, x: Any, guard: list[Any], seen: set[int], *, own: bool) -> None:
@@ -145,11 +232,14 @@ class Environment:
         seen.add(id(x))
         if isinstance(x, types.FunctionType):
             self._gather_function(x, guard, seen, own=own)
-        elif isinstance(x, (dict, list, tuple)) and len(x) > _MANY:
+        elif isinstance(x, types.MethodType):
+            self._gather(x.__func__, guard, seen, own=False)
+            self._gather(x.__self__, guard, seen, own=False)
+        elif isinstance(x, _CONTAINERS) and len(x) > _MANY:
             guard.append(Same(x))
-        elif isinstance(x, (dict, list, tuple, functools.partial)):
+        elif isinstance(x, (*_CONTAINERS, functools.partial)):
             parts = _parts(x)
-            if isinstance(x, (dict, list)):  # the others stay as they are
+            if not isinstance(x, (tuple, functools.partial)):  # these stay as they are
                 self._containers.append((x, parts))
             if isinstance(x, dict):
                 parts = parts[len(parts) // 2 :]
@@ -160,6 +250,8 @@ class Environment:
                 self._gather(part, guard, seen, own=own)
         else:
             guard.append(Same(x))
+            if not isinstance(x, np.ndarray):
+                self._objects.append(x)
 
     def _gather_function(self, f: types.FunctionType, guard: list[Any], seen: set[int], *, own: bool) -> None:
         guard.append(Same(f.__code__))
@@ -180,19 +272,110 @@ class Environment:
         self._functions.append((f, f.__code__, f.__defaults__, f.__kwdefaults__))
         for defaults in (f.__defaults__, f.__kwdefaults__):
             self._gather(defaults, guard, seen, own=False)
+        if vars(f):
+            self._objects.append(f)
+        names, assigned = _attributes(f.__code__, callbacks.count)
+        self._names |= names
+        self._assigned |= assigned
         known = f.__globals__
         for name in _names(f.__code__, callbacks.count):
             value = known.get(name, _Empty)
             if (id(known), name) not in self._read:
                 self._read.add((id(known), name))
-                self._globals.append((known, name, value))
-            if value is _Empty or value.__class__ is types.ModuleType:
+                self._known.append((known, name, value))
+            self._gather_value(value, guard, seen)
+
+    def _gather_value(self, value: Any, guard: list[Any], seen: set[int]) -> None:
+        """What is read by a name of a module, or of an object."""
+        if value is _Empty:
+            return
+        if isinstance(value, types.ModuleType):
+            if _is_users(value) and id(value) not in seen:
+                seen.add(id(value))
+                self._objects.append(value)
+        elif isinstance(value, types.FunctionType) and _is_librarys(value.__code__.co_filename):
+            guard.append(Same(value))
+        else:
+            self._gather(value, guard, seen, own=False)
+
+    def _gather_attributes(self, seen: set[int]) -> None:
+        """What functions read of objects: what has a name that stands in their code. That may bring more of both."""
+        looked: dict[int, int] = {}
+        while True:
+            new = [x for x in self._objects if looked.get(id(x)) != len(self._names)]
+            if not new:
+                break
+            for x in new:
+                looked[id(x)] = len(self._names)
+                self._gather_object(x, seen)
+        self._known += [x for x in self._held if x[1] not in self._assigned]
+        self._slots = [x for x in self._slots if x[1] not in self._assigned]
+        self._attributes = {at: x for at, x in self._attributes.items() if at[1] not in self._assigned}
+
+    def _gather_object(self, x: Any, seen: set[int]) -> None:
+        held: Mapping[str, Any] = getattr(x, "__dict__", {})
+        if isinstance(x, type):
+            self._gather_class(x, None, seen)
+            return
+        if isinstance(x, Backend):
+            return
+        if type(x).__module__.startswith(_OURS):
+            for name, value in held.items():  # functions of the user are what counts
+                if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
+                    self._attribute(x, held, name, value, seen)
+            return
+        for name in [name for name in held if name in self._names]:
+            self._attribute(x, held, name, held[name], seen)
+        self._gather_class(type(x), x, seen)
+
+    def _gather_class(self, cls: type, x: Any, seen: set[int]) -> None:
+        """What the user's classes have for an object, or for themselves."""
+        for each in cls.__mro__:
+            if not _is_users(sys.modules.get(each.__module__)):
                 continue
-            same_module = isinstance(value, types.FunctionType) and value.__globals__ is known
-            if same_module or not callable(value) or isinstance(value, functools.partial):
-                self._gather(value, guard, seen, own=False)
-            else:
-                guard.append(Same(value))
+            for name in [name for name in vars(each) if name in self._names]:
+                member = vars(each)[name]
+                if isinstance(member, types.MemberDescriptorType):
+                    if x is not None and (id(x), name) not in self._read:
+                        self._read.add((id(x), name))
+                        value = getattr(x, name, _Empty)
+                        self._slots.append((x, name, value))
+                        self._add(x, name, value, seen)
+                    continue
+                self._attribute(each, vars(each), name, member, seen)
+                if isinstance(member, functools.cached_property):
+                    self._assigned.add(name)
+                held = getattr(x, "__dict__", None)
+                if held is not None and name not in held:  # it may come
+                    self._attribute(x, held, name, _Empty, seen)
+
+    def _attribute(self, x: Any, held: Mapping[str, Any], name: str, value: Any, seen: set[int]) -> None:
+        if (id(x), name) not in self._read:
+            self._read.add((id(x), name))
+            self._held.append((held, name, value))
+            if value is not _Empty:
+                self._add(x, name, value, seen)
+
+    def _add(self, x: Any, name: str, value: Any, seen: set[int]) -> None:
+        found: list[Any] = []
+        self._attributes[Same(x), name] = ()  # it has its place before what it leads to
+        for part in _functions_of(value):
+            self._gather_value(part, found, seen)
+        self._attributes[Same(x), name] = tuple(found)
+
+
+_CONTAINERS = (dict, list, tuple, set, frozenset, collections.deque, bytearray)
+
+
+def _functions_of(member: Any) -> Iterable[Any]:
+    """What runs where a member of a class is read; of other members they themselves."""
+    if isinstance(member, (staticmethod, classmethod)):
+        return [member.__func__]
+    if isinstance(member, property):
+        return [f for f in (member.fget, member.fset, member.fdel) if f is not None]
+    if isinstance(member, functools.cached_property):
+        return [member.func]
+    return [member]
 
 
 def _parts(x: Any) -> tuple[Any, ...]:

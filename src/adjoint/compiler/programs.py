@@ -135,6 +135,11 @@ def _result(place: Place, x: Tensor[Any], given: dict[Any, int]) -> Result:
     device = place.original(x.device)
     if device is None:
         if not any(level is place.leaf for level in x.device.chain()):
+            if x.device.tracked(x._array):
+                raise errors.TrackedError(
+                    f"a result of shape {x.shape} is tracked by a tensor that ad.compile was not given; make that an "
+                    "argument, or return x.detach()"
+                )
             return Result("fixed", of=same(x))  # a constant from outside
         x = wrap(lift_to(x, place.device), place.device)  # of a view of a level, say
         device = place.original(place.device)

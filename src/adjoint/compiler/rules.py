@@ -322,7 +322,8 @@ def _pullback(
     wanted: list[int] = []
 
     def run(*values: Any) -> tuple[Tensors, Tensors]:
-        ys = f(_with(xs, active, values))
+        level: Any = current_level()  # where all arguments are, as where the function was called
+        ys = f(_with([wrap(lift_to(x, level), level) for x in xs], active, values))
         wanted[:] = [i for i, y in enumerate(ys) if y.dtype.kind in INEXACT and (given is None or i in given)]
         return [ys[i] for i in wanted], ys
 

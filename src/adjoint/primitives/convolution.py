@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from adjoint import errors
 from adjoint.primitives.table import CONTRACTION, Shape, broadcast_shapes, declare, same_dtype
 
@@ -36,8 +38,12 @@ def conv_shape(
     dilation: Shape,
     groups: int,
     name: str = "conv",
+    least: int = 1,
 ) -> Shape:
-    """The shape of a convolution's result; raises, by the name of the function, where operands do not fit."""
+    """The shape of a convolution's result; raises, by the name of the function, where operands do not fit.
+
+    An image with no place for the kernel does not, but in the derivative of a transpose of nothing: `least` is 0.
+    """
     axes = len(stride)
     if len(x) != axes + 2 or len(weight) != axes + 2:
         each = ", ".join(("depth", "height", "width")[-axes:]) if axes <= 3 else f"{axes} sizes"
@@ -51,7 +57,7 @@ def conv_shape(
             f"be channels / groups and weight.shape[0] divisible by groups"
         )
     sizes = tuple(map(conv_size, x[2:], weight[2:], stride, padding, dilation))
-    if min(sizes) < 1:
+    if min(sizes) < least:
         raise errors.ShapeError(f"{name}: a kernel of {weight[2:]} does not fit images of {x[2:]} padded by {padding}")
     return (x[0], weight[0], *sizes)
 
@@ -59,7 +65,7 @@ def conv_shape(
 _CONV = "stride padding dilation groups"  # padding is a pair (before, after) for each axis of the images
 
 
-declare("conv", CONTRACTION, "x weight", _CONV, shape=conv_shape, dtype=same_dtype)
+declare("conv", CONTRACTION, "x weight", _CONV, shape=functools.partial(conv_shape, least=0), dtype=same_dtype)
 
 
 declare(
