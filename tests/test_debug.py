@@ -76,6 +76,8 @@ OF_LOOPS: dict[str, Any] = {
     "grad": lambda f: ad.compile(ad.grad(f))(2.0),
     "grad outside": lambda f: ad.grad(ad.compile(f))(2.0),
     "grad of grad": lambda f: ad.compile(ad.grad(ad.grad(f)))(2.0),
+    "grad of grad outside": lambda f: ad.grad(ad.grad(ad.compile(f)))(2.0),
+    "hessian outside": lambda f: ad.hessian(ad.compile(f))(2.0),
     "jvp": lambda f: ad.compile(lambda z: ad.jvp(f, (z,), (1.0,)))(2.0),
     "jvp of grad": lambda f: ad.compile(lambda z: ad.jvp(ad.grad(f), (z,), (1.0,)))(2.0),
     "hessian": lambda f: ad.compile(ad.hessian(f))(2.0),
@@ -130,6 +132,9 @@ OF_CHOICES: dict[str, Any] = {
     "compiled, grad of vmap": lambda f: ad.compile(ad.grad(lambda x: ad.vmap(f)(x).sum()))(Y),
     "compiled, vmap of hessian": lambda f: ad.compile(ad.vmap(ad.hessian(f)))(Y),
     "vmap outside": lambda f: ad.vmap(ad.compile(f))(Y),
+    "vmap of vmap outside": lambda f: ad.vmap(ad.vmap(ad.compile(f)))(Y.reshape(2, 2)),
+    "vmap of vmap of grad outside": lambda f: ad.vmap(ad.vmap(ad.grad(ad.compile(f))))(Y.reshape(2, 2)),
+    "vmap of hessian outside": lambda f: ad.vmap(ad.hessian(ad.compile(f)))(Y),
 }
 
 

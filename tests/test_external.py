@@ -106,6 +106,18 @@ def test_second_derivatives_of_rules_with_rules(way: str) -> None:
         same(TWICE[way](twice), TWICE[way](ad.sin))
 
 
+def test_rules_with_rules_in_functions_that_are_run_again() -> None:
+    """These are copies, with all that they close over, and with the rules there."""
+    step = lambda f: lambda c, x: (c + f(c * x), None)
+    sum_of = lambda f, a: ad.scan(step(f), a, X, checkpoint_every=2)[0]
+    same(ad.grad(lambda a: sum_of(twice, a))(0.5), ad.grad(lambda a: sum_of(ad.sin, a))(0.5))
+    same(ad.grad(ad.grad(lambda a: sum_of(twice, a)))(0.5), ad.grad(ad.grad(lambda a: sum_of(ad.sin, a)))(0.5))
+    rule = ad.external(lambda g, x: g * np.cos(x), like=lambda g, x: x)
+    like = ad.external(np.sin, vjp=rule, like=lambda x: x)
+    loop = lambda f, a: ad.scan(step(f), a, X)[0]
+    same(ad.compile(ad.grad(lambda a: loop(like, a)))(0.5), ad.grad(lambda a: loop(ad.sin, a))(0.5))
+
+
 @pytest.mark.parametrize("way", ["grad of grad", "jvp of grad", "hessian", "hvp", "vmap", "recorded", "jvp of jvp"])
 def test_a_derivative_of_a_derivative_that_was_not_given_is_an_error(way: str) -> None:
     once = ad.external(np.sin, vjp=lambda g, x: g * np.cos(x), jvp=lambda t, x: t * np.cos(x))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -98,11 +97,17 @@ def external(
         return rules.results.tree(ys)
 
     run.__name__ = run.__qualname__ = name
-    _MADE.add(run)
+    vars(run)[_MARK] = run.__code__
     return run
 
 
-_MADE: weakref.WeakSet[Any] = weakref.WeakSet()  # what `external` made: rules of that kind are functions of tensors
+_MARK = "_made_by_external"
+
+
+def _of_tensors(rule: Function) -> bool:
+    """Whether `external` made a rule, which is a function of tensors then, or made what it is a copy of."""
+    code = getattr(rule, "__code__", None)  # wrappers have the attributes of what they wrap, and other code
+    return code is not None and getattr(rule, _MARK, None) is code
 
 
 class _Results:
@@ -230,7 +235,7 @@ class _External(_Opaque):
     def backward(self, saved: Tensors, cotangents: Tensors) -> Tensors:
         if self.vjp is None:
             raise self.missing("vjp=")
-        if self.vjp in _MADE:
+        if _of_tensors(self.vjp):
             found = self.vjp(*cotangents, *saved)
             return [_zeros(x) if g is None else g for x, g in zip(saved, _each(found), strict=True)]
         return _Pullback(self, len(saved)).on([*saved, *cotangents])
@@ -239,7 +244,7 @@ class _External(_Opaque):
         if self.jvp is None:
             raise self.missing("jvp=")
         ys = self.on(xs)
-        if self.jvp in _MADE:
+        if _of_tensors(self.jvp):
             found = self.results.leaves(self.jvp(*tangents, *xs), f"{self.name}: what jvp gives")
         else:
             found = _Pushforward(self, len(xs)).on([*xs, *tangents])

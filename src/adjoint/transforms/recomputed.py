@@ -157,7 +157,7 @@ class Examples:
         """The results, and which of them have that axis."""
         base: Any = common_backend(*xs)
         level: Batched[Any] = Batched.fresh(base, *self.level.configuration()[1:])
-        level.examples_of = self.level
+        level.examples_of = self.level if self.level.is_fresh else None  # others are of any examples
         with transform_level(level):
             given = [wrap(Batch(lift_to(x, base), flag), level) for x, flag in zip(xs, self.flags, strict=True)]
             found = [lift_to(y, level) for y in self.f(given)]
