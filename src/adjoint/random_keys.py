@@ -49,7 +49,8 @@ class _Run:
         if next(self.calls) < self.known.calls:
             return False
         self.known.calls += 1
-        return not self.silent and (self.outer is None or self.outer.is_first_call())
+        first = self.outer is None or self.outer.is_first_call()  # which counts it, also where it is not made
+        return first and not self.silent
 
 
 class _Apart(_Run):
@@ -82,6 +83,9 @@ class _Again(_Run):
 
     def key(self, draw: Callable[[], RandomKey]) -> RandomKey:
         return draw() if self.outer is None else self.outer.key(draw)
+
+    def is_first_call(self) -> bool:
+        return False
 
 
 _run: Variable[_Run] = contextvars.ContextVar("adjoint_replay", default=None)

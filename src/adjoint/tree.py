@@ -16,7 +16,6 @@ What is not one of them is a leaf: a tensor, an array, a number. None is an empt
 from __future__ import annotations
 
 import builtins
-import dataclasses
 import functools
 import operator
 import weakref
@@ -173,6 +172,8 @@ def _fields(cls: type) -> tuple[tuple[str, ...], tuple[str, ...], Any]:
     """The names of the fields of a dataclass that are parts of a tree, those of static ones, and what forgets them."""
     found = _FIELDS.get(id(cls))
     if found is None:
+        import dataclasses
+
         fields = [f for f in dataclasses.fields(cls) if f.init]
         static = [bool(f.metadata.get("static")) for f in fields]
         names = tuple([f.name for f, fixed in zip(fields, static, strict=True) if not fixed])

@@ -12,7 +12,6 @@ import dis
 import functools
 import operator
 import sys
-import sysconfig
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -109,13 +108,19 @@ _OF_CLASSES = ("LOAD_NAME", "STORE_NAME", "DELETE_NAME")  # in the body of a cla
 
 
 _OURS = __name__.partition(".")[0] + "."
-_LIBRARIES = tuple([sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")])
+
+
+@functools.cache
+def _libraries() -> tuple[str, ...]:
+    import sysconfig  # here, so that the import of all need not wait for it
+
+    return tuple([sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")])
 
 
 @functools.lru_cache(1024)
 def _is_librarys(file: str) -> bool:
     """Whether a file is of a library, which stays as it is."""
-    return file.startswith(_LIBRARIES) and not file.startswith(PACKAGE)
+    return file.startswith(_libraries()) and not file.startswith(PACKAGE)
 
 
 def _is_users(module: types.ModuleType | None) -> bool:

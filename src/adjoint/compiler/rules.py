@@ -45,10 +45,9 @@ class Family:
 
     f: Flat
     name: str
-    silent: bool  # whether another function made its calls, as forward does those of a pullback
 
-    def __init__(self, name: str, f: Flat, silent: bool = False) -> None:
-        self.name, self.f, self.silent = name, f, silent
+    def __init__(self, name: str, f: Flat) -> None:
+        self.name, self.f = name, f
         self.programs: dict[Any, Any] = {}
         self.given: dict[Any, tuple[int, ...]] = {}  # the results that had cotangents the last time
         self.kin: dict[Any, Any] = {}
@@ -88,9 +87,8 @@ class Rules(CustomRules):
             found = self.family.kin.setdefault(identity, make())
         return found
 
-    def derived(self, identity: Any, f: Flat, silent: bool = False) -> Rules:
-        silent = silent or self.family.silent
-        family = self.kin(identity, lambda: Family(f"{self.name}, {identity[0]}", f, silent))
+    def derived(self, identity: Any, f: Flat) -> Rules:
+        family = self.kin(identity, lambda: Family(f"{self.name}, {identity[0]}", f))
         return Rules(family, self.options, self.keys)
 
     # --- programs ---
@@ -111,8 +109,7 @@ class Rules(CustomRules):
 
             def record(place: Place) -> Program:
                 given = [place.argument(x.shape, x.dtype, device) for x in xs]
-                with self.calling():
-                    results, outputs = results_of(place, self.family.f([x for _, x in given]), {})
+                results, outputs = results_of(place, self.family.f([x for _, x in given]), {})
                 graph: Any = place.recording.graphs[0]
                 graph.inputs, graph.outputs = [value for value, _ in given], outputs
                 return Program(base, graph, results, _row(len(results)), self.name)
@@ -135,11 +132,10 @@ class Rules(CustomRules):
 
             def record(place: Place) -> Halves:
                 operands = [place.argument(x.shape, x.dtype, device) for x in xs]
-                with self.calling():
-                    ys, wanted, pull = _pullback(self.family.f, [x for _, x in operands], active, given)
-                    _, outputs = results_of(place, ys, {})
-                    cotangents = [place.argument(ys[i].shape, ys[i].dtype, device) for i in wanted]
-                    gradients = pull([g for _, g in cotangents])
+                ys, wanted, pull = _pullback(self.family.f, [x for _, x in operands], active, given)
+                _, outputs = results_of(place, ys, {})
+                cotangents = [place.argument(ys[i].shape, ys[i].dtype, device) for i in wanted]
+                gradients = pull([g for _, g in cotangents])
                 graph: Any = place.recording.graphs[0]
                 graph.inputs = [value for value, _ in (*operands, *cotangents)]
                 graph.outputs = [*outputs, *results_of(place, gradients, {})[1]]
@@ -153,16 +149,13 @@ class Rules(CustomRules):
     def drawing(self, draws: bool) -> Any:
         return replayed(self.keys) if draws else contextlib.nullcontext()
 
-    def calling(self) -> Any:
-        return without_calls() if self.family.silent else contextlib.nullcontext()
-
     # --- what levels ask for ---
 
     def plain(self, xs: Tensors) -> Tensors:
         device = common_backend(*xs)
         base = grounded(xs, device)
         if base is None:
-            with replayed(self.keys), self.calling():
+            with replayed(self.keys):
                 return self.family.f(xs)
         program = self.program(xs, base)
         with self.drawing(program.draws):
@@ -274,7 +267,7 @@ class Rules(CustomRules):
                 _, _, pull = _pullback(f, both[:count], moved, given)
             return list(pull(both[count:]))
 
-        rules = self.derived(("pullback", count, tuple(moved), tuple(given)), pullback, silent=True)
+        rules = self.derived(("pullback", count, tuple(moved), tuple(given)), pullback)
         found = dict(zip(moved, rules.on([*xs, *known]), strict=True))
         return [found.get(i) for i in range(count)]
 
