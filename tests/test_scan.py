@@ -214,6 +214,17 @@ def test_chunks_of_what_is_no_closure() -> None:
     assert 3 * peak_of_gradient(400, 20, Cell, 1000) < peak_of_gradient(400, None, Cell, 1000)
 
 
+@pytest.mark.parametrize("device", ["autodiff<numpy>", "autodiff<reference>"])
+def test_chunks_beside_a_tracked_tensor_that_is_no_closure(device: str) -> None:
+    """A level between that of the derivative and the leaf follows it, and none of the arguments."""
+    w = ad.tensor(0.9, dtype=ad.float64, device=device).require_grad()
+    loss = lambda a, every: ad.scan(lambda c, _: (Cell(w)(c), None), a, length=5, checkpoint_every=every)[0]
+    found, wanted = ([ad.grad(loss)(0.3, every), ad.hessian(loss)(0.3, every)] for every in (2, None))
+    close([x.item() for x in found], [x.item() for x in wanted])
+    mine, theirs = (x[0].backward()[w].item() for x in (found, wanted))
+    close(mine, theirs)
+
+
 def test_chunks_keep_strong_zeros() -> None:
     x = ad.tensor([0.0, 4.0], device=ad.Autodiff(ad.NumPy(), strong_zero=True)).require_grad()
 

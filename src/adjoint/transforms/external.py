@@ -96,9 +96,10 @@ def external(
             ys = [to_numpy(y._array, y.device) for y in ys]
         return rules.results.tree(ys)
 
-    run.__name__ = run.__qualname__ = name
-    vars(run)[_MARK] = run.__code__
-    return run
+    made: Any = run
+    made.__name__ = made.__qualname__ = name
+    vars(made)[_MARK] = made.__code__
+    return made  # type: ignore[no-any-return]
 
 
 _MARK = "_made_by_external"

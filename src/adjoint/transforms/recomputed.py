@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint import errors
-from adjoint.backend import Backend
+from adjoint.backend import Backend, Decorator
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.devices import current_level, default_device, transform_level
@@ -82,6 +82,8 @@ class Recomputed(CustomRules):
         for y in ys:
             if not any(level is y.device for level in device.chain()):
                 raise HiddenTensorError(f"{self.name}: a result is on {y.device}, the arguments on {device}")
+            if y.device.tracked(y._array) and not _following([y]) <= _following(xs):
+                raise HiddenTensorError(f"{self.name}: a level follows a result, and none of the arguments")
         return ys
 
     def _run(self, xs: Tensors) -> Tensors:
@@ -139,6 +141,18 @@ class Recomputed(CustomRules):
             return self._run(all_on(common_backend(*given), given))
 
         return [xs[i] for i in places], f
+
+
+def _following(xs: Tensors) -> set[Backend]:
+    """The levels that differentiate some of these."""
+    found: set[Backend] = set()
+    for x in xs:
+        array, level = x._array, x._device
+        while isinstance(level, Decorator):
+            if level.differentiates and level.is_active(array):
+                found.add(level if level.aliases is None else level.aliases)
+            array, level = level.unwrap(array), level.inner
+    return found
 
 
 class Examples:
