@@ -90,7 +90,7 @@ FUNCTIONS: dict[str, str] = {
     "broadcast_shapes": "*shapes",
     "broadcast_to": "x, /, shape",
     "concat": "arrays, /, *, axis=0",
-    "expand_dims": "x, /, *, axis=0",
+    "expand_dims": "x, /, axis",
     "flip": "x, /, *, axis=None",
     "moveaxis": "x, source, destination, /",
     "permute_dims": "x, /, axes",
