@@ -76,6 +76,10 @@ def test_ranges() -> None:
     same(ad.linspace(0, 1, 5), np.linspace(0, 1, 5, dtype="f4"))
     same(ad.linspace(1, 0, 4, endpoint=False, dtype=ad.float64), np.linspace(1, 0, 4, endpoint=False))
     same(ad.linspace(2, 3, 1), np.array([2], "f4"))
+    same(ad.linspace(1, 1 + 2j, 5), np.linspace(1, 1 + 2j, 5, dtype="c8"))
+    same(
+        ad.linspace(np.complex128(1j), 0, 4, endpoint=False, dtype=ad.complex128), np.linspace(1j, 0, 4, endpoint=False)
+    )
 
 
 def test_eye_and_meshgrid() -> None:

@@ -80,20 +80,20 @@ def arange(
 
 @overload
 def linspace(
-    start: float, stop: float, /, num: int, endpoint: bool = True, *, dtype: Any = None, device: None = None
+    start: complex, stop: complex, /, num: int, endpoint: bool = True, *, dtype: Any = None, device: None = None
 ) -> Default: ...
 @overload
 def linspace(
-    start: float, stop: float, /, num: int, endpoint: bool = True, *, dtype: Any = None, device: D
+    start: complex, stop: complex, /, num: int, endpoint: bool = True, *, dtype: Any = None, device: D
 ) -> Tensor[D]: ...
 @overload
 def linspace(
-    start: float, stop: float, /, num: int, endpoint: bool = True, *, dtype: Any = None, device: str
+    start: complex, stop: complex, /, num: int, endpoint: bool = True, *, dtype: Any = None, device: str
 ) -> Tensor[Any]: ...
 @explained
 def linspace(
-    start: float,
-    stop: float,
+    start: complex,
+    stop: complex,
     /,
     num: int,
     endpoint: bool = True,
@@ -104,17 +104,20 @@ def linspace(
 ) -> Tensor[Any]:
     """`num` evenly spaced values from `start` to `stop`, which is among them if `endpoint`.
 
-    The result is a vector (num,), of the default dtype unless one is given.
+    The result is a vector (num,), of the default dtype unless one is given: of the complex one beside a complex number.
 
     >>> import adjoint as ad
     >>> ad.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
+    >>> ad.linspace(0, 1j, 3).tolist()
+    [0j, 0.5j, 1j]
     """
     if unknown:
         raise keyword_error(linspace, unknown)
     n, endpoint = as_size(num, "linspace", "num"), as_flag(endpoint, "linspace", "endpoint")
     place = as_device(device)
-    wanted = dtype_for(dtype, place)
+    turned = dtype is None and any(isinstance(v, complex | np.complexfloating) for v in (start, stop))
+    wanted = dtypes.default_on(place, "c") if turned else dtype_for(dtype, place)
     first, last = as_constant(start, wanted, "linspace"), as_constant(stop, wanted, "linspace")
     return made(place, "linspace", start=first, stop=last, num=n, endpoint=endpoint, dtype=wanted)
 
