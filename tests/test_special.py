@@ -298,6 +298,24 @@ def test_whole_orders_of_batches_and_programs(name: str) -> None:
             wrong(orders + 0.5)
 
 
+@pytest.mark.parametrize("name", ["polygamma", "expn"])
+def test_orders_may_be_examples_of_a_batch(name: str) -> None:
+    """Each has its own, also by the way out that the error of a tracked one names."""
+    f, orders, x = getattr(S, name), np.asarray([1, 3, 1]), np.asarray([0.7, 1.5, 2.5])
+    exact = getattr(scipy, name)(orders, x)
+    slope = -scipy.expn(orders - 1, x) if name == "expn" else scipy.polygamma(orders + 1, x)
+    for way in (lambda n: n, lambda n: n.detach()):
+        g = lambda n, x, way=way: f(way(n), x)
+        np.testing.assert_allclose(ad.vmap(g)(orders, x), exact, rtol=1e-12)
+        np.testing.assert_allclose(
+            ad.vmap(g, (0, None))(orders, x), getattr(scipy, name)(orders[:, None], x), rtol=1e-12
+        )
+        np.testing.assert_allclose(ad.vmap(ad.grad(g, 1))(orders, x), slope, rtol=1e-12)
+        np.testing.assert_allclose(ad.grad(lambda x, g=g: ad.vmap(g)(orders, x).sum())(x), slope, rtol=1e-12)
+    with pytest.raises(ad.errors.TrackedError, match="orders are whole numbers|no derivative by the order"):
+        ad.vmap(ad.grad(lambda n, x: f(n, x)))(orders * 1.0, x)
+
+
 @pytest.mark.parametrize("name", TWO.split())
 def test_singular_points_of_two_numbers_are_as_in_scipy(name: str) -> None:
     x, y = (np.ravel(v) for v in np.meshgrid(SINGULAR, SINGULAR))

@@ -167,6 +167,7 @@ _SCHEDULES = {
 }
 
 _CHOICES = "ad.exp(-ad.log1p(n) - ad.special.betaln(n - k + 1, k + 1))"
+_ELLIPTIC = "ad.special.ellip{}inc(ad.acos(ad.sqrt(x / z)), (z - y) / (z - x))"
 _WINDOWS = (
     "barthann blackmanharris bohman boxcar chebwin dpss flattop general_cosine general_gaussian general_hamming "
     "kaiser_bessel_derived lanczos parzen taylor triang tukey"
@@ -279,6 +280,7 @@ COUNTERPARTS = {
         "fractional_matrix_power": "ad.linalg.expm(p * ad.linalg.logm(x))",
         "inv_ex": "ad.linalg.inv",
         "matrix_exp": "ad.linalg.expm",
+        "pca_lowrank": "ad.linalg.svd_lowrank(x - x.mean(axis=0), rank)",
         "solve_continuous_lyapunov": "ad.linalg.solve_sylvester(a, a.conj().T, q)",
         "solve_lyapunov": "ad.linalg.solve_sylvester(a, a.conj().T, q)",
         "solve_toeplitz": "ad.linalg.solve(ad.linalg.toeplitz(c, r), b)",
@@ -301,6 +303,9 @@ COUNTERPARTS = {
         "btdtri": "ad.special.betaincinv(a, b, p)",
         "comb": _CHOICES,
         "cosm1": "-2 * ad.sin(x / 2) ** 2",
+        "elliprc": "ad.acos(ad.sqrt(x / y)) / ad.sqrt(y - x), for x < y",
+        "elliprd": f"3 * ({_ELLIPTIC.format('k')} - {_ELLIPTIC.format('e')}) / (z - y) / ad.sqrt(z - x), for x < y < z",
+        "elliprf": f"{_ELLIPTIC.format('k')} / ad.sqrt(z - x), for x < y < z",
         "erfi": "ad.imag(ad.special.erf(1j * x))",
         "exp10": "10.0**x",
         "exprel": "ad.expm1(x) / x",

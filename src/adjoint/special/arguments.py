@@ -13,6 +13,7 @@ from adjoint.backend import Decorator
 from adjoint.functions.arguments import as_tensor, real
 from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import where
+from adjoint.functions.logic import equal
 from adjoint.operands import available_dtype, cast, concrete_values, constant_like, deferred_check, is_weak, run
 from adjoint.primitives import TABLE
 from adjoint.tensor import Tensor
@@ -62,14 +63,20 @@ def one(name: str, x: Any, function: str, **parameters: Any) -> Tensor[Any]:
 
 def constant(x: Any, function: str, what: str) -> None:
     """Raises TrackedError where a derivative by x is asked for: there is none."""
+    if _is_differentiated(x):
+        raise errors.TrackedError(
+            f"{function}: no derivative by {what} is known, and that of shape {x.shape} is tracked; take its "
+            "detach(), or ad.stop_gradient of it, for a constant"
+        )
+
+
+def _is_differentiated(x: Any) -> bool:
     level, array = (x.device, x._array) if isinstance(x, Tensor) else (None, None)
     while isinstance(level, Decorator):
         if level.differentiates and level.is_active(array):
-            raise errors.TrackedError(
-                f"{function}: no derivative by {what} is known, and that of shape {x.shape} is tracked; take its "
-                "detach(), or ad.stop_gradient of it, for a constant"
-            )
+            return True
         level, array = level.inner, level.unwrap(array)
+    return False
 
 
 _HIGHEST = 1_000_000  # order: loops run to it, and factorials are multiplied with in parts
@@ -99,7 +106,7 @@ def _wanted(function: str, lowest: float) -> str:
 def whole_numbers(n: Any, function: str, least: float = 0) -> np.ndarray[Any, Any]:
     """Orders, of known values. Raises ArgumentError where they are none, or not within a million, TrackedError for
     tracked ones."""
-    if isinstance(n, Tensor) and n.is_tracked():
+    if _is_differentiated(n):
         raise errors.TrackedError(
             f"{function}: orders are whole numbers, between which there is no derivative; pass n.detach()"
         )
@@ -120,12 +127,17 @@ def whole_numbers(n: Any, function: str, least: float = 0) -> np.ndarray[Any, An
     return orders
 
 
-def for_each_order(orders: np.ndarray[Any, Any], f: Callable[[int, Tensor[Any]], Tensor[Any]], x: Tensor[Any]) -> Any:
-    """f(n, x) of an array of orders, one order after the other, each for all of x."""
+def for_each_order(
+    n: Any, orders: np.ndarray[Any, Any], f: Callable[[int, Tensor[Any]], Tensor[Any]], x: Tensor[Any]
+) -> Any:
+    """f(n, x) of an array of orders, one order after the other, each for all of x.
+
+    `orders` are the values of n, of all examples in a batch.
+    """
     if orders.ndim == 0:
         return f(int(orders), x)
+    given = n.detach() if isinstance(n, Tensor) else asarray(orders, device=x.device)
     out = x * 0.0
     for order in np.unique(orders):
-        chosen = asarray(orders == order, device=x.device)
-        out = where(chosen, f(int(order), x), out)
+        out = where(equal(given, int(order)), f(int(order), x), out)
     return out

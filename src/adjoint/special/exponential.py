@@ -44,7 +44,7 @@ def expn(n: int | Numbers, x: Operand[B], /) -> Tensor[B]:
     """
     constant(n, "expn", "the order n")
     orders, tensor = whole_numbers(n, "expn"), real(x, "expn", n)
-    return for_each_order(orders, lambda order, t: run("expn", (t,), order=order), tensor)  # type: ignore[no-any-return]
+    return for_each_order(n, orders, lambda order, t: run("expn", (t,), order=order), tensor)  # type: ignore[no-any-return]
 
 
 def lambertw(z: Operand[B], /, k: int = 0) -> Tensor[B]:

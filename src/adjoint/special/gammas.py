@@ -122,7 +122,7 @@ def polygamma(n: int | Numbers, x: Operand[B], /) -> Tensor[B]:
     1.64493
     """
     orders = whole_numbers(n, "polygamma")
-    return for_each_order(orders, _polygamma, real(x, "polygamma", n))  # type: ignore[no-any-return]
+    return for_each_order(n, orders, _polygamma, real(x, "polygamma", n))  # type: ignore[no-any-return]
 
 
 def _polygamma(n: int, x: Tensor[Any]) -> Tensor[Any]:
