@@ -590,3 +590,38 @@ def test_a_tangent_of_each_example_of_a_result_that_they_share() -> None:
     x = np.array([1.0, 2.0])
     np.testing.assert_array_equal(ad.jacobian(ad.vmap(f), mode="forward")(x), np.diag(x))
     np.testing.assert_array_equal(ad.jvp(ad.vmap(lambda x: f(x) * 3), (x,), (x,))[1], 3 * x * x)
+
+
+def _ruled() -> dict[str, Any]:
+    """sin(a) * b, by rules of either mode."""
+    reverse = ad.custom_vjp(lambda a, b: ad.sin(a) * b)
+    reverse.defvjp(
+        lambda a, b: (ad.sin(a) * b, (a, b)), lambda r, g: (g * ad.cos(r[0]) * r[1], (g * ad.sin(r[0])).sum())
+    )
+    forward = ad.custom_jvp(lambda a, b: ad.sin(a) * b)
+    forward.defjvp(lambda p, t: (ad.sin(p[0]) * p[1], ad.cos(p[0]) * p[1] * t[0] + ad.sin(p[0]) * t[1]))
+    return {"custom_vjp": reverse, "custom_jvp": forward}
+
+
+@pytest.mark.parametrize("kind", ["custom_vjp", "custom_jvp"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int32"])
+def test_python_numbers_adapt_to_the_tensors_beside_them(kind: str, dtype: str) -> None:
+    f, plain = _ruled()[kind], lambda a, b: ad.sin(a) * b
+    x = ad.tensor([1.25, 0.5] if dtype != "int32" else [1, 2], dtype=dtype)
+    calls: list[Any] = [lambda g: g(x, -0.6), lambda g: ad.vmap(lambda a: g(a, -0.6))(x)]
+    calls += [lambda g: ad.cond(True, lambda: g(x, ad.cond(True, lambda: 0.1, lambda: 0.2)), lambda: g(x, 0.3))]
+    if dtype != "int32":
+        calls += [lambda g: ad.compile(lambda a: g(a, -0.6))(x)]
+    if dtype.startswith("float"):
+        calls += [
+            lambda g: ad.grad(lambda a: g(a, -0.6).sum())(x),
+            lambda g: ad.jvp(lambda a: g(a, -0.6), (x,), (x,))[1],
+            lambda g: ad.hessian(lambda a: g(a, -0.6).sum())(x),
+            lambda g: ad.jacobian(lambda a: g(a, -0.6), mode="reverse")(x.numpy()),
+        ]
+    for run in calls:
+        found, wanted = run(f), run(plain)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), rtol=1e-6)
+    assert f(np.float64(1.25), -0.6).dtype == "float64"
+    assert ad.grad(f, argnums=1)(0.5, 2.0) == np.sin(0.5)

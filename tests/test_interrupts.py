@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ import adjoint as ad
 import adjoint.torch as torch
 from adjoint import backend, concrete, devices, random_keys
 from adjoint.compiler import environment, sizes, traced
+from adjoint.compiler.native import machine
 from adjoint.scopes import innermost
 from adjoint.torch import engine
 from adjoint.torch import state as face
@@ -257,3 +259,35 @@ def test_nothing_stays_current_after_signals_at_random_times() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
     assert came > 100  # of some Python takes no notice, as where it closes a generator
+
+
+def test_llvm_is_called_where_no_handler_of_signals_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """llvmlite frees texts twice where a handler raises between freeing one and noting that."""
+    pytest.importorskip("llvmlite")
+    monkeypatch.setenv("ADJOINT_COMPILE", "")
+    monkeypatch.setenv("ADJOINT_CACHE", "0")
+    machine._machines.clear()
+    ad.compile(lambda x: ad.sin(x) * 0.8125)(np.ones(3))  # what is asked once, such as which processor this is
+    made: list[str] = []
+    here: list[tuple[str, str]] = []
+    build = machine.Machine.__init__
+    monkeypatch.setattr(
+        machine.Machine,
+        "__init__",
+        lambda self, text: (made.append(threading.current_thread().name), build(self, text))[1],
+    )
+    sys.setprofile(lambda frame, *_: here.append((frame.f_code.co_filename, frame.f_code.co_name)))
+    try:
+        f = ad.compile(lambda x: ad.sin(x) * 0.6875)
+        found = f(np.ones(3))
+    finally:
+        sys.setprofile(None)
+    np.testing.assert_allclose(found, np.sin(1) * 0.6875 * np.ones(3), rtol=1e-14)
+    assert made == ["adjoint-llvm"]
+    assert not [name for file, name in here if "llvmlite" in file and name in ("close", "_dispose")]
+
+
+def test_errors_of_machine_code_come_from_the_thread_that_makes_it() -> None:
+    pytest.importorskip("llvmlite")
+    with pytest.raises(RuntimeError, match="LLVM|expected|parsing"):
+        machine.machine("this is no text of LLVM's")

@@ -14,10 +14,10 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.decorators.batched import Batched
 from adjoint.devices import current_level, default_device, observed_leaf
-from adjoint.dtypes import FLOATING, INEXACT
+from adjoint.dtypes import FLOATING, INEXACT, promote, promote_scalar
 from adjoint.functions.arguments import called, check_callable, is_integer, is_value, kind_of
-from adjoint.operands import cast, common_backend, lift_to, refuse
-from adjoint.tensor import Tensor, refuse_ended, same, wrap
+from adjoint.operands import cast, common_backend, is_weak, lift_to, refuse
+from adjoint.tensor import Number, Tensor, refuse_ended, same, wrap
 from adjoint.transforms.arguments import Function, array_of, check_pair, to_numpy, zeros_like
 from adjoint.transforms.levels import CustomRules, Tensors, apply
 from adjoint.transforms.libraries import of_any_library
@@ -164,10 +164,13 @@ class _Decorated:
             refuse_ended(x, self.__name__)
         level = current_level()
         device = common_backend(*known) if known else (level or default_device())
-        xs = [
-            wrap(lift_to(x, device) if isinstance(x, Tensor) else array_of(x, device, keep=True), device)
-            for x in tensors
-        ]
+        xs = _in_one_dtype(
+            [
+                wrap(lift_to(x, device) if isinstance(x, Tensor) else array_of(x, device, keep=True), device)
+                for x in tensors
+            ],
+            [is_weak(x) or x.__class__ is Number for x in tensors],
+        )
         rules = self._rules(self, structure, leaves, places, fixed)
         ys = apply(rules, xs, device) if xs else rules.plain([])
         out = trees.unflatten(rules.out_structure, ys)
@@ -212,6 +215,19 @@ class _Decorated:
 
     def _ready(self) -> None:
         raise NotImplementedError
+
+
+def _in_one_dtype(xs: Tensors, weak: list[bool]) -> Tensors:
+    """The arguments, with Python's numbers in the dtype in which tensors and arrays meet them, if there are any."""
+    kinds = [x.dtype for x, number in zip(xs, weak, strict=True) if not number]
+    if not kinds or not any(weak):
+        return xs
+    inexact = [dtype for dtype in kinds if dtype.kind in INEXACT]
+    dtype = functools.reduce(promote, inexact) if inexact else kinds[0]
+    return [
+        cast(x, promote_scalar(dtype, 1j if x.dtype.kind == "c" else 1.0)) if number else x
+        for x, number in zip(xs, weak, strict=True)
+    ]
 
 
 def _tensor(x: Any, name: str) -> Tensor[Any]:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import collections
+import contextvars
 import ctypes
 import functools
 import importlib
 import platform
 import re
+import threading
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from adjoint import locks
 from adjoint.compiler.native.text import INLINE
 from adjoint.compiler.setting import setting
+
+T = TypeVar("T")
 
 VERSION = 2  # of what passes make of a text
 _VECTORS = re.compile(r"<(?!1 x)\d+ x")  # of more than one number
@@ -304,6 +308,34 @@ def _new_target() -> Any:
     )
 
 
+def _uninterrupted(f: Callable[..., T], *args: Any) -> T:
+    """What f gives, in a thread of its own: handlers of signals, as of Ctrl-C, run in the main thread alone.
+
+    Where one raises just after llvmlite has freed a text, llvmlite frees it again, and the process ends.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return f(*args)
+    context, found, failed = contextvars.copy_context(), [], []
+
+    def run() -> None:
+        try:
+            found.append(context.run(f, *args))
+        except BaseException as error:
+            failed.append(error)
+
+    before = threading.stack_size(_STACK)
+    try:
+        thread = threading.Thread(target=run, name="adjoint-llvm", daemon=True)
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    if failed:
+        raise failed.pop()
+    return found.pop()
+
+
+_STACK = 64 * 2**20  # bytes, of which the system gives what is used: some systems give threads little
 _machines: collections.OrderedDict[str, Machine] = collections.OrderedDict()
 _lock = locks.lock()
 
@@ -313,7 +345,7 @@ def machine(text: str) -> Machine:
     with _lock:
         found = _machines.get(text)
         if found is None:
-            found = _machines[text] = Machine(text)
+            found = _machines[text] = _uninterrupted(Machine, text)
         _machines.move_to_end(text)
         while len(_machines) > KEPT:
             _machines.popitem(last=False)
