@@ -209,3 +209,69 @@ def a_hook_that_unpacks_leaves_no_hooks(torch: Any, show: Any) -> None:
     y.sum().backward()
     torch.ones(2, requires_grad=True).exp()
     show(seen)
+
+
+@program
+def gradients_of_extremes_and_middles_that_are_nan(torch: Any, show: Any) -> None:
+    nan = float("nan")
+    for f in (torch.max, torch.min, torch.median, torch.nanmedian):
+        for values in ([1.0, 0.0, 1.0, 0.0, 1.0, 0.0], [nan, nan, nan], [nan, 1.0, nan], [nan, 1.0, 1.0, 2.0]):
+            x = torch.tensor(values, requires_grad=True)
+            y = f(x)
+            y.backward()
+            show(f.__name__, y, [round(v, 3) for v in x.grad.tolist()])
+
+
+@program
+def functions_that_write_to_duals(torch: Any, show: Any) -> None:
+    duals = torch.autograd.forward_ad
+
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, right: bool) -> Any:
+            ctx.mark_dirty(a)
+            ctx.right = right
+            return a.mul_(2)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2, None
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any, right: Any) -> Any:
+            return t.mul_(2) if ctx.right else t * 2
+
+    class Part(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, how: str) -> Any:
+            ctx.how = how
+            return a.narrow(0, 0, 1)
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any, how: Any) -> Any:
+            part = t.narrow(0, 0, 1)
+            return {"view": part, "copy": part.clone(), "other": part.clone().view(1)}[ctx.how]
+
+    with duals.dual_level():
+        x = duals.make_dual(torch.tensor([1.0, 2.0]), torch.ones(2))
+        out = Doubled.apply(x, True)
+        show(out is x, shown(duals.unpack_dual(x)))
+        refused(show, lambda: Doubled.apply(x.clone(), False), 34)
+        show(shown(duals.unpack_dual(Part.apply(x, "view"))))
+        refused(show, lambda: Part.apply(x, "copy"))
+        refused(show, lambda: Part.apply(x, "other"), 100)
+        show(x * 1, torch.ones(1))
+        z = x.clone()
+        z.detach_()
+        show(shown(duals.unpack_dual(z * 2)))
+
+
+@program
+def hooks_of_several_gradients_that_a_pass_reaches(torch: Any, show: Any) -> None:
+    x, y, z = [torch.ones(2, requires_grad=True) * 1 for _ in range(3)]
+    seen: list[Any] = []
+    torch.autograd.graph.register_multi_grad_hook((x, y, z), lambda gs: seen.append([g is not None for g in gs]))
+    out = (y * z).sum()
+    for inputs in ((y, z), (x,), (x, z)):
+        out.backward(inputs=inputs, retain_graph=True)
+        show(seen)

@@ -116,7 +116,9 @@ class Pass:
         """Whether the pass comes to a node."""
         if self._reached is None:
             nodes = toposort(self._roots, keep=True)
-            self._reached = set(nodes) if self._wanted is None else leading_to(self._wanted, nodes)
+            self._reached = set(nodes)
+            if self._wanted is not None:
+                self._reached &= leading_to(self._wanted, nodes)
         return node in self._reached
 
     # --- between the graph and hooks ---

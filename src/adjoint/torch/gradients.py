@@ -273,6 +273,9 @@ class Gradients:
                 "detach_() cannot be called on these gradients."
             )
         rare = self._rare
+        if is_lifted(self):
+            lifted.detach_(self)
+            return self
         if rare is not None and rare.memory is not None and rare.memory.buffer is not None:
             rare.node = None
             return self

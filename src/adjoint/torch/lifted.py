@@ -273,6 +273,12 @@ def detached(x: Any) -> Tensor:
     return lifted(inner_of(x).detach())
 
 
+def detach_(x: Any) -> None:
+    """Forget how a tensor that is no view was computed, and its tangent."""
+    x._rare.inner = inner_of(x).detach()
+    x._rare.writes += 1
+
+
 def requires_grad(x: Any) -> bool:
     """Whether a level, or the face's own, records what is done with it."""
     inner = inner_of(x)

@@ -133,7 +133,12 @@ def _values_text(array: Any, indent: int) -> Any:
 def text(x: Tensor) -> str:
     """What `print(x)` shows."""
     if is_lifted(x):
-        return repr(inner_of(x))
+        from adjoint.torch.autograd.forward_ad import unpack_dual
+
+        primal, tangent = unpack_dual(x)
+        if primal is x:
+            return repr(inner_of(x))
+        return text(primal) if tangent is None else _with_suffixes(text(primal)[:-1], [f"tangent={text(tangent)}"])
     array = np.asarray(looked(x))
     prefix = "tensor("
     indent = len(prefix)
@@ -159,7 +164,12 @@ def text(x: Tensor) -> str:
             suffixes.append("requires_grad=True")
     except RuntimeError:  # a view that may not be used any more
         suffixes.append("grad_fn=<Invalid>")
-    out = prefix + body
+    return _with_suffixes(prefix + body, suffixes)
+
+
+def _with_suffixes(out: str, suffixes: list[str]) -> str:
+    """The text of a tensor as far as its values, and what is said of it, on lines of their own where need be."""
+    indent = len("tensor(")
     last = len(out) - out.rfind("\n") + 1
     for suffix in suffixes:
         if last + len(suffix) + 2 > _options["linewidth"]:

@@ -206,6 +206,16 @@ def picked(x: Tensor, places: Any, dim: Any, keepdim: bool, made: str) -> Any:
     return pair(cut, places if isinstance(places, Tensor) else beside(x, places))
 
 
+def shared_by_nan(x: Tensor, made: str) -> Any:
+    """The value nan, whose gradient the elements that are nan share."""
+
+    def value(v: Any) -> Any:
+        unknown = ad.isnan(v)
+        return ad.sum(ad.where(unknown, v, 0)) / ad.sum(ad.astype(unknown, v.dtype))
+
+    return call(value, made, x)
+
+
 def _extreme_with_places(name: str, function: Any, places: Any) -> None:
     def spelled(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         if isinstance(dim, Tensor):
@@ -213,7 +223,10 @@ def _extreme_with_places(name: str, function: Any, places: Any) -> None:
         if dim is None:
             if not input.numel():
                 raise RuntimeError(_NOWHERE.format(name=name))
-            return call(function, f"{name.capitalize()}Backward1", input)
+            out = call(function, f"{name.capitalize()}Backward1", input)
+            if input.requires_grad and not is_elsewhere(input) and (value := looked(out)) != value:
+                return shared_by_nan(input, f"{name.capitalize()}Backward1")
+            return out
         axis = axis_of(dim, input.ndim)
         if input.ndim:
             _refuse_empty(name, input, (axis,))
@@ -414,8 +427,10 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         if not flat.numel():
             return FUNCTIONS["full_like"](FUNCTIONS["sum"](flat), float("nan"))
         middle = median(flat.detach(), 0).values.item()
-        if input._dtype.kind != "f" or middle != middle:
+        if input._dtype.kind != "f":
             return median(flat, 0).values
+        if middle != middle:
+            return shared_by_nan(flat, "Median")
         # elements of that value share its gradient, as those that tie for a maximum do
         return call(lambda x: ad.max(ad.where(x == middle, x, -float("inf"))), "Median", flat)
     if not input.ndim:

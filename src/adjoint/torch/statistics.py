@@ -12,7 +12,7 @@ from adjoint.torch.calls import call, without_slope
 from adjoint.torch.functions import floating_of, public, to
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.operators import FUNCTIONS
-from adjoint.torch.reductions import axes_of, pair_of, picked
+from adjoint.torch.reductions import axes_of, pair_of, picked, shared_by_nan
 from adjoint.torch.tensor import Tensor, axis_of, beside, looked
 
 
@@ -151,7 +151,13 @@ _quantile("nanquantile")
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle element of those that are not nan, of an even number the lower one."""
     if dim is None:
-        return nanmedian(FUNCTIONS["reshape"](input, -1), 0).values
+        flat = FUNCTIONS["reshape"](input, -1)
+        if is_batched(flat) or flat._dtype.kind != "f" or not flat.numel():
+            return nanmedian(flat, 0).values
+        middle = nanmedian(flat.detach(), 0).values.item()
+        if middle != middle:
+            return shared_by_nan(flat, "Nanmedian")
+        return call(lambda x: ad.max(ad.where(x == middle, x, -float("inf"))), "Nanmedian", flat)
     if not input.ndim:
         return pair_of("nanmedian")(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
     axis = axis_of(dim, input.ndim)

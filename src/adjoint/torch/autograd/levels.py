@@ -8,8 +8,8 @@ from adjoint import errors
 from adjoint.operands import common_backend, lift_to
 from adjoint.tensor import wrap
 from adjoint.torch.calls import shares, translated
-from adjoint.torch.lifted import to_face, to_inner
-from adjoint.torch.memory import is_view
+from adjoint.torch.lifted import to_face, to_inner, write
+from adjoint.torch.memory import base_of, is_view
 from adjoint.torch.state import grad_mode, modes
 from adjoint.torch.tensor import Tensor, is_lifted
 from adjoint.transforms.arguments import zeros_like
@@ -135,7 +135,8 @@ class FunctionRules(CustomRules):
     def push(self, xs: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         ys, ctx = self.forward(xs)
         ctx.use_saved_for_forward()
-        found = self.function.jvp(ctx, *self.in_places([to_face(t) for t in tangents]))
+        pushed = self.in_places([to_face(t) for t in tangents])
+        found = self.function.jvp(ctx, *pushed)
         given = list(found) if isinstance(found, tuple) else [found]
         moved = []
         for i, (o, t) in enumerate(zip(self.out, given, strict=True)):
@@ -144,19 +145,46 @@ class FunctionRules(CustomRules):
                     f"Function's jvp returned a gradient at position {i}, but  the corresponding forward output is not "
                     "a differentiable Tensor. You should return None at that position instead."
                 )
-            if (
-                isinstance(t, Tensor)
-                and not is_view(t)
-                and any([isinstance(a, Tensor) and shares(a, o) for a in self.faces])
-            ):
-                raise RuntimeError(
-                    "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning "
-                    "a view."
-                )
+            if isinstance(t, Tensor):
+                self.check_memory(o, t, pushed)
             if isinstance(o, Tensor):
                 y = to_inner(o)
                 moved.append(wrap(zeros_like(y.device, lift_to(y, y.device)), y.device) if t is None else to_inner(t))
         return ys, moved
+
+    def check_memory(self, o: Any, t: Tensor, pushed: list[Any]) -> None:
+        """Raise where a result is on an argument's memory, and its tangent is not on that of the argument's."""
+        place = next((i for i, a in enumerate(self.faces) if isinstance(a, Tensor) and shares(a, o)), None)
+        if place is None:
+            return
+        if self.faces[place] is o and _is_written(o):
+            what = "returning the forward mode gradients as-is" if t is not pushed[place] else ""
+            if what or not _is_written(t):
+                raise RuntimeError(
+                    f"An inplace custom Function is not {what or 'modifying the forward mode gradients inplace'}. If "
+                    "the forward is modifying an input inplace, then the jvp function must modify the corresponding "
+                    "gradient inplace and return it."
+                )
+        elif not is_view(t):
+            raise RuntimeError(
+                "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a "
+                "view."
+            )
+        elif base_of(t) is not base_of(pushed[place]):
+            of = "the same base as the given" if is_view(self.args[place]) else "the given"
+            raise RuntimeError(
+                f"A custom Function is returning a view but the jvp is not returning a view of {of} grad input."
+            )
+
+    def written(self, ys: list[Any]) -> Any:
+        """What the user gets: where the function wrote to an argument, that."""
+        answer = self.answer(ys)
+        out = [answer] if self.single else list(answer)
+        for i, o in enumerate(self.out):
+            for given, face in zip(self.args, getattr(self, "faces", ()), strict=False):
+                if o is face and isinstance(o, Tensor) and _is_written(o):
+                    out[i] = write(given, out[i])
+        return out[0] if self.single else tuple(out)
 
     def batch(self, level: Any, size: int, flags: Any, xs: Any) -> Any:
         own = self.kind.has_vmap(self.function)
@@ -183,6 +211,11 @@ class FunctionRules(CustomRules):
         return ys, kept
 
 
+def _is_written(x: Tensor) -> bool:
+    """Whether a function wrote to an argument, which was made for the call."""
+    return bool(x._rare.writes if is_lifted(x) else x._version)
+
+
 def applied(kind: Any, function: Any, args: Any, options: Any) -> Any:
     """A Function of lifted tensors."""
     rules = FunctionRules(kind, function, args, options)
@@ -194,4 +227,4 @@ def applied(kind: Any, function: Any, args: Any, options: Any) -> Any:
         ys = apply(rules, [wrap(lift_to(x, device), device) for x in tensors], device)
     except errors.AdjointError as error:
         raise translated(error) from error
-    return rules.answer(ys)
+    return rules.written(ys)
