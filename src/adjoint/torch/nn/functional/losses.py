@@ -10,7 +10,7 @@ from adjoint.torch.graph import label
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.nn.functional.shared import reduction_of, tensor
 from adjoint.torch.operators import FUNCTIONS
-from adjoint.torch.tensor import LEVEL, Tensor, axis_of, is_elsewhere, looked, of
+from adjoint.torch.tensor import LEVEL, Tensor, axis_of, is_elsewhere, looked, of, values
 
 
 def _pair(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -159,8 +159,9 @@ def cross_entropy(
     """
     if weight is None and not label_smoothing and reduction == "mean" and size_average is None and reduce is None:
         if target._dtype.kind == "i" and input._dtype.kind == "f" and input._dtype.itemsize > 2 and not off():
+            shape, labels = values(input).shape, values(target).shape
             plain = not is_elsewhere(input) and not is_elsewhere(target)
-            if plain and input.ndim == 2 and target.ndim == 1 and len(input) == len(target):
+            if plain and len(shape) == 2 and len(labels) == 1 and shape[0] == labels[0]:
                 return _mean_of_classes(input, target, ignore_index)
     reduction = reduction_of(size_average, reduce, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
