@@ -40,10 +40,11 @@ def _turned(e: Equation) -> list[Equation]:
     }
     before, inputs, operands, left = [], list(body.inputs), list(e.operands), []
     for step in body.equations:
-        x, out = given.get(step.operands[0]) if step.name == "permute_dims" else None, step.results[0]
-        if x is None or x.const is not None or out not in read or len(x.shape) != 2:
+        x: Any = given.get(step.operands[0]) if step.name == "permute_dims" else None
+        if x.__class__ is not Value or x.const is not None or len(x.shape) != 2 or step.results[0] not in read:
             left.append(step)
             continue
+        out: Any = step.results[0]
         turned = Value(out.shape, x.dtype)
         before.append(Equation("permute_dims", [x], step.parameters, [turned], backward=e.backward, line=e.line))
         inputs.append(out)
