@@ -351,6 +351,24 @@ def test_products_are_taken_from_the_loop_before_in_each_step_of_another() -> No
     assert [e.name for e in later.equations].count("matmul") == 1
 
 
+def test_a_transpose_that_all_steps_read_is_made_once() -> None:
+    """Of what is given to the loop, not of what it carries along or has a row of."""
+    rng = np.random.default_rng(6)
+    w, start = ad.tensor(rng.normal(size=(12, 12)) / 3), ad.tensor(rng.normal(size=(2, 12)))
+    rows = ad.tensor(rng.normal(size=(4, 12, 12)) / 3)
+
+    def f(w: Any) -> Any:
+        step = lambda c, x: ((ad.tanh(c[0] @ w.T + c[0] @ x.T + c[0] @ c[1].T), c[1] * 0.5), c[0])
+        (last, _), ys = ad.scan(step, (start, w), rows)
+        return (last**2).sum() + ys.sum()
+
+    close(ad.value_and_grad(f), w, rtol=1e-11)
+    graph = kept(hoisted(ad.compile(f).lower(w).graph))
+    (loop,) = [e for e in graph.equations if e.name == "scan"]
+    assert [e.name for e in loop.graphs[0].equations].count("permute_dims") == 2
+    assert [e.name for e in graph.equations].count("permute_dims") == 1
+
+
 def test_values_of_other_rows_are_made_anew() -> None:
     """What a later loop makes of the carry, of rows of another loop, or in another order is no earlier product."""
     rng = np.random.default_rng(4)

@@ -1,7 +1,8 @@
-"""Products of a loop that a later one, its gradient, would make again from the same rows: kept, where there is room.
+"""What loops would make again: products of an earlier loop, where there is room, and transposes in each step.
 
 The gradient of a scan computes each step again from what it began with. Elementwise functions take little time for
 that, products most of what the loop takes. So the first loop hands on what it made with products, as one more stack.
+A matrix that is the same in all steps, and whose transpose a product reads row by row, is turned once before the loop.
 """
 
 from __future__ import annotations
@@ -27,7 +28,30 @@ def kept(graph: Graph) -> Graph:
                 if first.name == "scan" and first.parameters["length"] == e.parameters["length"]:
                     equations[i], e = _joined(first, e)
         equations.append(e)
-    return Graph(graph.inputs, equations, graph.outputs)
+    return Graph(graph.inputs, [x for e in equations for x in (_turned(e) if e.name == "scan" else [e])], graph.outputs)
+
+
+def _turned(e: Equation) -> list[Equation]:
+    """A loop to which transposes are given, and these before it."""
+    body, first = e.graphs[0], e.parameters["count"] + e.parameters["rows"]
+    given = dict(zip(body.inputs[first:], e.operands[first:], strict=True))
+    read = {
+        step.operands[1] for step in body.equations if step.name == "matmul" and step.operands[1].__class__ is Value
+    }
+    before, inputs, operands, left = [], list(body.inputs), list(e.operands), []
+    for step in body.equations:
+        x: Any = given.get(step.operands[0]) if step.name == "permute_dims" else None
+        if x.__class__ is not Value or x.const is not None or len(x.shape) != 2 or step.results[0] not in read:
+            left.append(step)
+            continue
+        out: Any = step.results[0]
+        turned = Value(out.shape, x.dtype)
+        before.append(Equation("permute_dims", [x], step.parameters, [turned], backward=e.backward, line=e.line))
+        inputs.append(out)
+        operands.append(turned)
+    if not before:
+        return [e]
+    return [*before, e.on(operands, [dead_code(Graph(inputs, left, body.outputs))])]
 
 
 def _joined(first: Equation, e: Equation) -> tuple[Equation, Equation]:
