@@ -152,10 +152,14 @@ def test_other_kinds_of_containers_and_slots() -> None:
 def test_a_warning_names_the_attribute_that_changes() -> None:
     o = _Scaled()
     f = ad.compile(lambda x: o(x))
-    with pytest.warns(RuntimeWarning, match="the attribute 'factor' of an object or a module changes"):
+
+    def called() -> None:
         for k in range(9):
             o.factor = float(k)
             assert f(ad.tensor(X)).tolist() == o(ad.tensor(X)).tolist()
+
+    with pytest.warns(RuntimeWarning, match="the attribute 'factor' of an object or a module changes"):
+        called()
 
 
 def test_attributes_that_do_not_count() -> None:
