@@ -72,6 +72,14 @@ def test_all_none_and_no_elements() -> None:
     assert root(ad.tensor([-1.0, -2.0])).tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3)])
+def test_no_elements_of_a_compiled_function(shape: Any) -> None:
+    x = ad.zeros(shape)
+    assert ad.compile(root)(x).shape == shape
+    for slope in (ad.grad(ad.compile(lambda x: root(x).sum())), ad.compile(ad.grad(lambda x: root(x).sum()))):
+        assert slope(x).shape == shape
+
+
 def test_several_arguments_broadcast() -> None:
     x, y = ad.tensor([[1.0], [0.0]]), ad.tensor([1.0, 2.0, 0.0])
     found = ad.apply_where(y != 0, (x, y), lambda x, y: x / y, fill_value=ad.tensor(7.0))

@@ -149,6 +149,19 @@ def test_other_kinds_of_containers_and_slots() -> None:
             np.testing.assert_array_equal(compiled(x).numpy(), f(x).numpy())
 
 
+def test_a_warning_names_the_attribute_that_changes() -> None:
+    o = _Scaled()
+    f = ad.compile(lambda x: o(x))
+
+    def called() -> None:
+        for k in range(9):
+            o.factor = float(k)
+            assert f(ad.tensor(X)).tolist() == o(ad.tensor(X)).tolist()
+
+    with pytest.warns(RuntimeWarning, match="the attribute 'factor' of an object or a module changes"):
+        called()
+
+
 def test_attributes_that_do_not_count() -> None:
     """What a function does not read, or changes itself, makes no other recording."""
     o = _Scaled()

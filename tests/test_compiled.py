@@ -626,3 +626,19 @@ def test_graphs_are_read_from_their_text(name: str) -> None:
 def test_what_is_no_text_of_a_graph(text: str) -> None:
     with pytest.raises(errors.GraphError, match="parse: "):
         parse(text)
+
+
+IN_A_BATCH: dict[str, Any] = {
+    "cond": lambda t: ad.cond(t.sum() > 0, lambda t: t * 2, lambda t: -t, t),
+    "switch": lambda t: ad.switch((t.sum() > 0).astype(ad.int32), [lambda t: t * 2, lambda t: -t], t),
+    "while": lambda t: ad.while_loop(lambda c: c.sum() < 3, lambda c: c + 1, t, max_steps=5),
+    "loop": lambda t: ad.fori_loop(0, 3, lambda _, c: c * 2, t),
+}
+
+
+@pytest.mark.parametrize("name", IN_A_BATCH)
+def test_choices_and_loops_in_a_batch_of_no_examples(name: str) -> None:
+    f = ad.vmap(IN_A_BATCH[name])
+    for x in (ad.zeros((0, 2)), ad.ones((2, 2))):
+        compared(f, [x])
+        compared(ad.grad(lambda x: f(x).sum()), [x])

@@ -108,6 +108,11 @@ def described(x: Tensor[Any]) -> str:
 
 def outer_error(x: Tensor[Any], value: Tensor[Any], what: str) -> errors.DeviceError:
     """The error for writing a value of one level into a tensor that is further in."""
+    if value._device.leaf.is_fresh and not x._device.leaf.is_fresh:
+        return errors.DeviceError(
+            f"{what}: a function that ad.compile records assigns to {described(x)} that is not its own; only results "
+            "come out of a compiled function: assign to a copy, x.copy(), and return it"
+        )
     where = "make the tensor in that function" if value._device.is_fresh else "start from a tensor there"
     return errors.DeviceError(
         f"{what}: {described(x)} on {x._device} cannot take {described(value)} on {value._device}, whose derivative "

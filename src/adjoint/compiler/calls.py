@@ -256,7 +256,10 @@ class Signature:
                 where = "" if was != now else ", in its device or in what tracks it"
                 return f"{self.path(i)} changes, from {was} to {now}{where}"
         if last.guard != self.guard:
-            return "something in its closure, its module or an object changes; make it an argument"
+            names = sorted(changed(last.guard, self.guard) or ())
+            if names:
+                return f"the attribute {names[0]!r} of an object or a module changes; make it an argument"
+            return "something in its closure or its module changes; make it an argument"
         return "the device, or the default dtype, changes"
 
     def looked(self) -> Environment:

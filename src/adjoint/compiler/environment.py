@@ -14,6 +14,7 @@ import operator
 import sys
 import types
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -348,7 +349,7 @@ class Environment:
                         self._add(x, name, value, seen)
                     continue
                 self._attribute(each, vars(each), name, member, seen)
-                if isinstance(member, functools.cached_property):
+                if isinstance(member, cached_property):
                     self._assigned.add(name)
                 held = getattr(x, "__dict__", None)
                 if held is not None and name not in held:  # it may come
@@ -378,7 +379,7 @@ def _functions_of(member: Any) -> Iterable[Any]:
         return [member.__func__]
     if isinstance(member, property):
         return [f for f in (member.fget, member.fset, member.fdel) if f is not None]
-    if isinstance(member, functools.cached_property):
+    if isinstance(member, cached_property):
         return [member.func]
     return [member]
 

@@ -77,9 +77,11 @@ def apply_where(cond: Any, args: Any, f1: Function, f2: Function | None = None, 
             f = _while_some(chosen, f)
         return _checked(f(*[where(chosen, x, stand_in(x)) for x in xs]), chosen, label)
 
+    if 0 in mask.shape:
+        return _checked(f1(*xs), mask, "f1")
     if is_concrete(mask):
         values = concrete_values(mask, name)
-        if values.all():  # as of no elements
+        if values.all():
             return _checked(f1(*xs), mask, "f1")
         if not values.any():
             return where(mask, xs[0], fill_value) if f2 is None else _checked(f2(*xs), mask, "f2")

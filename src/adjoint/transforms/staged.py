@@ -102,6 +102,8 @@ def _of_the_first(mask: Tensor[Any], operands: Any) -> tuple[Tensor[Any], Any]:
     """Whether the mask holds for some example, and the operands with those of the first such one for the others."""
     array, leaf, levels = examples_of(mask)
     some = wrap(leaf.any(array, axis=tuple(range(len(levels))), keepdims=False), leaf)
+    if 0 in array.shape:  # no examples
+        return some, operands
     flat = leaf.astype(leaf.reshape(array, shape=(math.prod(array.shape),)), dtype=dtypes.int32)
     rest, places = leaf.argmax(flat, axis=0, keepdims=False), {}
     for level, size in zip(levels[::-1], array.shape[::-1], strict=True):
