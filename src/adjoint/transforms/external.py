@@ -98,17 +98,14 @@ def external(
 
     made: Any = run
     made.__name__ = made.__qualname__ = name
-    vars(made)[_MARK] = made.__code__
+    made.made_by_external = made.__code__
     return made  # type: ignore[no-any-return]
-
-
-_MARK = "_made_by_external"
 
 
 def _of_tensors(rule: Function) -> bool:
     """Whether `external` made a rule, which is a function of tensors then, or made what it is a copy of."""
     code = getattr(rule, "__code__", None)  # wrappers have the attributes of what they wrap, and other code
-    return code is not None and getattr(rule, _MARK, None) is code
+    return code is not None and getattr(rule, "made_by_external", None) is code
 
 
 class _Results:
