@@ -43,6 +43,8 @@ class Nest(Memory):
     last: int
     name: str
     texts: list[str]
+    over_rows: dict[Value, str]  # of one step along the columns: reductions over rows, and what all rows read
+    common: dict[Value, str]
 
     def __init__(self, plan: Plan, kernel: Kernel, name: str) -> None:
         self.plan, self.kernel, self.name = plan, kernel, name
@@ -299,15 +301,15 @@ class Nest(Memory):
         working: list[State] = [{} for _ in rows]
 
         def body(index: str, live: int) -> None:
-            self._over_rows: dict[Value, str] = {}
-            self._common: dict[Value, str] = {}
+            self.over_rows = {}
+            self.common = {}
             for row, mine in zip(rows, working, strict=True):
                 self._enter(row)
                 both = {**state, **mine}
                 self._body(self.wide, level, equations, taken, both, index, live)
                 mine.update({key: both[key] for key in mine})
                 state.update({id(e): both[id(e)] for e in shared})
-            for out, found in self._over_rows.items():
+            for out, found in self.over_rows.items():
                 self._save(self.wide, found, self._address(out), out.dtype, index, live)
 
         def part(first: str, stop: int | str, rest: int) -> None:
@@ -418,17 +420,17 @@ class Nest(Memory):
                 continue
             before = ""
             if self._how(e) == "rows":
-                before = self._over_rows.get(out) or self._load(v, self._address(out), out.dtype, index, 1, live)
+                before = self.over_rows.get(out) or self._load(v, self._address(out), out.dtype, index, 1, live)
             if (product := products.get(self._root(e.operands[0]))) is not None:
                 one, other = (self._operand(v, x, memo, index, live) for x in (product.operands * 2)[:2])
                 if before:
-                    self._over_rows[out] = v.call("fma", element_type(out.dtype), one, other, before)
+                    self.over_rows[out] = v.call("fma", element_type(out.dtype), one, other, before)
                 else:
                     state[id(e)] = [reductions.with_products(v, e, state[id(e)][0], one, other, self.carried)]
                 continue
             element = self._operand(v, e.operands[0], memo, index, live)
             if before:
-                self._over_rows[out] = reductions.combined(v, e, before, element)
+                self.over_rows[out] = reductions.combined(v, e, before, element)
             else:
                 state[id(e)] = self._reduced(v, e, state[id(e)], element, live)
 
@@ -453,12 +455,12 @@ class Nest(Memory):
 
     def _operand(self, v: Vector, x: Value, memo: dict[Value, str], index: str, live: int) -> str:
         if x in self.kernel.read:
-            found = memo.get(x) or (self._common.get(x) if v is self.wide else None)
+            found = memo.get(x) or (self.common.get(x) if v is self.wide else None)
             if found is None:
                 stride = self._column_stride(x) if v is self.wide else 0
                 found = memo[x] = self._load(v, self._address(x), x.dtype, index, stride, live)
                 if v is self.wide and not any(self._access(x)[2][: self.split]):
-                    self._common[x] = found  # of all rows
+                    self.common[x] = found  # of all rows
             return found
         x = self._root(x)
         if v is self.row:
