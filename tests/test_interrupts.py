@@ -183,7 +183,7 @@ def state() -> list[Any]:
         innermost(environment.disabled),
         innermost(traced._recording),
         innermost(sizes._bound),
-        *[mode.now() for mode in (face.recorded, face.saved_hooks, face.duals)],
+        *[mode.now() for mode in (face.recorded, face.saved_hooks, face.duals, face.transforms)],
         face.special,
         engine.running(),
         signal.getsignal(signal.SIGINT),

@@ -199,16 +199,24 @@ class grad_mode:
 class in_transform:
     """A block in which a function transform runs its function; `differentiates` says whether it is no `vmap`."""
 
-    __slots__ = ("__weakref__", "differentiates")
+    __slots__ = ("block", "differentiates")
 
     def __init__(self, differentiates: bool) -> None:
         self.differentiates: bool = differentiates
 
-    def __enter__(self) -> None:
-        transforms.enter(self, (*transforms.now(), self))
+    @property
+    def __exit__(self) -> Any:  # as in `grad_mode`
+        self.block = transforms.enter(None, (*transforms.now(), self))
+        leave = self._leave
+        self.block.holder = weakref.ref(leave)
+        return leave
 
-    def __exit__(self, *_: object) -> None:
-        transforms.leave(self)
+    def __enter__(self) -> None:
+        pass
+
+    def _leave(self, *_: object) -> None:
+        transforms.end(self.block)
+        del self.block  # which refers to this
 
 
 class _Context:
