@@ -564,8 +564,6 @@ def _explained(
         (TypeError, errors.DtypeError),
         (ValueError, errors.ArgumentError),
     ]
-    if isinstance(error, OverflowError) and (large := [a for a in arrays if isinstance(a, int) and abs(a) > _LARGEST]):
-        return errors.RangeError(f"{name}: {errors.shown(large[0])} is beyond all floats")
     for builtin, ours in kinds:
         if isinstance(error, builtin):
             return ours(f"{name}: {errors.said(error)}; received {received or errors.shown(parameters)}")
