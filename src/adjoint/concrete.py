@@ -26,6 +26,8 @@ Fault = Callable[[np.ndarray[Any, Any]], Exception]  # the error for values of w
 class Values:
     """What a backend knows of values. A leaf that computes at once has them."""
 
+    computes = True  # whether there are values at any time; of PyTorch's tensors on "meta" there are never
+
     def is_concrete(self, array: Array) -> bool:
         """Whether there are values, without computing any."""
         return True

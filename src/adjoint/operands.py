@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Decorator
-from adjoint.concrete import Check, Lazy, Staged, collecting
+from adjoint.concrete import Check, Lazy, collecting
 from adjoint.devices import leaf_of
 from adjoint.dtypes import DType
 from adjoint.primitives import CAST, TABLE, Spec, result_spec
@@ -429,7 +429,7 @@ def concrete_values(x: Any, name: str) -> np.ndarray[Any, Any]:
         return dtypes.array_of(x, name)
     device = x._device
     leaf = device.leaf
-    if isinstance(leaf, Staged) and not device.is_concrete(x._array):
+    if not isinstance(leaf, Lazy) and leaf.computes and not device.is_concrete(x._array):
         raise errors.TrackedError(
             f"{name} asks for the values of a tensor of shape {x.shape}, and on {leaf} there are none before its "
             "program runs: make it an argument that is no tensor, choose with ad.where or ad.cond, or compute it before"

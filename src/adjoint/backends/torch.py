@@ -45,6 +45,7 @@ class Torch(ArrayAPI):
             raise errors.DeviceError(f"Torch: no device {errors.shown(device)}: {why}") from error
         super().__init__(torch, place)
         self.torch, self.bfloat16 = torch, torch.bfloat16
+        self.computes = place.type != "meta"
 
     def configuration(self) -> tuple[Any, ...]:
         return (str(self.device),)
@@ -103,7 +104,7 @@ class Torch(ArrayAPI):
         return LeafBackend.transfer(self, array, source) if backwards else super().transfer(array, source)
 
     def is_concrete(self, array: Array) -> bool:
-        return not array.is_meta
+        return self.computes
 
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         if array.is_meta:
