@@ -316,9 +316,7 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bo
             raise RuntimeError(refusal(rare, indirect=False))
         if rare is not None and rare.parent is not None:
             if x.requires_grad and not rare.tracked:  # it was not looked at since its base is tracked
-                raise RuntimeError(
-                    "a view of a leaf Variable that requires grad is being used in an in-place operation."
-                )
+                raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
             if base_of(x).is_leaf and x.requires_grad:
                 raise RuntimeError(
                     "a view of a leaf Variable that requires grad is being used in an in-place operation."
