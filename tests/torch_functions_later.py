@@ -216,6 +216,11 @@ def some_indefinite(r: Any) -> Values:
 
 cases("linalg.cholesky_ex", case(lambda t, x: tuple(t.linalg.cholesky_ex(x @ x.mH)), regular))
 cases("linalg.cholesky_ex", case(lambda t, x: t.linalg.cholesky_ex(x.detach()).info, some_indefinite))
+for _shape in ((0, 0), (0, 2, 2), (3, 0, 0)):
+    _maker = lambda r, _shape=_shape: real(r, _shape)
+    cases("linalg.cholesky_ex", case(lambda t, x: tuple(t.linalg.cholesky_ex(x)), _maker))
+    cases("linalg.solve_ex", case(lambda t, x: tuple(t.linalg.solve_ex(x, x)), _maker))
+    cases("linalg.inv_ex", case(lambda t, x: tuple(t.linalg.inv_ex(x)), _maker))
 cases("linalg.inv_ex", case(lambda t, x: tuple(t.linalg.inv_ex(x)), regular, kinds="fc"))
 cases("linalg.inv_ex", case(lambda t, x: t.linalg.inv_ex(x.detach()).info, some_indefinite))
 cases("linalg.solve_ex", case(lambda t, x, y: tuple(t.linalg.solve_ex(x, y)), regular, real))

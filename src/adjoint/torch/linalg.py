@@ -254,7 +254,7 @@ def _zero_pivot(a: Any) -> int:
 
 def _infos(A: Tensor, first: Any) -> Tensor:
     stack = looked(A)
-    flat = stack.reshape(-1, *stack.shape[-2:])
+    flat = stack.reshape(math.prod(stack.shape[:-2]), *stack.shape[-2:])
     return beside(A, np.array([first(a) for a in flat], np.int32).reshape(stack.shape[:-2]))
 
 
