@@ -7,6 +7,7 @@ import io
 import pickle
 import subprocess
 import sys
+import threading
 import warnings
 import weakref
 import zipfile
@@ -180,6 +181,50 @@ def test_files_are_read_by_pytorch_and_pytorchs_here(tmp_path: Path) -> None:
     theirs.save(model, tmp_path / "model.pt")
     with pytest.raises(pickle.UnpicklingError, match=r"names torch\.nn\.modules\.container\.Sequential"):
         ours.load(tmp_path / "model.pt")
+
+
+def through(writes: Any, reads: Any, x: Any) -> Any:
+    file = io.BytesIO()
+    writes.save(x, file)
+    file.seek(0)
+    return reads.load(file)
+
+
+@pytest.mark.peers
+def test_files_of_conjugates_and_of_views_of_other_types_keep_their_values() -> None:
+    theirs = pytest.importorskip("torch")
+
+    def made(t: Any) -> list[Any]:
+        z, x = t.tensor([[1 + 2j, 3 - 1j]]), t.tensor([1.0, 2.0, -3.0, 4.0])
+        parts = [z.real, z.imag, t.view_as_real(z), x.view(t.int32), x.view(t.int16), t.view_as_complex(x.view(2, 2))]
+        return [*parts, z.conj(), z.mH, z.conj().imag, z.conj().mH, x._neg_view() if t is theirs else x.neg()]
+
+    with Each() as each:
+        for i, (a, b) in enumerate(zip(made(theirs), made(ours), strict=True)):
+            with each(str(i)):
+                for found in (through(theirs, ours, a), through(ours, ours, b), through(ours, theirs, b)):
+                    assert str(found.dtype) == str(a.dtype)
+                    np.testing.assert_array_equal(found.resolve_conj().numpy(), a.resolve_conj().resolve_neg().numpy())
+
+
+def test_threads_add_to_one_gradient() -> None:
+    before, rounds = sys.getswitchinterval(), 400
+    w = ours.ones(3, requires_grad=True)
+
+    def work() -> None:
+        for _ in range(rounds):
+            (w * 2).sum().backward()
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert w.grad.tolist() == [6 * rounds * 2.0] * 3
 
 
 def test_a_file_that_would_run_code_is_refused(tmp_path: Path) -> None:

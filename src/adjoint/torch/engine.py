@@ -17,6 +17,7 @@ from adjoint.backend import in_backward, over_leaf
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.graph.nodes import Joint, Node, Var, leading_to, toposort, var_of
 from adjoint.graph.vjp import VJP, BackwardOn, Sparing
+from adjoint.locks import lock
 from adjoint.primitives import TABLE
 from adjoint.rules.shape import unbroadcast
 from adjoint.torch import anomaly, devices, dtypes, graph, state
@@ -401,8 +402,20 @@ def post_hooks(x: Tensor) -> None:
                 raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
+_adding = lock()
+
+
 def accumulate(x: Tensor, g: Tensor, create: bool, *, retained: bool = False) -> None:
     """Add to `.grad`: into the tensor that is there, or if the gradient is recorded as another one."""
+    if not create and not retained:
+        with _adding:  # another thread may add to the same leaf
+            rare = rare_of(x)
+            if (old := rare.grad) is None:
+                rare.grad = g
+            else:
+                with grad_mode(False):
+                    store(old, var_of(leaf_of(values(old)).add(values(old), values(g)), None), next_number())
+        return
     rare = rare_of(x)
     old = rare.grad
     if old is None:
@@ -411,12 +424,9 @@ def accumulate(x: Tensor, g: Tensor, create: bool, *, retained: bool = False) ->
             array.node.marks = "CopyBackwards"
             g = of(var_of(copied(array.value), array.node))
         rare.grad = g
-    elif create or retained:
+    else:
         with grad_mode(create):
             rare.grad = old + g
-    else:
-        with grad_mode(False):
-            store(old, var_of(leaf_of(values(old)).add(values(old), values(g)), None), next_number())
 
 
 # --- the arguments ------------------------------------------------------------------------------------

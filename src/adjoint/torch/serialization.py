@@ -54,8 +54,21 @@ class Storage:
         self.base: Any = None  # the tensor that has it all, once there is one
 
 
-def rebuild_tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, *_: Any) -> Tensor:
-    """The tensor of a part of a storage; what shares one in the file shares memory."""
+def rebuild_tensor(
+    storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any = None, bits: Any = None
+) -> Any:
+    """The tensor of a part of a storage; what shares one in the file shares memory.
+
+    PyTorch keeps conjugates and negative parts as the numbers that they are of, with `bits` that say so.
+    """
+    out: Any = _part(storage, offset, size, stride)
+    for name, function in {"conj": Tensor.conj, "neg": Tensor.neg}.items():  # type: ignore[attr-defined]
+        if isinstance(bits, dict) and bits.get(name):
+            out = function(out)
+    return out.requires_grad_() if requires_grad else out
+
+
+def _part(storage: Any, offset: Any, size: Any, stride: Any) -> Tensor:
     size, stride = tuple(size), tuple(stride)
     flat = storage.flat
     if (
@@ -75,7 +88,7 @@ def rebuild_tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_g
                 "damaged"
             )
         out = detached(strided(storage.base, size, stride, offset, "AsStrided"))
-    return out.requires_grad_() if requires_grad else out
+    return out
 
 
 def rebuild_parameter(data: Any, requires_grad: Any, *_: Any) -> Any:
@@ -172,8 +185,15 @@ class _Pickler(pickle.Pickler):
             return NotImplemented
         if type(obj).__name__ == "Parameter":
             return rebuild_parameter, (obj.detach(), obj.requires_grad, collections.OrderedDict())
-        strides, offset = place_of(obj)
-        arguments = (self._storage(obj), offset, tuple(obj.shape), tuple(strides), obj.requires_grad)
+        part: Any = obj
+        if (
+            obj._rare is not None
+            and obj._rare.memory is not None
+            and numpy_of(obj._rare.memory.value).dtype != obj._dtype
+        ):
+            part = obj.detach().clone()  # of another type: it has a storage of its own
+        strides, offset = place_of(part)
+        arguments = (self._storage(part), offset, tuple(part.shape), tuple(strides), obj.requires_grad)
         return rebuild_tensor, (*arguments, collections.OrderedDict())
 
     def _storage(self, x: Tensor) -> Storage:
