@@ -332,5 +332,5 @@ def test_machine_code_that_is_kept_takes_little_memory(monkeypatch: pytest.Monke
         gc.collect()
         return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE / 1024
 
-    before = kilobytes(0, 5)
-    assert kilobytes(5, 20) - before < 20 * 150
+    before = kilobytes(0, 25)  # after these LLVM's thread has the memory that it works in
+    assert kilobytes(25, 20) - before < 20 * 150

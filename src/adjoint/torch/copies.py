@@ -10,13 +10,21 @@ from adjoint.torch.functions import clone, public
 from adjoint.torch.operators import METHODS
 from adjoint.torch.tensor import Tensor
 
-VIEWS = (
-    "as_strided diagonal expand narrow permute select split squeeze t transpose unbind unfold unsqueeze view"
-).split()
+VIEWS = ("as_strided diagonal expand permute select split squeeze t transpose unbind unfold unsqueeze view").split()
 
 
 def _slice(input: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
     return input[(slice(None),) * (dim % input.ndim) + (slice(start, end, step),)]
+
+
+def _narrow(input: Any, dim: int, start: Any, length: int) -> Any:
+    if dim >= max(input.ndim, 1):
+        raise RuntimeError(f"narrow_copy: Expected dim < {input.ndim}, received {dim}")
+    if length < 0:
+        raise RuntimeError(
+            f"narrow_copy: start ({start}) + length ({length}) exceeds dimension size ({input.shape[dim]})."
+        )
+    return input.narrow(dim, start, length)
 
 
 def _copied(name: str, view: Callable[..., Any]) -> None:
@@ -33,6 +41,7 @@ for _name in VIEWS:
 _copied("detach", lambda input: input.detach())
 _copied("view_as_complex", placing.view_as_complex)
 _copied("view_as_real", placing.view_as_real)
+_copied("narrow", _narrow)
 _copied("slice", _slice)
 _copied("alias", lambda input: input)
 _copied("split_with_sizes", lambda input, sizes, dim=0: input.split(list(sizes), dim))
