@@ -354,6 +354,16 @@ def test_a_matrix_that_fails_is_told_and_leaves_the_gradients_of_others() -> Non
     assert ours.equal(x.grad, ours.stack([alone.grad, ours.zeros(2, 2)]))
 
 
+def test_gradients_of_singular_values_from_random_products() -> None:
+    r = np.random.default_rng(0)
+    for call in (lambda x: ours.svd_lowrank(x, 3)[1], lambda x: ours.pca_lowrank(x, 3, center=False)[1]):
+        x = ours.tensor(r.normal(size=(6, 3)), requires_grad=True)
+        y = ours.tensor(x.tolist(), dtype=ours.float64, requires_grad=True)
+        call(x).pow(3).sum().backward()
+        ours.linalg.svdvals(y).pow(3).sum().backward()
+        np.testing.assert_allclose(x.grad.numpy(), y.grad.numpy(), rtol=1e-8)
+
+
 def test_old_names_of_first_values_warn() -> None:
     for name in "uniform normal constant eye dirac xavier_uniform kaiming_normal orthogonal sparse".split():
         x = ours.zeros(4, 4, 3) if name == "dirac" else ours.zeros(4, 4)
