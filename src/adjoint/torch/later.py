@@ -30,7 +30,7 @@ TABLE = {
     "exchange": ".__dlpack__ .__dlpack_device__ -from_dlpack -frombuffer -to_dlpack",
     "resizing": ".as_strided_ .resize_ .resize_as_ .set_",
     "matrices": (
-        "-chain_matmul cholesky cholesky_inverse cholesky_solve cross det inner inverse logdet -lu lu_solve "
+        "-chain_matmul cholesky cholesky_inverse cholesky_solve cross det inner inverse logdet lu lu_solve "
         "-lu_unpack matrix_exp matrix_power orgqr -pca_lowrank pinverse qr slogdet svd -svd_lowrank"
     ),
     "special": (

@@ -98,7 +98,7 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
 
 
-@public("lu", method=False)
+@public("lu")
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     """`linalg.lu_factor` by its older name; with `get_infos` a third result says which matrices are singular."""
     both, pivots, info = linalg.lu_factor_ex(A, pivot=pivot)
