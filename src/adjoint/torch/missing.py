@@ -20,7 +20,6 @@ _OUT_OF_SCOPE = {  # by what a name has in it
     "distributed": "a program is one process; ad.train.Learner trains on several devices",
     "DataParallel": "a program is one process; ad.train.Learner trains on several devices",
     "SyncBatchNorm": "a program is one process, and BatchNorm is what it is there",
-    "distributions": "see ad.stats and ad.random",
     "bfloat16": "NumPy has no such type; float32 has all its values",
     "storage": "values are NumPy's arrays, which x.numpy() gives",
     "cudnn": "kernels are those of NumPy",
