@@ -54,4 +54,4 @@ _rooms(
     },
     {**vars(distribution), **_NAMES},
 )  # fmt: skip
-__all__ = sorted(set(_NAMES) - {"ExpRelaxedCategorical", "LogitRelaxedBernoulli"})
+__all__ = sorted(set(_NAMES) - {"ExpRelaxedCategorical", "LogitRelaxedBernoulli"})  # pyright: ignore[reportUnsupportedDunderAll]
