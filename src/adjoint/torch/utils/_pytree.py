@@ -125,7 +125,7 @@ def register_pytree_node(
     unflatten_fn: Callable[[Iterable[Any], Any], Any],
     **_: Any,
 ) -> None:
-    """Have trees take objects of a class apart: `flatten_fn` gives children, and the rest that makes the object again."""
+    """Have trees take objects of a class apart: `flatten_fn` gives children, and what makes the object of them."""
     optree.register_pytree_node(
         cls, flatten_fn, lambda rest, children: unflatten_fn(children, rest), namespace=_NAMESPACE
     )
