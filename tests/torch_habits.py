@@ -633,3 +633,23 @@ def assign_grad(torch: Any, show: Any) -> None:
     refused(show, lambda: setattr(x, "grad", x))
     x.grad = None
     show(x.grad)
+
+
+@program
+def cat_with_empty_vectors(torch: Any, show: Any) -> None:
+    for start, rest, dim in (
+        ((0,), (1,), -1),
+        ((0,), (2, 1), -1),
+        ((0,), (0,), 0),
+        ((0,), (1, 1, 0), 2),
+        ((0,), (3,), 0),
+    ):
+        x, y = torch.empty(start, requires_grad=True), torch.ones(rest, requires_grad=True)
+        z = torch.cat([x, y, x], dim)
+        z.sum().backward()
+        show(tuple(z.shape), tuple(x.grad.shape), y.grad.tolist())
+    refused(show, lambda: torch.cat([torch.empty(0), torch.ones(2)], 1), 0)
+    parts = torch.tensor([])
+    for k in range(3):
+        parts = torch.cat((parts, torch.full((1,), float(k))))
+    show(parts.tolist())

@@ -481,6 +481,8 @@ def cat(tensors: Any, dim: int = 0) -> Any:
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
     parts = one_type(tensors)
     given = [x for x in parts if not (x.ndim == 1 and x.shape[0] == 0)] or parts
+    if given[0].ndim == 1:
+        given = parts
     axis = axis_of(dim, given[0].ndim)
     if len(given) < len(parts):  # an empty vector goes with anything, and has a gradient
         shape = [n * (i != axis) for i, n in enumerate(given[0].shape)]
