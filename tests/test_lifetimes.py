@@ -21,6 +21,8 @@ import pytest
 
 import adjoint as ad
 import adjoint.torch as torch
+from adjoint.autograd import grad
+from adjoint.autograd.extend import defjvp, defvjp, primitive
 from adjoint.backend import Backend
 from adjoint.compiler.general import KEPT
 from adjoint.compiler.replay import Replay
@@ -266,9 +268,20 @@ def _face_graphs(n: int) -> list[Any]:
     return [x, y, view, checkpointed]
 
 
+def _ruled(n: int) -> list[Any]:
+    def scaled(x: Any) -> Any:
+        return n * x
+
+    f = primitive(scaled)
+    defvjp(f, lambda ans, x: lambda g: f(g))
+    defjvp(f, "same")
+    grad(f)(1.0)
+    return [f, scaled]
+
+
 DROPPED = {"compile": _compiled, "compiled scan": _compiled_scan, "learner": _learner, "draw": _drawn,
-           "face, training": _face_training, "face, graphs": _face_graphs}  # fmt: skip
-IN_CYCLES = {"compile", "compiled scan", "learner"}  # which the collector ends
+           "face, training": _face_training, "face, graphs": _face_graphs, "autograd's rules": _ruled}  # fmt: skip
+IN_CYCLES = {"compile", "compiled scan", "learner", "autograd's rules"}  # which the collector ends
 
 
 @pytest.mark.parametrize("name", DROPPED)
