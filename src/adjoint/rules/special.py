@@ -165,8 +165,8 @@ def _wave_slope(B: Any, phi: Any, m: Any, kind: Any, order: Any) -> Any:
     return slope
 
 
-def _carlson(i: int, operand: str) -> Rule:
-    """The derivative by the i-th operand raises its order; a rule's parameters are named as the operands."""
+def _carlson(i: int) -> Rule:
+    """The derivative by the i-th operand raises its order."""
 
     def rule(B: Any, g: Any, x: Any, y: Any, z: Any, p: Any, kind: Any, order: Any) -> Any:
         raised = tuple(n + (k == i) for k, n in enumerate(order))
@@ -379,7 +379,7 @@ RECORDS: dict[str, Record] = {
         phi=lambda B, g, phi, m, kind, order: B.multiply(g, _wave_slope(B, phi, m, kind, order)),
         m=lambda B, g, phi, m, kind, order: B.multiply(g, B.elliptic_incomplete(phi, m, kind=kind, order=order + 1)),
     ),
-    "carlson": Elementwise(**{operand: _carlson(i, operand) for i, operand in enumerate("xyzp")}),
+    "carlson": Elementwise(x=_carlson(0), y=_carlson(1), z=_carlson(2), p=_carlson(3)),
     "jacobi_elliptic": Elementwise(u=_jacobi_u, m=_jacobi_m),
     "hyp0f1": Elementwise(x=lambda B, g, b, x, order: B.multiply(g, B.hyp0f1(b, x, order=order + 1))),
     "hyp1f1": Elementwise(x=lambda B, g, a, b, x, order: B.multiply(g, B.hyp1f1(a, b, x, order=order + 1))),
