@@ -502,6 +502,19 @@ def test_what_is_not_traced_has_no_derivative() -> None:
     assert autograd.grad(lambda x: x * half(x))(3.0) == 1.5
 
 
+def test_rules_are_given_to_primitives() -> None:
+    tripled = extend.primitive(lambda x: x * 3.0)
+    extend.defvjp(tripled, lambda ans, x: lambda g: g * 3.0)
+    assert tripled in autograd.core.primitive_vjps
+    assert tripled not in autograd.core.primitive_jvps
+    again = extend.primitive(tripled)  # which has no rules of its own
+    with pytest.raises(NotImplementedError, match="VJP of <lambda> wrt argnums"):
+        autograd.grad(again)(1.0)
+    with pytest.raises(errors.ArgumentTypeError, match="takes no rules: give them to f = primitive"):
+        extend.defvjp(onp.sin, lambda ans, x: lambda g: g)
+    assert onp.sin not in autograd.core.primitive_vjps
+
+
 def test_linear_functions_have_a_pushforward() -> None:
     double = extend.primitive(lambda x: x * 2.0)
     extend.def_linear(double)
