@@ -82,6 +82,12 @@ PROGRAMS = {
     "make_jvp of complex": lambda a, n: a.make_jvp(lambda z: z**2)(X + 1j * V)(V + 2j * X),
     "make_jvp_reversemode": lambda a, n: a.make_jvp_reversemode(rows(n))(X)(V),
     "make_ggnvp": lambda a, n: a.make_ggnvp(lambda x: n.dot(MATRIX, n.sin(x)))(X)(V),
+    "make_ggnvp of a number": lambda a, n: a.make_ggnvp(lambda x: n.sum(n.sin(x) ** 2))(X)(V),
+    "sums of a number": lambda a, n: [
+        a.grad(a.grad(lambda x, name=name, axis=axis: getattr(n, name)(x**3, axis=axis)))(0.7)
+        for name in ("sum", "prod", "max", "amin")
+        for axis in (0, -1, None, ())
+    ],
     "make_hvp": lambda a, n: a.make_hvp(function(n))(X)[0](V),
     "grad_and_aux": lambda a, n: a.grad_and_aux(lambda x: (n.sum(x**2), n.sin(x)))(X),
     "grad_named": lambda a, n: a.grad_named(lambda x, scale: n.sum(x) * scale**2, "scale")(X, 3.0),
@@ -303,6 +309,18 @@ def test_methods_are_those_of_numpys_arrays() -> None:
     ]  # fmt: skip
     for call in calls:
         assert_allclose(inside(lambda x, call=call: getval(call(x)), matrix), call(matrix), rtol=1e-12)
+
+
+def test_axes_of_numbers_are_those_of_scipys_functions() -> None:
+    scipy_special = peer("scipy.special")
+    from adjoint.autograd.scipy import special
+
+    for name in ("logsumexp", "softmax", "log_softmax"):
+        for axis in (0, -1, None):
+            seen: list[Any] = []
+            autograd.grad(lambda x: seen.append(getattr(special, name)(x, axis=axis)) or x)(0.7)  # noqa: B023
+            assert getval(seen[0]) == getattr(scipy_special, name)(0.7, axis=axis)
+    assert autograd.grad(lambda x: special.logsumexp(x**2, axis=-1))(0.7) == pytest.approx(1.4)
 
 
 def test_numpys_own_functions_take_boxes() -> None:
