@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import pathlib
 import subprocess
 import sys
 import warnings
@@ -165,6 +166,21 @@ def test_modules_are_there_after_the_import_of_their_package(name: str) -> None:
     top = "adjoint.autograd.scipy" if name.startswith("scipy") else "adjoint.autograd"
     program = f"import {top}; adjoint.autograd.{name}"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_library_that_imports_hips_autograd_may_be_given_this_face() -> None:
+    page = (pathlib.Path(__file__).parents[1] / "docs/autograd.md").read_text()
+    lines = page.partition("import HIPS autograd by itself?")[2].partition("```py\n")[2]
+    script = lines.partition("import pymanopt")[0] + (
+        "import autograd.numpy as np\n"
+        "from autograd import grad\n"
+        "from autograd.core import VSpace\n"
+        "from autograd.misc.flatten import flatten\n"
+        "from autograd.numpy.linalg import det\n"
+        "assert np is adjoint.autograd.numpy and VSpace is adjoint.autograd.core.VSpace\n"
+        "assert np.allclose(flatten(grad(lambda x: det(np.outer(x, x) + np.eye(2)))(np.ones(2)))[0], 2.0)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_operators_are_named_as_hips_autograd_names_them() -> None:
