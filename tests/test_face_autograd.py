@@ -297,6 +297,12 @@ def test_a_box_computes_on_as_its_value_when_the_gradient_is_there() -> None:
     assert_allclose(autograd.hessian(lambda x: np.sum(x**2 * kept[0]))(V), onp.diag(2 * onp.sin(X)))
 
 
+def test_a_box_of_examples_shows_its_shape() -> None:
+    seen: list[str] = []
+    ad.vmap(lambda x: autograd.grad(lambda y: (seen.append(str(y)), np.sum(y))[1])(x))(MATRIX)
+    assert seen == ["Autograd ArrayBox of shape (3,) of each example of a batch"]
+
+
 def test_a_box_of_an_example_of_a_batch_is_not_used_later() -> None:
     kept: list[Any] = []
     ad.vmap(lambda x: autograd.grad(lambda y: (kept.append(y), y * y)[1])(x)._tensor)(X)

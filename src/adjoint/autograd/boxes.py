@@ -60,7 +60,10 @@ class Box:
         return int(getval(self))  # which has no derivative
 
     def __str__(self) -> str:
-        return f"Autograd {type(self).__name__} with value {getval(self)}"
+        try:
+            return f"Autograd {type(self).__name__} with value {getval(self)}"
+        except errors.TrackedError:
+            return f"Autograd {type(self).__name__} of shape {self._held.shape} of each example of a batch"
 
     __repr__ = __str__
 
