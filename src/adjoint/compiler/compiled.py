@@ -15,7 +15,6 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.backends.numpy import NumPy
 from adjoint.compiler.again import UNLIKE, Again, again
 from adjoint.compiler.calls import Seen, Signature, can_vary
 from adjoint.compiler.cost import Cost, cost_of
@@ -179,6 +178,11 @@ class Lowered:
         return self._replay.llvm()
 
     @property
+    def cuda(self) -> str:
+        """The CUDA source of kernels, on CuPy; empty elsewhere, and where CuPy has no compiler."""
+        return self._replay.cuda
+
+    @property
     def assembly(self) -> str:
         from adjoint.compiler.native.machine import assembly  # when it is needed: most programs never do
 
@@ -328,8 +332,8 @@ class Compiled:
                 while len(self._programs) > KEPT:
                     self._programs.popitem(last=False)
                 return program
-        if program.symbols is not None and type(program.base) is NumPy and makes_code():
-            # machine code has sizes in it: sizes that come again are worth making it
+        if program.symbols is not None and makes_code(program.base):
+            # code has sizes in it: sizes that come again are worth making it
             program = self._programs[call.key] = program.at([x.shape for x in call.inputs])
         return program
 
