@@ -43,7 +43,7 @@ class CudaPlan(Plan):
             z = z if matrix(self._layout(z), stack) else self._copied(z)
             both.append(z if matrix(self._layout(z), stack) else self._spread(z, stack))
         self.place[out] = len(self.steps)
-        self.steps.append(Product(out, both, *map(self._layout, both), "cublas"))
+        self.steps.append(Product(out, both, self._layout(both[0]), self._layout(both[1]), "cublas"))
         return True
 
     def _spread(self, x: Value, stack: tuple[int, ...]) -> Value:

@@ -52,8 +52,9 @@ class Code:
         """Compile, and find the functions."""
         with self.base.device:
             names = [step.name for s in self.segments for step in s.steps if isinstance(step, Launch)]
-            module = _module(self.base.cupy.RawModule, self.text) if names else None
-            self._functions = {name: module.get_function(name) for name in names}
+            if names:
+                module = _module(self.base.cupy.RawModule, self.text)
+                self._functions = {name: module.get_function(name) for name in names}
 
     def function(self, name: str) -> Any:
         return self._functions[name]
@@ -129,7 +130,7 @@ class Segment:
         """What launches each step, on arrays by the identity of values; all others get memory here."""
         base = self.code.base
         cupy = base.cupy
-        room = cupy.empty((self.memory,), _BYTE) if self.memory else None
+        room = cupy.empty((self.memory,), _BYTE)
         for x in self._constants:
             if self._constants[x] is None:  # once; whatever stream runs later finds it there
                 self._constants[x] = base.from_numpy(np.array(x.const, order="C"), copy=True)
