@@ -306,6 +306,27 @@ def test_random_programs(seed: int) -> None:
     beside_eager(lambda x, w: ad.grad(lambda x, w: f(x, w)[0], argnums=(0, 1))(x, w), *given, calls=3)
 
 
+def _slopes(f: Callable[..., Any], count: int) -> Callable[..., Any]:
+    return lambda *xs: ad.value_and_grad(lambda *xs: (f(*xs) ** 2).sum(), argnums=tuple(range(count)))(*xs)
+
+
+LARGER: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "attention": (_slopes(ad.nn.scaled_dot_product_attention, 3), [(2, 3, 6, 4)] * 3),
+    "layer_norm": (_slopes(lambda x, w, b: ad.nn.layer_norm(x, (8,), w, b), 3), [(2, 5, 8), (8,), (8,)]),
+    "conv": (_slopes(lambda x, w: ad.nn.max_pool2d(ad.nn.conv2d(x, w), 2), 2), [(2, 3, 8, 8), (4, 3, 3, 3)]),
+    "stacks": (lambda x, y: [x @ y, x.swapaxes(-1, -2) @ x, x[:, :1] @ y, x[0] @ y], [(2, 3, 4, 5), (2, 3, 5, 6)]),
+    "embedding": (lambda w: ad.grad(lambda w: (w[np.array([0, 2, 2, 4])] ** 2).sum())(w), [(5, 3)]),
+    "while": (lambda x: ad.while_loop(lambda c: (c < 10).all(), lambda c: c * 1.5 + 1, ad.abs(x)), [(4,)]),
+    "arguments": (lambda x: [x, x, x.T, x + x, ad.sin(x), ad.cos(x), ad.tan(x)[0], ad.zeros(2)], [(3, 3)]),
+}
+
+
+@pytest.mark.parametrize("name", LARGER)
+def test_larger_programs(name: str) -> None:
+    f, shapes = LARGER[name]
+    beside_eager(f, *[RNG.normal(size=shape) for shape in shapes])
+
+
 # --- graphs of launches --------------------------------------------------------------------------
 
 
