@@ -23,6 +23,7 @@ import torch_areas_nn  # noqa: F401
 import torch_areas_optim  # noqa: F401
 import torch_autograd
 import torch_backwards  # noqa: F401
+import torch_beside_numpy  # noqa: F401
 import torch_corners  # noqa: F401
 import torch_func  # noqa: F401
 import torch_graphs

@@ -61,11 +61,11 @@ def number(value: Any, dtype: Any) -> Any:
 
 
 def operand(value: Any, name: str, place: str = "other") -> Any:
-    """A tensor or a number; NumPy's arrays and numbers are taken over."""
-    if isinstance(value, (Tensor, *NUMBERS)) and not isinstance(value, np.generic):
+    """A tensor or a number; NumPy's numbers count as Python's, and its truths as floats, as in PyTorch."""
+    if isinstance(value, (np.number, np.bool_)):
+        return float(value) if isinstance(value, np.bool_) else value.item()
+    if isinstance(value, (Tensor, *NUMBERS)):
         return value
-    if isinstance(value, np.generic):
-        return constant(np.asarray(value))
     raise TypeError(f"{name}(): argument '{place}' must be Tensor or Number, not {type(value).__name__}")
 
 
@@ -133,7 +133,7 @@ def translated(error: Exception) -> Exception:
             return TypeError(str(error))
         return RuntimeError(str(error))
     if isinstance(error, TypeError) and "ufunc" in str(error):
-        return RuntimeError(f"the operation is not implemented for these types: {error}")
+        return NotImplementedError(f"the operation is not implemented for these types: {error}")
     return RuntimeError(str(error)) if isinstance(error, ValueError) else error
 
 

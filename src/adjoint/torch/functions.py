@@ -273,13 +273,13 @@ def _pair(name: str, primitive: str, made: str, *, floating: bool = False, symbo
         _symbols(symbol, spelled, METHODS[name + "_"])
 
 
-_KNOWN = (Tensor, *NUMBERS, np.generic)
+_KNOWN = (Tensor, *NUMBERS, np.number, np.bool_)
 
 
 def _symbols(symbol: str, function: Any, in_place: Any) -> None:
     METHODS[f"__{symbol}__"] = lambda x, y: function(x, y) if isinstance(y, _KNOWN) else NotImplemented
     METHODS[f"__r{symbol}__"] = lambda x, y: function(y, x) if isinstance(y, _KNOWN) else NotImplemented
-    METHODS[f"__i{symbol}__"] = in_place
+    METHODS[f"__i{symbol}__"] = lambda x, y: in_place(x, y) if isinstance(y, _KNOWN) else NotImplemented
 
 
 for _row in """
@@ -344,7 +344,7 @@ def pow(input: Any, exponent: Any) -> Tensor:
 
 METHODS["__pow__"] = lambda x, y: pow(x, y) if isinstance(y, _KNOWN) else NotImplemented
 METHODS["__rpow__"] = lambda x, y: pow(y, x) if isinstance(y, _KNOWN) else NotImplemented
-METHODS["__ipow__"] = METHODS["pow_"]
+METHODS["__ipow__"] = lambda x, y: x.pow_(y) if isinstance(y, _KNOWN) else NotImplemented
 
 
 def composed(name: str, function: Any, made: str, *, floating: bool = True) -> Any:

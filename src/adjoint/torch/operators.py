@@ -15,6 +15,7 @@ import numpy as np
 from adjoint.graph.nodes import Var, numbers
 from adjoint.torch import state
 from adjoint.torch.calls import NUMBERS, into, operand, run, write
+from adjoint.torch.dtypes import result_dtype
 from adjoint.torch.graph import overwritten, result_overwritten
 from adjoint.torch.state import recorded
 from adjoint.torch.tensor import INNER, LEVEL, Accumulate, Rare, Tensor, new
@@ -254,6 +255,8 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
         return apply(x, operand(y, name)) if isinstance(y, _KNOWN) else NotImplemented
 
     def slow_reflected(x: Any, y: Any) -> Any:
+        if name == "div" and isinstance(y, np.ndarray):  # of which NumPy makes a tensor
+            return FUNCTIONS["reciprocal"](x) * y
         return apply(operand(y, name), x) if isinstance(y, _KNOWN) else NotImplemented
 
     def source(reflected: bool) -> str:
@@ -273,12 +276,16 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
     def slow_write(self: Any, other: Any, **options: Any) -> Any:
         return write(self, function, operand(other, name), **options)
 
-    in_place = _compiled(name + "_", write_source, kinds.replace("i", ""), primitive, slow_write)
-    METHODS[f"__i{symbol}__"] = in_place
+    def slow_operator(self: Any, other: Any) -> Any:
+        return slow_write(self, other) if isinstance(other, _KNOWN) else NotImplemented
+
+    writes = kinds.replace("i", "")
+    in_place = _compiled(name + "_", write_source, writes, primitive, slow_write)
+    METHODS[f"__i{symbol}__"] = _compiled(name + "_", write_source, writes, primitive, slow_operator)
     _declare(names, function, in_place)
 
 
-_KNOWN = (Tensor, *NUMBERS, np.generic)
+_KNOWN = (Tensor, *NUMBERS, np.number, np.bool_)
 
 
 def _is_bool(x: Any) -> bool:
@@ -334,10 +341,12 @@ def _comparison(names: list[str], symbol: str, primitive: str) -> None:
         if isinstance(input, NUMBERS):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         x, y = operand(input, name, "input"), operand(other, name)
+        if name not in ("eq", "ne") and result_dtype((x, y)).kind == "c":
+            raise NotImplementedError(f"{name} is not implemented for complex numbers, which have no order")
         return into(out, run(primitive, (x, y)))
 
     def slow(x: Any, y: Any) -> Any:
-        if isinstance(y, np.ndarray):
+        if isinstance(y, np.ndarray) and name == "eq" and y.dtype.kind in "biufc":
             y = FUNCTIONS["tensor"](y)
         return apply(x, y) if isinstance(y, _KNOWN) else NotImplemented
 

@@ -245,6 +245,14 @@ class Tensor:
         refuse_numpy(self)
         return np.array(values(self), dtype=dtype)
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+        """What NumPy's functions of tensors give; truths are numbers, as in PyTorch."""
+        from adjoint.torch.memory import of_numpy_array
+
+        found = np.asarray(array)
+        dtypes.of_numpy(found.dtype)
+        return of_numpy_array(found.astype(np.uint8) if found.dtype.kind == "b" else found)
+
     def __repr__(self) -> str:
         from adjoint.torch.printing import text
 
