@@ -23,7 +23,6 @@ from adjoint.torch.tensor import (
     LEVEL,
     Tensor,
     array_on,
-    constant,
     copied,
     is_elsewhere,
     is_lifted,
