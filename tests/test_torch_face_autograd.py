@@ -35,6 +35,7 @@ import torch_optimizers  # noqa: F401
 import torch_outputs  # noqa: F401
 import torch_probes  # noqa: F401
 import torch_refusals  # noqa: F401
+import torch_results  # noqa: F401
 import torch_transforms  # noqa: F401
 from each import Each
 

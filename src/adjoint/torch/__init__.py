@@ -169,7 +169,7 @@ _FUNCTIONAL = frozenset(
     rms_norm rrelu rrelu_ selu selu_ threshold threshold_
     """.split()
 )
-_ROOMS = {"amp", "fft", "func", "nn", "optim", "special", "utils"}
+_ROOMS = {"amp", "fft", "func", "nn", "optim", "return_types", "special", "utils"}
 _FROM = {"load": "serialization", "save": "serialization", "vmap": "func"}
 
 

@@ -7,6 +7,7 @@ PyTorch reads. Reading knows tensors, storages and plain containers; a file that
 from __future__ import annotations
 
 import collections
+import functools
 import io
 import os
 import pickle
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors, files
-from adjoint.torch import devices, dtypes
+from adjoint.torch import devices, dtypes, return_types
 from adjoint.torch.kinds import dense_strides, positions, strides_contiguous
 from adjoint.torch.memory import detached, place_of, strided
 from adjoint.torch.tensor import Tensor, looked, numpy_of, placed, values, where_is
@@ -113,8 +114,14 @@ _THEIRS = {
     (__name__, "rebuild_tensor"): ("torch._utils", "_rebuild_tensor_v2"),
     (__name__, "rebuild_parameter"): ("torch._utils", "_rebuild_parameter"),
     **{(__name__, name): ("torch", name) for name in _STORAGES},
+    **{("adjoint.torch.return_types", name): ("torch.return_types", name) for name in return_types.TABLE},
     **{("adjoint.torch", name): ("torch", name) for name in (*dtypes.DTYPES, "Size", "device")},
 }
+
+
+def _named(name: str, *values: Any) -> Any:
+    """A named tuple of a function's results."""
+    return getattr(return_types, name)(*values)
 
 
 def _encode(text: str, encoding: str) -> bytes:
@@ -154,6 +161,7 @@ _CALLED: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_parameter"): rebuild_parameter,
     ("torch", "Size"): dtypes.Size,
     ("torch", "device"): devices.device,
+    **{("torch.return_types", name): functools.partial(_named, name) for name in return_types.TABLE},
     ("collections", "OrderedDict"): collections.OrderedDict,
     ("collections", "defaultdict"): collections.defaultdict,
     ("collections", "Counter"): collections.Counter,
