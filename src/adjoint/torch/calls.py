@@ -152,6 +152,7 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
     start = next_number()
     quiet = off()
     owners: list[Any] = []
+    operands: list[Any] = []
     where = _where((args, list(options.values()))) if devices.in_use else None
 
     def given(value: Any) -> Any:
@@ -164,6 +165,8 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
                 return wrap(array, where.leaf if quiet else where.level, value._dtype)
             array = values(value) if quiet else value._here
             owners.append(owner(array if quiet else array.value))
+            if not quiet and value._dtype.kind in "fc":
+                operands.append(array.node)
             return wrap(array, INNER if quiet else LEVEL, value._dtype)
         if value.__class__ in (list, tuple) and any([isinstance(v, (Tensor, list, tuple)) for v in value]):
             return type(value)([given(v) for v in value])
@@ -197,7 +200,8 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
             node = level.reshape(array, shape=tuple(value.shape)).node
             array = var_of(array.value, node)
         if made is not None and node is not None and node.number > start:
-            label(node.first if node.result is not None else node, made, start)
+            known = operands if len(operands) > 1 and where is None else None
+            label(node.first if node.result is not None else node, made, start, known)
         return of(array)
 
     try:

@@ -16,9 +16,9 @@ from adjoint.graph.nodes import Var, numbers
 from adjoint.torch import state
 from adjoint.torch.calls import NUMBERS, into, operand, run, write
 from adjoint.torch.dtypes import result_dtype
-from adjoint.torch.graph import overwritten, result_overwritten
+from adjoint.torch.graph import label, overwritten, result_overwritten
 from adjoint.torch.state import recorded
-from adjoint.torch.tensor import INNER, LEVEL, Accumulate, Rare, Tensor, new
+from adjoint.torch.tensor import INNER, LEVEL, Accumulate, Rare, Tensor, is_lifted, new, next_number
 
 FUNCTIONS: dict[str, Any] = {}  # torch.name
 METHODS: dict[str, Any] = {}  # Tensor.name
@@ -255,8 +255,6 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
         return apply(x, operand(y, name)) if isinstance(y, _KNOWN) else NotImplemented
 
     def slow_reflected(x: Any, y: Any) -> Any:
-        if name == "div" and isinstance(y, np.ndarray):  # of which NumPy makes a tensor
-            return FUNCTIONS["reciprocal"](x) * y
         return apply(operand(y, name), x) if isinstance(y, _KNOWN) else NotImplemented
 
     def source(reflected: bool) -> str:
@@ -267,6 +265,10 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
     straight = METHODS[f"__{symbol}__"] = _compiled(name, source(False), kinds, primitive, slow)
     commutes = name in ("add", "mul")  # 2 * x is x * 2, as its node says
     reflected = straight if commutes else _compiled(name, source(True), kinds, primitive, slow_reflected)
+    if name == "div":
+        reflected = _divided
+    elif name == "sub":
+        reflected = _named(reflected, "RsubBackward1")
     METHODS[f"__r{symbol}__"] = reflected
     function = _spelled(name, straight, apply)
     write_source = _WRITE_SOURCE.format(
@@ -288,6 +290,23 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
 _KNOWN = (Tensor, *NUMBERS, np.number, np.bool_)
 
 
+def _divided(x: Any, y: Any) -> Any:
+    """y / x, which PyTorch computes as a product."""
+    return FUNCTIONS["reciprocal"](x) * y if isinstance(y, (*_KNOWN, np.ndarray)) else NotImplemented
+
+
+def _named(function: Any, made: str) -> Any:
+    """An operator whose node has another name."""
+
+    def spelled(x: Any, y: Any) -> Any:
+        out = function(x, y)
+        if out is not NotImplemented and not is_lifted(out) and out._array.node is not None:
+            label(out._array.node, made)
+        return out
+
+    return spelled
+
+
 def _is_bool(x: Any) -> bool:
     return x._dtype.kind == "b" if isinstance(x, Tensor) else isinstance(x, bool)
 
@@ -300,8 +319,11 @@ def _spelled(name: str, operator: Any, apply: Any) -> Any:
             other = operand(other, name)
             if alpha == 1 and out is None and isinstance(input, Tensor):
                 return operator(input, other)
-            other = other if alpha == 1 else other * alpha
-            return into(out, apply(operand(input, name, "input"), other))
+            start = next_number()
+            found = apply(operand(input, name, "input"), other if alpha == 1 else other * alpha)
+            if alpha != 1 and not is_lifted(found) and found._array.node is not None:
+                label(found._array.node, name.capitalize(), start)
+            return into(out, found)
 
         return scaled
     if name == "div":

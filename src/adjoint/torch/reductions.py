@@ -421,11 +421,11 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         unknown = FUNCTIONS["isnan"](input)
         places = _order(input, axis, False).select(axis, middle)
         places = FUNCTIONS["where"](unknown.any(axis), unknown.long().argmax(axis), places)
-        return picked(input, places, dim, keepdim, "Median")
+        return picked(input, places, dim, keepdim, "MedianBackward1")
     order = np.argsort(looked(input), axis, kind="stable")
     nan = np.isnan(looked(input)) if input._dtype.kind == "f" else np.zeros(tuple(input.shape), bool)
     places = np.where(nan.any(axis), nan.argmax(axis), np.take(order, middle, axis))
-    return picked(input, places, dim, keepdim, "Median")
+    return picked(input, places, dim, keepdim, "MedianBackward1")
 
 
 def _shared_median(flat: Tensor) -> Any:

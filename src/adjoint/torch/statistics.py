@@ -161,12 +161,12 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
         middle = (known - 1).clamp(min=0) // 2
         order = FUNCTIONS["argsort"](FUNCTIONS["where"](input != input, float("inf"), input), axis)
         order = FUNCTIONS["where"](known > 0, FUNCTIONS["gather"](order, axis, middle), 0)
-        return picked(input, order.squeeze(axis), dim, keepdim, "Nanmedian")
+        return picked(input, order.squeeze(axis), dim, keepdim, "NanmedianBackward1")
     array = looked(input)
     order = np.argsort(array, axis, kind="stable")  # nan is last
     count = np.count_nonzero(array == array, axis, keepdims=True)
     places = np.take_along_axis(order, np.maximum(count - 1, 0) // 2, axis)
-    return picked(input, np.squeeze(places, axis), dim, keepdim, "Nanmedian")
+    return picked(input, np.squeeze(places, axis), dim, keepdim, "NanmedianBackward1")
 
 
 @public("mode", out=True)
