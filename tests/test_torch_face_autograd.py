@@ -22,6 +22,7 @@ import torch_areas  # noqa: F401  more programs
 import torch_areas_math  # noqa: F401
 import torch_areas_nn  # noqa: F401
 import torch_areas_optim  # noqa: F401
+import torch_arguments  # noqa: F401
 import torch_autograd
 import torch_backwards  # noqa: F401
 import torch_beside_numpy  # noqa: F401

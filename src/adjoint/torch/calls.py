@@ -55,7 +55,7 @@ def number(value: Any, dtype: Any) -> Any:
         if dtype.kind == "u" and -(256**dtype.itemsize) < value < 0:
             return np.asarray(value % 256**dtype.itemsize, dtype)
         return np.asarray(value, dtype)
-    except OverflowError:
+    except (OverflowError, ValueError):  # a nan, too, is no integer
         raise RuntimeError(f"value cannot be converted to type {of_numpy(dtype).name} without overflow") from None
 
 

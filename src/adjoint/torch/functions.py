@@ -598,7 +598,10 @@ def _type(self: Tensor, dtype: Any = None) -> Any:
     if isinstance(dtype, str):
         from adjoint.torch.dtypes import DTYPES
 
-        dtype = next(d for d in DTYPES.values() if f"torch.{d.class_name}Tensor" == dtype)
+        found = next((d for d in DTYPES.values() if f"torch.{d.class_name}Tensor" == dtype), None)
+        if found is None:
+            raise ValueError(f"invalid type: {dtype!r}")
+        dtype = found
     return to(self, dtype=getattr(dtype, "dtype", dtype))  # of torch.FloatTensor and its like it is the type's
 
 

@@ -322,7 +322,8 @@ def _spelled(name: str, operator: Any, apply: Any) -> Any:
             start = next_number()
             found = apply(operand(input, name, "input"), other if alpha == 1 else other * alpha)
             if alpha != 1 and not is_lifted(found) and found._array.node is not None:
-                label(found._array.node, name.capitalize(), start)
+                tracked = [x._array.node for x in (input, other) if isinstance(x, Tensor)]
+                label(found._array.node, name.capitalize(), start, tracked)
             return into(out, found)
 
         return scaled
