@@ -128,7 +128,6 @@ class finfo:
     __module__ = "adjoint.torch"
 
     bits: int
-    dtype: str
     eps: float
     max: float
     min: float
@@ -136,12 +135,13 @@ class finfo:
     smallest_normal: float
     tiny: float
 
-    def __init__(self, *types: dtype) -> None:
+    def __init__(self, *types: Any) -> None:
         given = types[0] if types else get_default_dtype()
         if not isinstance(given, dtype):
             raise TypeError(f"finfo(): argument 'type' must be torch.dtype, not {type(given).__name__}")
         if given is bfloat16:
-            self.bits, self.dtype, self.eps, self.resolution = 16, "bfloat16", 2.0**-7, 0.01
+            self.dtype: str = "bfloat16"
+            self.bits, self.eps, self.resolution = 16, 2.0**-7, 0.01
             self.max, self.tiny = (2.0 - 2.0**-7) * 2.0**127, 2.0**-126
             self.min, self.smallest_normal = -self.max, self.tiny
             return

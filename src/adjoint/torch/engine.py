@@ -656,11 +656,11 @@ def grad(
             "only_inputs argument is deprecated and is ignored now (defaults to True).", FutureWarning, stacklevel=2
         )
     if isinstance(inputs, dict):
-        found = grad(
+        each = grad(
             outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
             is_grads_batched, materialize_grads,
         )  # fmt: skip
-        return dict(zip(inputs, found, strict=True))
+        return dict(zip(inputs, each, strict=True))
     outs, ins = _several(outputs), _several(inputs)
     if not ins:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")

@@ -37,7 +37,8 @@ TABLE = {
 
 def _made(name: str) -> Any:
     """The class of what a function gives."""
-    base: Any = namedtuple(name, TABLE[name])
+    make: Any = namedtuple
+    base = make(name, TABLE[name])
 
     def new(cls: Any, *values: Any) -> Any:
         """Of a sequence, and of what PyTorch adds to it, or of as many values."""

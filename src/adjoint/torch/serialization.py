@@ -369,7 +369,7 @@ class _Archive:
 
     def array(self, key: str, dtype: Any, size: int) -> Any:
         content = self.read(f"data/{key}")
-        order = "<"
+        order: Any = "<"
         if self.folder + "byteorder" in self.zip.namelist() and self.read("byteorder") == b"big":
             order = ">"
         half = dtype is dtypes.bfloat16  # which the face lacks: float32 has all its values
@@ -386,7 +386,7 @@ class _Archive:
 def _check_pickle(content: bytes) -> None:
     """Raise ValueError for what makes an unpickler ask for more memory than the pickle has bytes."""
     for opcode, argument, _ in pickletools.genops(content):
-        if opcode.name == "LONG_BINPUT" and argument > len(content):
+        if opcode.name == "LONG_BINPUT" and argument is not None and argument > len(content):
             raise ValueError(f"place {argument} of {len(content)}")
 
 
