@@ -10,6 +10,8 @@ import importlib as _importlib
 import math as _math
 from typing import Any
 
+import numpy as _np
+
 from adjoint.torch import autograd as autograd
 from adjoint.torch import filling as _filling  # noqa: F401
 from adjoint.torch import gradients as _gradients  # noqa: F401
@@ -20,6 +22,7 @@ from adjoint.torch import products as _products  # noqa: F401
 from adjoint.torch import state as _state
 from adjoint.torch import utils as utils
 from adjoint.torch import views as _views  # noqa: F401
+from adjoint.torch.calls import NUMBERS as _NUMBERS
 from adjoint.torch.creation import Generator as Generator
 from adjoint.torch.creation import of_type as _of_type
 from adjoint.torch.devices import device as device
@@ -150,11 +153,22 @@ def numel(input: Tensor) -> Any:
 
 def result_type(tensor1: Any, tensor2: Any) -> dtype:
     """The type that two operands of an operation meet in."""
+    for given in (tensor1, tensor2):
+        if not isinstance(given, (Tensor, *_NUMBERS)):
+            raise TypeError(f"result_type(): expected a Tensor or a Number, not {type(given).__name__}")
     return _of_numpy(_result_dtype((tensor1, tensor2)))
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest type that both can be converted to."""
+    for given in (type1, type2):
+        if not isinstance(given, dtype):
+            raise TypeError(f"promote_types(): expected a torch.dtype, not {type(given).__name__}")
+    if bfloat16 in (type1, type2):
+        other = type2 if type1 is bfloat16 else type1
+        if other is bfloat16 or not (other.is_floating_point or other.is_complex):
+            return bfloat16
+        return _of_numpy(_promote(_np.dtype("float32"), other.of_numpy))
     return _of_numpy(_promote(type1.of_numpy, type2.of_numpy))
 
 
@@ -169,7 +183,7 @@ _FUNCTIONAL = frozenset(
     rms_norm rrelu rrelu_ selu selu_ threshold threshold_
     """.split()
 )
-_ROOMS = {"amp", "distributions", "fft", "func", "nn", "optim", "special", "utils"}
+_ROOMS = {"amp", "distributions", "fft", "func", "nn", "optim", "return_types", "special", "utils"}
 _FROM = {"load": "serialization", "save": "serialization", "vmap": "func"}
 
 

@@ -23,7 +23,6 @@ from adjoint.torch.tensor import (
     LEVEL,
     Tensor,
     array_on,
-    constant,
     copied,
     is_elsewhere,
     is_lifted,
@@ -56,16 +55,16 @@ def number(value: Any, dtype: Any) -> Any:
         if dtype.kind == "u" and -(256**dtype.itemsize) < value < 0:
             return np.asarray(value % 256**dtype.itemsize, dtype)
         return np.asarray(value, dtype)
-    except OverflowError:
+    except (OverflowError, ValueError):  # a nan, too, is no integer
         raise RuntimeError(f"value cannot be converted to type {of_numpy(dtype).name} without overflow") from None
 
 
 def operand(value: Any, name: str, place: str = "other") -> Any:
-    """A tensor or a number; NumPy's arrays and numbers are taken over."""
-    if isinstance(value, (Tensor, *NUMBERS)) and not isinstance(value, np.generic):
+    """A tensor or a number; NumPy's numbers count as Python's, and its truths as floats, as in PyTorch."""
+    if isinstance(value, (np.number, np.bool_)):
+        return float(value) if isinstance(value, np.bool_) else value.item()
+    if isinstance(value, (Tensor, *NUMBERS)):
         return value
-    if isinstance(value, np.generic):
-        return constant(np.asarray(value))
     raise TypeError(f"{name}(): argument '{place}' must be Tensor or Number, not {type(value).__name__}")
 
 
@@ -133,7 +132,7 @@ def translated(error: Exception) -> Exception:
             return TypeError(str(error))
         return RuntimeError(str(error))
     if isinstance(error, TypeError) and "ufunc" in str(error):
-        return RuntimeError(f"the operation is not implemented for these types: {error}")
+        return NotImplementedError(f"the operation is not implemented for these types: {error}")
     return RuntimeError(str(error)) if isinstance(error, ValueError) else error
 
 
@@ -153,6 +152,7 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
     start = next_number()
     quiet = off()
     owners: list[Any] = []
+    operands: list[Any] = []
     where = _where((args, list(options.values()))) if devices.in_use else None
 
     def given(value: Any) -> Any:
@@ -165,6 +165,8 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
                 return wrap(array, where.leaf if quiet else where.level, value._dtype)
             array = values(value) if quiet else value._here
             owners.append(owner(array if quiet else array.value))
+            if not quiet and value._dtype.kind in "fc":
+                operands.append(array.node)
             return wrap(array, INNER if quiet else LEVEL, value._dtype)
         if value.__class__ in (list, tuple) and any([isinstance(v, (Tensor, list, tuple)) for v in value]):
             return type(value)([given(v) for v in value])
@@ -198,7 +200,8 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
             node = level.reshape(array, shape=tuple(value.shape)).node
             array = var_of(array.value, node)
         if made is not None and node is not None and node.number > start:
-            label(node.first if node.result is not None else node, made, start)
+            known = operands if len(operands) > 1 and where is None else None
+            label(node.first if node.result is not None else node, made, start, known)
         return of(array)
 
     try:

@@ -88,6 +88,8 @@ def finished(value: Any, dtype: Any, requires_grad: bool, where: Any = None) -> 
         out = constant(np.asarray(value, dtype)) if there is None else placed(np.asarray(value, dtype), there)
     except errors.AdjointError as error:
         raise TypeError(f"Cannot make a tensor of this type on the device: {error}") from error
+    if requires_grad is not None and requires_grad.__class__ is not bool:
+        raise TypeError(f"argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
     if requires_grad and out._dtype.kind not in "fc":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return out.requires_grad_() if requires_grad else out
@@ -285,11 +287,18 @@ class Generator:
     """
 
     def __init__(self, device: Any = None) -> None:
+        if isinstance(device, int):
+            raise RuntimeError(f"Generator: expected a device, received {device}")
         self.device = CPU if device is None else device_of(device)
         self.manual_seed(0)
 
     def manual_seed(self, seed: int) -> Generator:
-        self._seed = int(seed)
+        try:
+            self._seed = int(seed)
+        except (TypeError, ValueError):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}") from None
+        if not -(2**63) <= self._seed < 2**64:
+            raise ValueError("Overflow when unpacking long long: a seed is a number of 64 bits")
         self.source: np.random.Generator = np.random.default_rng(self._seed % (1 << 64))
         return self
 
@@ -315,7 +324,7 @@ default_generator: Generator = Generator()
 @function
 def manual_seed(seed: int) -> Generator:
     """Start the default random numbers anew."""
-    return default_generator.manual_seed(seed)
+    return default_generator.manual_seed(int(seed))
 
 
 @function
@@ -340,7 +349,11 @@ def source(generator: Any, *, apart: bool = False) -> Any:
                 "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
                 "'different' randomness flags on vmap or perform the randomness operation out of vmap"
             )
-    return (default_generator if generator is None else generator).source
+    if generator is None:
+        return default_generator.source
+    if not isinstance(generator, Generator):
+        raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
+    return generator.source
 
 
 zeros: Any = _of_sizes("zeros", lambda size, _: np.zeros(size))

@@ -55,8 +55,8 @@ def _misfit(x: Tensor, y: Tensor) -> str:
     )
 
 
-METHODS["__matmul__"] = matmul
-METHODS["__rmatmul__"] = lambda x, y: matmul(y, x)
+METHODS["__matmul__"] = lambda x, y: matmul(x, y) if isinstance(y, Tensor) else NotImplemented
+METHODS["__rmatmul__"] = lambda x, y: matmul(y, x) if isinstance(y, Tensor) else NotImplemented
 
 
 def _product(name: str, ranks: tuple[int, int]) -> None:

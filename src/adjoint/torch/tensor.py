@@ -8,6 +8,7 @@ tensors have, such as a gradient, hooks, aliases or another device, is in one ob
 from __future__ import annotations
 
 import contextlib
+import copy
 import weakref
 from typing import Any
 
@@ -245,6 +246,14 @@ class Tensor:
         refuse_numpy(self)
         return np.array(values(self), dtype=dtype)
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+        """What NumPy's functions of tensors give; truths are numbers, as in PyTorch."""
+        from adjoint.torch.memory import of_numpy_array
+
+        found = np.asarray(array)
+        dtypes.of_numpy(found.dtype)
+        return of_numpy_array(found.astype(np.uint8) if found.dtype.kind == "b" else found)
+
     def __repr__(self) -> str:
         from adjoint.torch.printing import text
 
@@ -268,11 +277,20 @@ class Tensor:
             )
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
-        out = _rebuilt(type(self), np.array(looked(self)), self.requires_grad, vars(self).copy(), self.device)
+        attributes = copy.deepcopy(vars(self), memo)
+        if self._rare is not None and self._rare.memory is not None:
+            from adjoint.torch.memory import copied_with
+
+            out: Any = copied_with(self, memo)
+            out.__class__ = type(self)
+            vars(out).update(attributes)
+            out.requires_grad_(self.requires_grad)
+        else:
+            out = _rebuilt(type(self), np.array(looked(self)), self.requires_grad, attributes, self.device)
         if self.grad is not None:
             out._rare.grad = self.grad.__deepcopy__(memo)
         memo[id(self)] = out
-        return out
+        return out  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         made = np.array(looked(self)), self.requires_grad and self.is_leaf, vars(self).copy(), self.device
