@@ -145,6 +145,10 @@ class MissingLibraryError(AdjointError, ImportError):
     """An optional library is needed and not installed; the message says which."""
 
 
+class OutOfScopeError(AdjointError, ModuleNotFoundError):
+    """A module of PyTorch's that its face does not have; the message says why."""
+
+
 class SingularError(AdjointError, LinAlgError):
     """A matrix that has no inverse, or no factor of the wanted kind."""
 

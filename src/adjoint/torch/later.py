@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from adjoint.methods import modules_of
+from adjoint.torch.missing import REFUSED_METHODS, Refused
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.tensor import Tensor
 
@@ -28,7 +29,7 @@ TABLE = {
         "-unfold_copy -unsqueeze_copy -view_as_complex_copy -view_as_real_copy -view_copy"
     ),
     "exchange": ".__dlpack__ .__dlpack_device__ -from_dlpack -frombuffer -to_dlpack",
-    "resizing": ".as_strided_ .resize_ .resize_as_ .set_",
+    "resizing": ("-empty_permuted -empty_strided .as_strided_ .new_empty_strided .resize_ .resize_as_ .set_"),
     "matrices": (
         "-chain_matmul cholesky cholesky_inverse cholesky_solve cross det inner inverse logdet lu lu_solve "
         "-lu_unpack matrix_exp matrix_power orgqr -pca_lowrank pinverse qr slogdet svd -svd_lowrank"
@@ -36,6 +37,10 @@ TABLE = {
     "special": (
         "float_power .float_power_ frexp igamma .igamma_ igammac .igammac_ ldexp .ldexp_ mvlgamma .mvlgamma_ "
         "polygamma .polygamma_"
+    ),
+    "older": (
+        ".apply_ .as_subclass .eig .hardshrink .lstsq .map_ .map2_ nonzero_static .prelu .reinforce .resize "
+        ".resize_as .solve split_with_sizes .symeig triangular_solve unsafe_chunk unsafe_split unsafe_split_with_sizes"
     ),
     "signals": (
         "-bartlett_window -binomial -blackman_window .cauchy_ .geometric_ -hamming_window -hann_window istft "
@@ -75,9 +80,11 @@ class _Later:
 
 
 def give_methods() -> None:
-    """Give `Tensor` the names of its methods here."""
+    """Give `Tensor` the names of its methods here, and of those that it refuses."""
     for name in _METHODS:
         setattr(Tensor, name, _Later(name))
+    for name in REFUSED_METHODS:
+        setattr(Tensor, name, Refused(name))
 
 
 def names() -> list[str]:
