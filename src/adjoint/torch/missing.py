@@ -6,7 +6,6 @@ import functools
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -148,7 +147,7 @@ REFUSED_METHODS = (
 ).split()
 
 
-class _Refusals(MetaPathFinder):
+class _Refusals:
     """Asked for a module when no other finder has it: one of PyTorch's that is out of scope says so.
 
     The error's name is PyTorch's. `from adjoint.torch import sparse` would replace the text of one with its own name.

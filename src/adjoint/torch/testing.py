@@ -16,7 +16,7 @@ _TOLERANCES = {"float16": (1e-3, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1
 _TOLERANCES |= {"complex64": _TOLERANCES["float32"], "complex128": _TOLERANCES["float64"]}
 
 
-class _Different(AssertionError):
+class _DifferentError(AssertionError):
     """What is different, and in which item."""
 
     def __init__(self, text: str, place: str = "") -> None:
@@ -48,33 +48,33 @@ def assert_close(
     options = {"tolerances": (rtol, atol), "equal_nan": equal_nan, "exact": not allow_subclasses}
     try:
         _compare(actual, expected, "", checked, options)
-    except _Different as found:
+    except _DifferentError as found:
         text = str(found)
         raise AssertionError(text if msg is None else msg(text) if callable(msg) else msg) from None
 
 
 def _compare(a: Any, b: Any, place: str, checked: dict[str, bool], options: dict[str, Any]) -> None:
-    """Raises _Different, or TypeError for what cannot be compared."""
+    """Raises _DifferentError, or TypeError for what cannot be compared."""
     if isinstance(b, Mapping) and isinstance(a, Mapping):
         gone, more = [key for key in b if key not in a], [key for key in a if key not in b]
         if gone or more:
             lines = ["The keys of the mappings do not match:"]
             lines += [f"Missing keys in the actual mapping: {sorted(gone)}"] if gone else []
             lines += [f"Additional keys in the actual mapping: {sorted(more)}"] if more else []
-            raise _Different("\n".join(lines), place)
+            raise _DifferentError("\n".join(lines), place)
         for key in a:
             _compare(a[key], b[key], f"{place}[{key!r}]", checked, options)
     elif isinstance(a, Sequence) and isinstance(b, Sequence) and not isinstance(a, str):
         if len(a) != len(b):
-            raise _Different(f"The length of the sequences mismatch: {len(a)} != {len(b)}", place)
+            raise _DifferentError(f"The length of the sequences mismatch: {len(a)} != {len(b)}", place)
         for i, (x, y) in enumerate(zip(a, b, strict=True)):
             _compare(x, y, f"{place}[{i}]", checked, options)
     elif a is None or b is None:
         if a is not b:
-            raise _Different(f"None mismatch: {a} is not {b}", place)
+            raise _DifferentError(f"None mismatch: {a} is not {b}", place)
     elif isinstance(a, bool) and isinstance(b, bool):
         if a is not b:
-            raise _Different(f"Booleans mismatch: {a} is not {b}", place)
+            raise _DifferentError(f"Booleans mismatch: {a} is not {b}", place)
     elif (isinstance(a, Tensor) and isinstance(b, Tensor)) or (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
         if options["exact"] and type(a) is not type(b):
             raise TypeError(f"No comparison pair was able to handle inputs of type {type(a)} and {type(b)}.")
@@ -89,8 +89,8 @@ def _compare(a: Any, b: Any, place: str, checked: dict[str, bool], options: dict
 
 
 def _compare_tensors(x: Any, y: Any, place: str, checked: dict[str, bool], options: dict[str, Any]) -> None:
-    def told(name: str, one: Any, other: Any) -> _Different:
-        return _Different(f"The values for attribute '{name}' do not match: {one} != {other}.", place)
+    def told(name: str, one: Any, other: Any) -> _DifferentError:
+        return _DifferentError(f"The values for attribute '{name}' do not match: {one} != {other}.", place)
 
     if x.shape != y.shape:
         raise told("shape", x.shape, y.shape)
@@ -130,7 +130,7 @@ def _compare_values(x: Any, y: Any, tolerances: Any, place: str, equal_nan: bool
         relative = np.where(near, 0.0, apart / np.abs(wide[1])).astype(np.float32 if whole else apart.dtype)
     if not x.ndim:
         relative = abs(x.item() - y.item()) / abs(y.item()) if y.item() else relative
-        raise _Different(
+        raise _DifferentError(
             f"Scalars are not {kind}!\n\nExpected {y.item()} but got {x.item()}.\n"
             f"Absolute difference: {abs(x.item() - y.item())}{limits[0]}\n"
             f"Relative difference: {float(relative)}{limits[1]}",
@@ -144,7 +144,7 @@ def _compare_values(x: Any, y: Any, tolerances: Any, place: str, equal_nan: bool
         worst = np.unravel_index(int(np.argmax(values)), values.shape)
         index = tuple([int(i) for i in worst])
         lines.append(f"Greatest {word} difference: {values[worst].item()} at index {index}{limit}")
-    raise _Different("\n".join(lines), place)
+    raise _DifferentError("\n".join(lines), place)
 
 
 def make_tensor(
