@@ -136,3 +136,26 @@ def test_devices_that_are_not_here_say_so() -> None:
             call()
     assert ours.get_device_module("cpu") is ours.cpu
     assert ours.get_device_module().is_available()
+
+
+@pytest.mark.peers
+def test_layers_of_einops_are_modules_of_the_face() -> None:
+    theirs = pytest.importorskip("torch")
+    layers = pytest.importorskip("einops.layers.torch")
+    here = importlib.import_module("adjoint.torch.einops")
+
+    def seen(t: Any, kinds: Any) -> list[Any]:
+        x = t.arange(24.0, dtype=t.float64).reshape(2, 3, 4).requires_grad_()
+        mix = kinds.EinMix("b c d -> b d e", weight_shape="c e", bias_shape="e", c=3, e=2).double()
+        with t.no_grad():
+            for p in mix.parameters():
+                p.copy_(t.linspace(-1, 1, p.numel(), dtype=t.float64).reshape(p.shape))
+        net = t.nn.Sequential(kinds.Rearrange("b (c1 c) d -> b c d c1", c1=3), kinds.Reduce("b c d e -> b d", "mean"))
+        (net(x).pow(2).sum() + mix(x).pow(2).sum()).backward()
+        return [str(net), net(x).tolist(), mix(x).tolist(), x.grad.tolist(), [n for n, _ in mix.named_parameters()]]
+
+    wanted, found = seen(theirs, layers), seen(ours, here)
+    assert found[0] == wanted[0]
+    assert found[4] == wanted[4]
+    for a, b in zip(found[1:4], wanted[1:4], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-7)

@@ -440,3 +440,15 @@ def versions(torch: Any, show: Any) -> None:
     version = _module(torch, "torch_version").TorchVersion("2.10.1+cpu")
     show(version > "2.9", version >= (2, 10), version < (3,), version == "2.10.1+cpu", version != "2.10.1", version)
     show(torch.__version__ >= (2, 1), isinstance(torch.__version__, str), torch.version.cuda)
+
+
+@program
+def arguments_by_name(torch: Any, show: Any) -> None:
+    L, F, x = torch.linalg, torch.nn.functional, torch.ones(2)
+    a = torch.tensor([[1.0, 2], [3, 5]])
+    show(L.norm(input=a, dtype=torch.float64), L.matrix_norm(input=a, ord=1, dtype=torch.float64))
+    show(L.vector_norm(x=x, dtype=torch.float64), L.vector_norm(x, dtype=None), L.svd(a, driver=None).S.shape)
+    for dtype in (torch.int64, torch.float16, torch.complex64):
+        refused(show, lambda dtype=dtype: L.vector_norm(x, dtype=dtype), 40)
+    refused(show, lambda: L.svd(a, driver="gesvd"), 40)
+    show(torch.fft.fftfreq(4, layout=torch.strided), F.threshold_(a.clone(), threshold=2.5, value=0.0))

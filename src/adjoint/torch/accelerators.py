@@ -333,12 +333,16 @@ def _modules(package: str) -> dict[str, Any]:
         "OutOfMemoryError": OutOfMemoryError,
     }  # fmt: skip
     inside = {
-        "cuda": {"random": _RANDOM, "memory": _MEMORY, "streams": {"Stream": Stream, "Event": Event}},
+        "cuda": {
+            "random": _RANDOM,
+            "memory": _MEMORY,
+            "streams": {name: _STREAMS[name] for name in ("Stream", "Event")},
+        },
         "xpu": {"random": _ABSENT, "memory": _ABSENT},
         "mtia": {"memory": _ABSENT},
         "accelerator": {"memory": _MEMORY},
     }
-    found = {}
+    found: dict[str, Any] = {}
     for name, members in {
         "cuda": cuda, "accelerator": _ACCELERATOR, "mps": _ABSENT, "xpu": _ABSENT, "mtia": _ABSENT, "cpu": _CPU,
     }.items():  # fmt: skip

@@ -93,14 +93,14 @@ class Rearrange(RearrangeMixin, nn.Module):  # type: ignore[misc, unused-ignore]
     """
 
     def forward(self, input: Any) -> Any:
-        return self._apply_recipe(input)
+        return self._apply_recipe(input)  # type: ignore[no-untyped-call, unused-ignore]
 
 
 class Reduce(ReduceMixin, nn.Module):  # type: ignore[misc, unused-ignore]
     """A layer that does what `reduce` does."""
 
     def forward(self, input: Any) -> Any:
-        return self._apply_recipe(input)
+        return self._apply_recipe(input)  # type: ignore[no-untyped-call, unused-ignore]
 
 
 class EinMix(_mix._EinmixMixin, nn.Module):  # type: ignore[misc, unused-ignore]

@@ -159,7 +159,7 @@ class _Refusals:
             raise errors.OutOfScopeError(f"adjoint.torch has no module {name!r}: {why}", name=f"torch.{name}")
 
 
-def room(path: str, names: Mapping[str, Any] | Iterable[str], of: Any = None, *, package: bool = False) -> ModuleType:
+def room(path: str, names: Any, of: Any = None, *, package: bool = False) -> ModuleType:
     """A module without a file: of names and values, or of names that it looks up in another module when asked.
 
     A package says of a module that it has not why.

@@ -56,7 +56,8 @@ def _general_cosine(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
     if not isinstance(weights, (list, tuple)) or not weights:
         raise ValueError("Coefficients must be a list that is not empty")
     places = FUNCTIONS["arange"](M, dtype=DTYPES["float64"]) * (2 * math.pi / (M if periodic else M - 1))
-    return sum([(-1) ** i * weight * FUNCTIONS["cos"](places * i) for i, weight in enumerate(weights)]).numpy()
+    parts = [(-1) ** i * weight * FUNCTIONS["cos"](places * i) for i, weight in enumerate(weights)]
+    return FUNCTIONS["stack"](parts).sum(0).numpy()
 
 
 def _exponential(M: int, periodic: bool, settings: dict[str, Any]) -> Any:

@@ -83,7 +83,7 @@ def _compare(a: Any, b: Any, place: str, checked: dict[str, bool], options: dict
     elif isinstance(a, (int, float, complex)) and isinstance(b, (int, float, complex)):
         types = ["int64" if isinstance(v, int) else "float64" if isinstance(v, float) else "complex128" for v in (a, b)]
         values = [np.asarray(v, t) for v, t in zip((a, b), types, strict=True)]
-        _compare_values(*values, _tolerances(options["tolerances"], types), place, options["equal_nan"])
+        _compare_values(values[0], values[1], _tolerances(options["tolerances"], types), place, options["equal_nan"])
     else:
         raise TypeError(f"No comparison pair was able to handle inputs of type {type(a)} and {type(b)}.")
 
@@ -101,7 +101,7 @@ def _compare_tensors(x: Any, y: Any, place: str, checked: dict[str, bool], optio
         raise told("stride()", x.stride(), y.stride())
     names = [str(v.dtype).removeprefix("torch.") for v in (x, y)]
     values = [np.asarray(looked(v.detach().cpu())) for v in (x, y)]
-    _compare_values(*values, _tolerances(options["tolerances"], names), place, options["equal_nan"])
+    _compare_values(values[0], values[1], _tolerances(options["tolerances"], names), place, options["equal_nan"])
 
 
 def _tolerances(given: Any, types: list[str]) -> Any:

@@ -146,7 +146,8 @@ def _checked_amount(amount: Any) -> Any:
     """An amount: a count, or a part of all. Raises TypeError or ValueError for what is neither."""
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-    if amount < 0 or (not isinstance(amount, numbers.Integral) and amount > 1):
+    number: Any = amount
+    if number < 0 or (not isinstance(amount, numbers.Integral) and number > 1):
         raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
     return amount
 
@@ -154,10 +155,10 @@ def _checked_amount(amount: Any) -> Any:
 def _count(amount: Any, size: int) -> int:
     """How many of so many are pruned."""
     if isinstance(amount, numbers.Integral):
-        if amount > size:
+        if int(amount) > size:
             raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
         return int(amount)
-    return round(amount * size)
+    return round(float(amount) * size)
 
 
 def _channels(t: Any, dim: int) -> int:
