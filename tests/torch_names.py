@@ -111,7 +111,7 @@ def _at(root: Any, path: str) -> Any:
 
 def missing(torch: Any, ours: Any, place: str) -> list[tuple[str, str]]:
     """PyTorch's public names of a place that are not here, and what is said of each."""
-    there, here = _at(torch, place), _at(ours, place)
+    there, here = _at(torch, place), ours.ones(2, 2, dtype=ours.cfloat) if place == "Tensor" else _at(ours, place)
     named = set(getattr(there, "__all__", ()))
     out = []
     for name in sorted({n for n in dir(there) if not n.startswith("_")} | named):

@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import Any
 
 from adjoint.methods import modules_of
-from adjoint.torch.missing import REFUSED_METHODS, Refused
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.tensor import Tensor
 
@@ -80,11 +79,9 @@ class _Later:
 
 
 def give_methods() -> None:
-    """Give `Tensor` the names of its methods here, and of those that it refuses."""
+    """Give `Tensor` the names of its methods here."""
     for name in _METHODS:
         setattr(Tensor, name, _Later(name))
-    for name in REFUSED_METHODS:
-        setattr(Tensor, name, Refused(name))
 
 
 def names() -> list[str]:

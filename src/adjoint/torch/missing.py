@@ -26,7 +26,7 @@ _OUT_OF_SCOPE = {
         "*quant* fbgemm_* qscheme choose_qparams_optimized q_* qint* quint* QInt* QUInt* per_channel_* per_tensor_* "
         "int_repr ao nn.intrinsic nn.qat float4*"
     ),
-    "its numbers are none of NumPy's types": "int? uint? uint16 uint32 uint64 bit bits* float8* chalf complex32",
+    "there are no tensors of this type": "int? uint? uint16 uint32 uint64 bit bits* float8* chalf complex32",
     "there are no nested tensors": "*nested* jagged to_padded_tensor NestedIOFunction",
     "there are no masked tensors; torch.where and masked_fill are there": "masked *MaskedTensor masked_tensor",
     "ad.Profiled says where time goes": (
@@ -114,7 +114,8 @@ def _patterns() -> list[tuple[Any, str]]:
     ]
 
 
-def _why(path: str) -> str | None:
+@functools.lru_cache(maxsize=1000)
+def why_not(path: str) -> str | None:
     """Why a name is not there, which is given with the modules that it is in; None where there is no reason."""
     parts = path.split(".")
     names = {".".join(parts[:end]) for end in range(1, len(parts) + 1)} | {parts[-1]}
@@ -123,28 +124,8 @@ def _why(path: str) -> str | None:
 
 def missing(name: str, of: str = "adjoint.torch") -> AttributeError:
     """The error for a name that PyTorch has and the face has not."""
-    why = _why(f"{of}.{name}".removeprefix("adjoint.torch."))
+    why = why_not(f"{of}.{name}".removeprefix("adjoint.torch."))
     return AttributeError(f"{of} has no {name!r}" + (f": {why}" if why else "; docs/torch.md lists what is there"))
-
-
-class Refused:
-    """In a class, a name of PyTorch's that is not there."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        raise AttributeError(f"'Tensor' object has no attribute {self._name!r}: {_why(self._name)}")
-
-
-REFUSED_METHODS = (
-    "ccol_indices chalf coalesce col_indices const_data_ptr crow_indices data_ptr dense_dim dequantize dim_order geqrf "
-    "hash_tensor index indices int_repr ipu is_coalesced is_set_to module_load mtia ormqr q_per_channel_axis "
-    "q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme record_stream resize_as_sparse_ "
-    "row_indices slice_inverse smm sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm storage "
-    "storage_type to_dense to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo "
-    "to_sparse_csc to_sparse_csr untyped_storage values xpu"
-).split()
 
 
 class _Refusals:
@@ -155,7 +136,7 @@ class _Refusals:
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
         name = fullname.removeprefix("adjoint.torch.")
-        if name != fullname and (why := _why(name)) is not None:
+        if name != fullname and (why := why_not(name)) is not None:
             raise errors.OutOfScopeError(f"adjoint.torch has no module {name!r}: {why}", name=f"torch.{name}")
 
 

@@ -93,7 +93,7 @@ def _of_sublists(*given: Any) -> tuple[str, tuple[Any, ...]]:
     """The equation and the operands of operands that are each followed by the numbers of their axes."""
     pairs = len(given) // 2
     operands = given[0 : 2 * pairs : 2]
-    if not all([isinstance(x, Tensor) for x in operands]):
+    if not pairs or not all([isinstance(x, Tensor) for x in operands]):
         raise TypeError("einsum(): the first argument is an equation, or tensors and lists of their axes take turns")
 
     def letters(axes: Any) -> str:

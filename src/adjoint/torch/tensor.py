@@ -19,6 +19,7 @@ from adjoint.graph.nodes import LeafNode, Var, new_leaf, numbers, var_of
 from adjoint.torch import devices, dtypes, state
 from adjoint.torch.devices import where_of
 from adjoint.torch.dtypes import Size, dtype, strided
+from adjoint.torch.missing import why_not
 from adjoint.torch.state import modes
 
 LEVEL: Any = Autodiff(NumPy())
@@ -106,7 +107,8 @@ class Tensor:
     def __getattr__(self, name: str) -> Any:
         if name == "_here" and where_is(self) is None:  # of what shares memory that was written to
             return _read_again(self)
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
+        why = None if name.startswith("_") else why_not(name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}" + (f": {why}" if why else ""))
 
     # --- what it is ---
 
