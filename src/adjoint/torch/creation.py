@@ -23,6 +23,7 @@ from adjoint.torch.dtypes import (
     numpy_dtype,
     of_numpy,
     result_dtype,
+    strided,
 )
 from adjoint.torch.memory import of_numpy_array
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -44,7 +45,7 @@ def filling(made: Any) -> Any:
         *args: Any, layout: Any = None, pin_memory: bool = False, memory_format: Any = None, out: Any = None,
         **options: Any,
     ) -> Any:  # fmt: skip
-        if layout not in (None, "torch.strided"):
+        if layout not in (None, strided):
             raise NotImplementedError(f"adjoint.torch: {made.__name__} has the layout torch.strided alone")
         if out is not None and options.get("dtype") is None:
             options["dtype"] = out.dtype
@@ -294,12 +295,13 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         try:
-            self._seed = int(seed)
+            number = int(seed)
         except (TypeError, ValueError):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}") from None
-        if not -(2**63) <= self._seed < 2**64:
-            raise ValueError("Overflow when unpacking long long: a seed is a number of 64 bits")
-        self.source: np.random.Generator = np.random.default_rng(self._seed % (1 << 64))
+        if not -(1 << 63) <= number < 1 << 64:
+            raise ValueError(f"manual_seed: a seed has 64 bits, received {seed}: Overflow when unpacking long long")
+        self._seed: int = number % (1 << 64)
+        self.source: np.random.Generator = np.random.default_rng(self._seed)
         return self
 
     def initial_seed(self) -> int:
@@ -311,11 +313,49 @@ class Generator:
         return fresh
 
     def get_state(self) -> Any:
-        return self.source.bit_generator.state
+        """Where the numbers are, and their seed, as a tensor of bytes."""
+        now: Any = self.source.bit_generator.state
+        parts = [(now["state"]["state"], 16), (now["state"]["inc"], 16), (self._seed, 8), (now["uinteger"], 4)]
+        parts.append((now["has_uint32"], 4))
+        return of_numpy_array(np.frombuffer(bytearray(b"".join([n.to_bytes(k, "little") for n, k in parts])), np.uint8))
 
-    def set_state(self, state: Any) -> Generator:
-        self.source.bit_generator.state = state
+    def set_state(self, new_state: Any) -> Generator:
+        """Go on from a state. Raises TypeError for what is no tensor of bytes, RuntimeError for one of another size."""
+        if not isinstance(new_state, Tensor):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
+        if new_state._dtype != np.uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        given = np.asarray(looked(new_state)).tobytes()
+        if len(given) != 48:
+            raise RuntimeError(f"Expected a state of size 48 but found the input RNG state size to be {len(given)}")
+        state, inc, seed, half, has_half = [
+            int.from_bytes(given[a:b], "little") for a, b in ((0, 16), (16, 32), (32, 40), (40, 44), (44, 48))
+        ]
+        self._seed = seed
+        self.source.bit_generator.state = {
+            "bit_generator": "PCG64", "state": {"state": state, "inc": inc}, "has_uint32": has_half, "uinteger": half,
+        }  # fmt: skip
         return self
+
+    def clone_state(self) -> Generator:
+        """Another source, which goes on with the same numbers."""
+        return Generator(self.device).set_state(self.get_state())
+
+    def graphsafe_get_state(self) -> Any:
+        """Refused, as on PyTorch's CPU: states are for graphs of kernels."""
+        raise NotImplementedError("graphsafe_get_state is not supported in this Generator: there are no CUDA graphs")
+
+    def graphsafe_set_state(self, state: Any) -> Any:
+        """Refused, as on PyTorch's CPU."""
+        raise NotImplementedError("graphsafe_set_state is not supported in this Generator: there are no CUDA graphs")
+
+    def get_offset(self) -> Any:
+        """Refused, as on PyTorch's CPU: the numbers are no function of a place."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def set_offset(self, offset: int) -> Any:
+        """Refused, as on PyTorch's CPU."""
+        raise RuntimeError("CPU Generator does not use offset")
 
 
 default_generator: Generator = Generator()

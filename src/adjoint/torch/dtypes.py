@@ -248,6 +248,39 @@ def complex_of(real: Any) -> Any:
     return np.dtype("complex128") if real.itemsize == 8 else np.dtype("complex64")
 
 
+# --- layouts, orders in memory -------------------------------------------------------------------
+
+
+class layout(str):
+    """How the values of a tensor are kept: `torch.strided` in all; the others are names to compare with."""
+
+    __slots__ = ()
+    __module__ = "adjoint.torch"
+    __repr__ = str.__str__
+
+
+class memory_format(str):
+    """The order of a tensor's axes in memory, which functions are asked for."""
+
+    __slots__ = ()
+    __module__ = "adjoint.torch"
+    __repr__ = str.__str__
+
+
+strided: layout = layout("torch.strided")
+LAYOUTS: dict[str, layout] = {
+    "strided": strided,
+    **{
+        name: layout(f"torch.{name}")
+        for name in "jagged sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc".split()
+    },
+}
+MEMORY_FORMATS: dict[str, memory_format] = {
+    name: memory_format(f"torch.{name}")
+    for name in ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format")
+}
+
+
 # --- promotion -------------------------------------------------------------------------------------
 
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}

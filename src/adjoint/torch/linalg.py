@@ -11,7 +11,7 @@ import adjoint as ad
 from adjoint.torch import creation, return_types
 from adjoint.torch.calls import LinAlgError as LinAlgError
 from adjoint.torch.calls import call
-from adjoint.torch.dtypes import of_numpy
+from adjoint.torch.dtypes import of_numpy, promote
 from adjoint.torch.functions import numpy_named, with_out
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS
@@ -89,7 +89,9 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
 
 
 @with_out
-def svd(A: Tensor, full_matrices: bool = True) -> Any:
+def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
+    if driver is not None:
+        raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs")
     return return_types.linalg_svd(
         *call(lambda a: tuple(ad.linalg.svd(a, full_matrices=full_matrices)), "LinalgSvd", A)
     )
@@ -300,15 +302,35 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Any
     )  # fmt: skip
 
 
+def _in_type(x: Any, dtype: Any, name: str) -> Any:
+    """A tensor in the type that a norm is to be taken in. Raises RuntimeError for one that is narrower, or no such."""
+    if dtype is None:
+        return x
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {dtype}")
+    if dtype.is_complex and not x.is_complex():
+        raise RuntimeError(f"{name}: dtype should be real for real inputs, but got {dtype}")
+    if promote(x._dtype, dtype.of_numpy) != dtype.of_numpy:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({x.dtype}) should be convertible without narrowing to the specified "
+            f"dtype ({dtype})"
+        )
+    return x.to(dtype=dtype)
+
+
 @with_out
 @numpy_named
-def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Any:
+def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    x = _in_type(x, dtype, "linalg.vector_norm")
     return norm_of(x, ord, axes_of(dim, x.ndim), keepdim)
 
 
 @with_out
 @numpy_named
-def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Any:
+def matrix_norm(
+    input: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    A = _in_type(input, dtype, "linalg.matrix_norm")
     axes = axes_of(tuple(dim), A.ndim)
 
     def norm(a: Any) -> Any:
@@ -320,8 +342,9 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
 
 @with_out
 @numpy_named
-def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Any:
+def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """Of all elements without `ord`, of a vector or a matrix with it."""
+    A = _in_type(input, dtype, "linalg.norm")
     if ord is None or isinstance(dim, int) or (dim is None and A.ndim == 1) or (dim is not None and len(dim) == 1):
         return vector_norm(A, 2 if ord is None else ord, dim, keepdim)
     return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim)

@@ -89,9 +89,27 @@ def _in_type(out: Any, *operands: Tensor) -> Any:
     return out.bool() if all([x._dtype.kind == "b" for x in operands]) else out
 
 
+def _of_sublists(*given: Any) -> tuple[str, tuple[Any, ...]]:
+    """The equation and the operands of operands that are each followed by the numbers of their axes."""
+    pairs = len(given) // 2
+    operands = given[0 : 2 * pairs : 2]
+    if not pairs or not all([isinstance(x, Tensor) for x in operands]):
+        raise TypeError("einsum(): the first argument is an equation, or tensors and lists of their axes take turns")
+
+    def letters(axes: Any) -> str:
+        if any([axis is not ... and not 0 <= axis < 52 for axis in axes]):
+            raise ValueError(f"einsum(): not in the range [0, 52) are some axes of {axes}")
+        return "".join(["..." if a is ... else chr(a + 65 if a < 26 else a + 71) for a in axes])
+
+    equation = ",".join([letters(axes) for axes in given[1 : 2 * pairs : 2]])
+    return equation + ("->" + letters(given[-1]) if len(given) % 2 else ""), operands
+
+
 @public("einsum", method=False)
-def einsum(equation: str, *operands: Any) -> Any:
-    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+def einsum(equation: Any, *operands: Any) -> Any:
+    if not isinstance(equation, str):
+        equation, operands = _of_sublists(equation, *operands)
+    elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     return call(lambda *xs: ad.einsum(equation, *xs), "View", *operands)
 

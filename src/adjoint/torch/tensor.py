@@ -19,7 +19,8 @@ from adjoint.decorators.autodiff import Autodiff
 from adjoint.graph.nodes import LeafNode, Var, new_leaf, numbers, var_of
 from adjoint.torch import devices, dtypes, state
 from adjoint.torch.devices import where_of
-from adjoint.torch.dtypes import Size, dtype
+from adjoint.torch.dtypes import Size, dtype, strided
+from adjoint.torch.missing import why_not
 from adjoint.torch.state import modes
 
 LEVEL: Any = Autodiff(NumPy())
@@ -74,7 +75,9 @@ class Tensor:
     # hot code reads `_here`, which is empty for what is on no level of NumPy's; all other code asks for `_array`
     __slots__ = ("__dict__", "__weakref__", "_dtype", "_here", "_rare")
     __array_priority__ = 1000
-    is_sparse = is_quantized = is_nested = is_meta = is_mkldnn = False
+    is_sparse = is_sparse_csr = is_quantized = is_nested = is_meta = is_mkldnn = is_vulkan = False
+    is_mps = is_xpu = is_ipu = is_xla = is_mtia = is_maia = False
+    name: Any = None
 
     _here: Any
     _dtype: Any
@@ -105,7 +108,8 @@ class Tensor:
     def __getattr__(self, name: str) -> Any:
         if name == "_here" and where_is(self) is None:  # of what shares memory that was written to
             return _read_again(self)
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
+        why = None if name.startswith("_") else why_not(name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}" + (f": {why}" if why else ""))
 
     # --- what it is ---
 
@@ -143,8 +147,8 @@ class Tensor:
         return self.numel() * self.itemsize
 
     @property
-    def layout(self) -> str:
-        return "torch.strided"
+    def layout(self) -> Any:
+        return strided
 
     def size(self, dim: int | None = None) -> Any:
         return self.shape if dim is None else self.shape[axis_of(dim, self.ndim)]
@@ -180,7 +184,7 @@ class Tensor:
     def is_conj(self) -> bool:
         return False  # conj() is computed at once, as neg() is
 
-    is_neg = is_conj
+    is_neg = is_distributed = is_conj
     is_pinned = is_conj
     is_shared = is_conj
 
