@@ -18,9 +18,10 @@ T = pytest.importorskip("torch")
 
 @pytest.fixture(autouse=True)
 def _precise() -> Iterator[None]:
-    """PyTorch's GeneralizedPareto takes parameters of the default dtype alone."""
+    """PyTorch's GeneralizedPareto takes parameters of the default dtype alone; its checks are on."""
     torch.set_default_dtype(torch.float64)
     T.set_default_dtype(T.float64)
+    T.distributions.Distribution.set_default_validate_args(True)  # which an import of its compiler sets to False
     yield
     torch.set_default_dtype(torch.float32)
     T.set_default_dtype(T.float32)

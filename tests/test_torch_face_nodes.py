@@ -19,7 +19,8 @@ OTHER = set(
     atleast_1d atleast_2d atleast_3d broadcast_tensors chain_matmul cumulative_trapezoid diag div einsum fill_ istft
     linalg.cond linalg.lstsq linalg.lu_solve linalg.matrix_norm linalg.matrix_power linalg.multi_dot linalg.solve_ex
     linalg.solve_triangular linalg.tensorinv linalg.vander linalg.vecdot logdet matmul matrix_power median nanmedian
-    nanquantile polygamma quantile repeat_interleave squeeze_ stft t_ transpose_ trapezoid trapz
+    nanquantile polygamma quantile repeat_interleave squeeze_ stft t_ transpose_ trapezoid trapz triangular_solve
+    unsafe_chunk unsafe_split unsafe_split_with_sizes
     """.split()
 )
 
