@@ -413,6 +413,19 @@ def _truths(x: Any) -> bool:
     return x.dtype == np.dtype(bool)  # type: ignore[no-any-return]
 
 
+def numbers_first(function: Any, *numbers: str) -> Any:
+    """It also takes numbers before tensors, as it once did: `x.addcmul_(0.5, y, z)`, `addmm(beta, x, alpha, y, z)`."""
+
+    def spelled(*args: Any, **options: Any) -> Any:
+        if len(args) > 3:
+            given = [a for a in args if isinstance(a, (int, float, complex))]
+            args = tuple([a for a in args if not isinstance(a, (int, float, complex))])
+            options.update(zip(numbers, given, strict=False))
+        return function(*args, **options)
+
+    return spelled
+
+
 def _composed(name: str, function: Any, made: str, *, floating: bool = False) -> None:
     public(name, in_place=True, out=True)(composed(name, function, made, floating=floating))
 
@@ -423,8 +436,18 @@ _composed("fmin", lambda x, y: ad.logical_and(x, y) if _truths(x) else ad.where(
 _composed("heaviside", lambda x, y: ad.astype(ad.heaviside(x, y), y.dtype), "Heaviside")
 _composed("xlogy", "special.xlogy", "Xlogy", floating=True)
 _composed("lerp", lambda x, end, weight: ad.lerp(x, end, weight), "Lerp")
-_composed("addcmul", lambda x, a, b, *, value=1: x + a * b * value if value != 1 else x + a * b, "Addcmul")
-_composed("addcdiv", lambda x, a, b, *, value=1: x + a / b * value if value != 1 else x + a / b, "Addcdiv")
+public("addcmul", in_place=True, out=True)(
+    numbers_first(
+        composed("addcmul", lambda x, a, b, *, value=1: x + a * b * value if value != 1 else x + a * b, "Addcmul"),
+        "value",
+    )
+)
+public("addcdiv", in_place=True, out=True)(
+    numbers_first(
+        composed("addcdiv", lambda x, a, b, *, value=1: x + a / b * value if value != 1 else x + a / b, "Addcdiv"),
+        "value",
+    )
+)
 
 
 @public("logaddexp2", out=True)

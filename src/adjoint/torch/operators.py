@@ -272,11 +272,11 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
     METHODS[f"__r{symbol}__"] = reflected
     function = _spelled(name, straight, apply)
     write_source = _WRITE_SOURCE.format(
-        parameter=", other", argument=", other", prepare=_PREPARE_OPERAND, value=", array"
-    )
+        parameter=", other, *older", argument=", other", prepare=_PREPARE_OPERAND, value=", array"
+    ).replace("options:\n        return slow(self, other", "options or older:\n        return slow(self, other, *older")
 
-    def slow_write(self: Any, other: Any, **options: Any) -> Any:
-        return write(self, function, operand(other, name), **options)
+    def slow_write(self: Any, other: Any, *older: Any, **options: Any) -> Any:
+        return write(self, function, operand(other, name), *older, **options)
 
     def slow_operator(self: Any, other: Any) -> Any:
         return slow_write(self, other) if isinstance(other, _KNOWN) else NotImplemented
@@ -315,7 +315,9 @@ def _spelled(name: str, operator: Any, apply: Any) -> Any:
     """The function of an operator, with PyTorch's options."""
     if name in ("add", "sub"):
 
-        def scaled(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+        def scaled(input: Any, other: Any, *older: Any, alpha: Any = 1, out: Any = None) -> Any:
+            if older:  # `alpha` stood before `other`
+                alpha, (other,) = other, older
             other = operand(other, name)
             if alpha == 1 and out is None and isinstance(input, Tensor):
                 return operator(input, other)

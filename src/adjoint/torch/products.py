@@ -6,7 +6,7 @@ from typing import Any
 
 import adjoint as ad
 from adjoint.torch.calls import call, named, off
-from adjoint.torch.functions import public
+from adjoint.torch.functions import numbers_first, public
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.reductions import axes_of
 from adjoint.torch.tensor import LEVEL, Tensor, is_elsewhere, of
@@ -144,7 +144,7 @@ def _affine(name: str, product: Any) -> None:
 
         return _in_type(call(function, name.capitalize(), input, x, y), input, x, y)
 
-    public(name, in_place=True, out=True)(spelled)
+    public(name, in_place=True, out=True)(numbers_first(spelled, "beta", "alpha"))
 
 
 _affine("addmm", "matmul")

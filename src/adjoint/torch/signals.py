@@ -135,8 +135,10 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 
 @public("randint_like", method=False)
 def randint_like(
-    input: Tensor, *bounds: int, dtype: Any = None, requires_grad: bool = False, device: Any = None
-) -> Any:
+    input: Tensor, *bounds: int, low: int | None = None, high: int | None = None, dtype: Any = None,
+    requires_grad: bool = False, device: Any = None,
+) -> Any:  # fmt: skip
+    bounds = (*bounds, *[bound for bound in (low, high) if bound is not None])
     made = creation.randint(*bounds, tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device)
     return made.requires_grad_(requires_grad)
 
