@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import adjoint as ad
-from adjoint.graph.expressions import term_of, written
+from adjoint.graph.codegen import term_of, written
 from adjoint.primitives import TABLE
 from adjoint.rules import names_of, record_of
 
