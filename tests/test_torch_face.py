@@ -56,8 +56,8 @@ assert "torch" not in sys.modules
 
 
 def test_what_is_not_there_says_so_by_name() -> None:
-    with pytest.raises(AttributeError, match=r"no 'jit'.*compiler"):
-        torch.jit
+    with pytest.raises(AttributeError, match=r"no 'export'.*compiler"):
+        torch.export
     with pytest.raises(AttributeError, match="no 'no_such_name'"):
         torch.no_such_name
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'no_such_name'"):

@@ -348,7 +348,7 @@ try:
 except ad.errors.DeviceError as error:
     assert "torch is adjoint.torch in this program" in str(error)
 try:
-    import torch.jit
+    import torch.export
 except ModuleNotFoundError:
     print("done")
 """

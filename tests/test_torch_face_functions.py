@@ -209,7 +209,7 @@ def test_types_and_names_beside_functions_are_those_of_pytorch() -> None:
 
 def test_what_is_not_there_says_so_by_name() -> None:
     for name, why in {
-        "sparse_coo_tensor": "sparse", "jit": "compiler", "quantize_per_tensor": "quantized",
+        "sparse_coo_tensor": "sparse", "export": "compiler", "quantize_per_tensor": "quantized",
         "no_such_name": "docs/torch.md",
     }.items():  # fmt: skip
         with pytest.raises(AttributeError, match=f"'{name}'.*{why}"):

@@ -159,3 +159,20 @@ def test_layers_of_einops_are_modules_of_the_face() -> None:
     assert found[4] == wanted[4]
     for a, b in zip(found[1:4], wanted[1:4], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-7)
+
+
+def test_programs_may_ask_for_what_is_out_of_scope() -> None:
+    with pytest.warns(UserWarning, match=r"torch.jit.script leaves what it is given"):
+        assert ours.jit.script(abs) is abs
+    assert ours.jit.ignore(abs) is ours.jit.ignore(drop=True)(abs) is ours.jit.unused(abs) is abs
+    assert not any([ours.jit.is_scripting(), ours.distributed.is_available(), ours.distributed.is_initialized()])
+    assert not isinstance(ours.nn.Linear(1, 1), ours.jit.ScriptModule)
+    assert ours.futures.Future[ours.Tensor] is object
+    for call in (ours.futures.Future, ours.jit.ScriptModule, ours.distributed.TCPStore):
+        with pytest.raises(NotImplementedError, match="has no .*: (there is no|a program is one)"):
+            call()
+    for call in (ours.jit.trace, ours.distributed.all_reduce, ours.futures.collect_all, ours.distributed.nn.all_gather):
+        with pytest.raises(NotImplementedError, match="has no '.*': (there is no|a program is one)"):
+            call()
+    with pytest.raises(AttributeError, match="has no '_private'"):
+        ours.distributed._private

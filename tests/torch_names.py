@@ -44,17 +44,17 @@ HERE = """
     distributions.relaxed_categorical distributions.studentT distributions.transformed_distribution
     distributions.transforms distributions.uniform distributions.utils distributions.von_mises
     distributions.weibull distributions.wishart return_types
-    utils.dlpack utils.hooks version xpu xpu.memory xpu.random
+    distributed futures jit nn.parallel utils.dlpack utils.hooks version xpu xpu.memory xpu.random
 """
 REFUSED = """
     _C accelerator.graphs ao autograd.profiler autograd.profiler_legacy autograd.profiler_util backends.cudnn.rnn
     backends.kleidiai backends.miopen backends.python_native backends.quantized backends.xeon backends.xnnpack
     compiler.config contrib cuda.amp.common cuda.comm cuda.gds cuda.graphs cuda.green_contexts cuda.jiterator
-    cuda.nccl cuda.nvtx cuda.profiler cuda.sparse cuda.tunable distributed export futures fx hub jit
+    cuda.nccl cuda.nvtx cuda.profiler cuda.sparse cuda.tunable export fx hub
     library masked monitor mps.event mps.profiler mtia.mtia_graph multiprocessing.pool multiprocessing.queue
     multiprocessing.reductions multiprocessing.spawn nativert nested nn.attention.bias nn.attention.experimental
     nn.attention.flex_attention nn.attention.varlen nn.backends nn.cpp nn.intrinsic nn.modules.linear_cross_entropy
-    nn.modules.linear_cross_entropy_options nn.parallel nn.qat nn.quantizable nn.quantized numa onnx
+    nn.modules.linear_cross_entropy_options nn.qat nn.quantizable nn.quantized numa onnx
     optim.sparse_adam overrides package profiler quantization quasirandom sparse storage
     utils.backcompat utils.backend_registration utils.benchmark utils.bundled_inputs utils.collect_env
     utils.cpp_backtrace utils.cpp_extension utils.data.backward_compatibility utils.data.datapipes utils.data.graph
@@ -66,8 +66,8 @@ LATER: set[str] = set()  # that are here, and no modules of PyTorch's
 
 
 def modules_of(torch: Any) -> set[str]:
-    """The public modules of PyTorch, without those in packages that are refused as a whole."""
-    refused, found = set(REFUSED.split()), set()
+    """The public modules of PyTorch, without those in packages that are refused as a whole, or stood for."""
+    refused, found = {*REFUSED.split(), "distributed", "jit", "nn.parallel"}, set()
 
     def walk(package: Any) -> None:
         for info in pkgutil.iter_modules(package.__path__, package.__name__ + "."):

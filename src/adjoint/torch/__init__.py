@@ -238,8 +238,9 @@ _FUNCTIONAL = frozenset(
     """.split()
 )
 _ROOMS = {
-    "amp", "backends", "distributions", "fft", "func", "functional", "multiprocessing", "nn", "optim", "random",
-    "return_types", "serialization", "signal", "special", "testing", "torch_version", "types", "utils", "version",
+    "amp", "backends", "distributed", "distributions", "fft", "func", "functional", "futures", "jit",
+    "multiprocessing", "nn", "optim", "random", "return_types", "serialization", "signal", "special", "testing",
+    "torch_version", "types", "utils", "version",
 }  # fmt: skip
 _REMOVED = {"eig", "lstsq", "matrix_rank", "solve", "symeig"}
 _FROM = {"load": "serialization", "save": "serialization", "vmap": "func"}

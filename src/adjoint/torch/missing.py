@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -89,7 +89,7 @@ _OUT_OF_SCOPE = {
         "_* nn.cpp contrib ArgumentSpec AcceleratorError BufferDict ModuleDict ParameterDict PRIVATE_OPS classproperty "
         "PyTorchFile* get_file_path legacy_contiguous_format prepare_multiprocessing_environment *_ipu_* *_xla_* "
         "thread_safe_generator GRID_SAMPLE_* UninitializedTensorMixin DefaultDeviceType check_backward_validity "
-        "detach_variable *_device_states BackwardHook warn_if_has_hooks enforce_grad_layout_policy py_sym_types "
+        "detach_variable BackwardHook warn_if_has_hooks enforce_grad_layout_policy py_sym_types "
         "set_override_stale* set_warn_on_accumulate* storage_type CacheInfo Process* SpawnContext init_reductions "
         "start_processes index dim_order assert_allclose headeronly cpp csrc "
         "DeepCopyMemoTable *SerializationStorageContext utils.backcompat "
@@ -124,6 +124,38 @@ def missing(name: str, of: str = "adjoint.torch") -> AttributeError:
     """The error for a name that PyTorch has and the face has not."""
     why = why_not(f"{of}.{name}".removeprefix("adjoint.torch."))
     return AttributeError(f"{of} has no {name!r}" + (f": {why}" if why else "; docs/torch.md lists what is there"))
+
+
+class _Absent:
+    """In the place of a function or a module of PyTorch's that is not there: it may be named, and not called."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._error = missing(name, module)
+        self._names = stand_ins(f"{module}.{name}")
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        raise NotImplementedError(str(self._error))
+
+    def __getattr__(self, name: str) -> Any:
+        return self._names(name)
+
+
+def stand_ins(module: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module of which programs import names, and use them where there are several processes.
+
+    What has a name in capitals is a class, for annotations and `isinstance`, of which nothing is one.
+    """
+
+    def stand_in(name: str) -> Any:
+        if name.startswith("_"):
+            raise missing(name, module)
+        absent = _Absent(module, name)
+        if not name[0].isupper():
+            return absent
+        refuse = lambda _, *args, **options: absent()
+        return type(name, (), {"__new__": refuse, "__class_getitem__": lambda _, item: object, "__module__": module})
+
+    return stand_in
 
 
 class _Refusals:

@@ -339,5 +339,14 @@ def checkpoint_sequential(
     return part(end + 1, len(chain) - 1)(input)
 
 
+def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
+    """The states of the GPUs' random numbers: none, because one generator draws for all devices."""
+    return [], []
+
+
+def set_device_states(devices: Any, states: Any, *, device_type: Any = None) -> None:
+    """Take back what `get_device_states` gave: nothing."""
+
+
 def __getattr__(name: str) -> Any:
     raise _missing(name, __name__)
