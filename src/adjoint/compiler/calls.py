@@ -16,7 +16,7 @@ from adjoint.compiler.general import Axes
 from adjoint.compiler.numbers import Floats, follow_from
 from adjoint.compiler.programs import Place, Program, Result, placed, results_of
 from adjoint.compiler.sizes import Symbols
-from adjoint.compiler.traced import Traced, refuse_closed
+from adjoint.compiler.traced import Traced, line_of, refuse_closed
 from adjoint.concrete import callbacks
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, observed_leaf
@@ -366,7 +366,7 @@ class Signature:
                 what = self.path(self.places[k]) if k < len(self.places) else "a tensor that the function closes over"
                 raise errors.TrackedError(
                     f"{self.name} assigns to {what}, of shape {x.shape}: only results come out of a compiled "
-                    "function; assign to a copy, x.copy(), and return it"
+                    f"function; assign to a copy, x.copy(), and return it{_line(x)}"
                 )
         now = self.looked().guard
         if self.callbacks != callbacks.count:  # a guard of before looked at what they fill
@@ -374,11 +374,19 @@ class Signature:
             return
         found = changed(guard, now)
         if found is None:
+            name = self.environment.changed_variable() if self.environment is not None else None
+            what = "what is in its closure or its module" if name is None else f"{name!r}, which is outside of it"
             raise errors.TrackedError(
-                f"{self.name} changes what is in its closure or its module: it would do so only while it is "
-                "recorded; take the old value as an argument, and return the new one"
+                f"{self.name} changes {what}: it would do so only while it is recorded; take the old value as an "
+                "argument, and return the new one"
             )
         self.changing |= found
+
+
+def _line(x: Tensor[Any]) -> str:
+    """Where the value of a tensor was computed, for a message."""
+    line = line_of(x._device.leaf_array(raw_array(x)))
+    return "" if line is None else f"\n  at {line}"
 
 
 def _classes(x: Any) -> list[type]:
