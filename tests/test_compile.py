@@ -25,6 +25,7 @@ from adjoint.compiler.replay import Replay
 X = np.array([0.5, 1.5])
 NUMPY = ad.NumPy()
 FACTOR = 2.0
+COUNT = 0
 TENSOR = ad.tensor(2.0)
 
 
@@ -212,6 +213,29 @@ def test_a_warning_says_what_changes() -> None:
         often()
     assert len(caught) == 1
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("what", "calls"),
+    [
+        ("argument 1 changes, from '6' to '7'$", [(X, str(i)) for i in range(12)]),
+        ("argument 1 changes, from .*; make it once, outside of the calls$", [(X, lambda: 1) for i in range(12)]),
+        (r"the structure of argument 1 changes, nothing belongs at \[6\]$", [(X, [1.0] * i) for i in range(12)]),
+        (r"argument 1 changes, from float64\[1, 1.*\] to float64", [(X, np.ones((1,) * i)) for i in range(12)]),
+        ("'COUNT', outside of it, changes; make it an argument$", [(X, None) for i in range(12)]),
+    ],
+    ids=["text", "function", "list", "axes", "outside"],
+)
+def test_the_warning_names_the_argument(what: str, calls: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    f = ad.compile(lambda x, other: x * COUNT)
+
+    def often() -> None:
+        for i, args in enumerate(calls):
+            monkeypatch.setitem(globals(), "COUNT", i if args[1] is None else 0)
+            f(*args)
+
+    with pytest.warns(RuntimeWarning, match=what):
+        often()
 
 
 def test_programs_are_bounded_and_go_with_the_function() -> None:

@@ -50,6 +50,7 @@ class Signature:
     dynamic: Any
     environment: Environment | Any
     objects: list[Any]
+    other: str | None
     f: Callable[..., Any]
     guard: tuple[()] | tuple[Any, ...]
     key: tuple[Any, ...]
@@ -74,8 +75,9 @@ class Signature:
         self.leaves, self.structure = trees.flatten(given if kwargs or self.of_module else args)
         self.reads: Any = type(f).__call__ if self.of_module else f  # the function whose surroundings count
         self.objects = [*[x for x in self.leaves if may_change(x)], *_classes(given)]
-        known = owner.surroundings
+        known, self.other = owner.surroundings, None  # and the variable that is another one than in the last call
         if known is None or not known.is_of(self.objects, self.changing) or not known.is_unchanged():
+            self.other = known.changed_variable() if known is not None else None
             known = self.looked()
             owner.surroundings = None if known.tensors else known
         self.environment, self.closed, self.guard = known, known.tensors, known.guard
@@ -243,14 +245,14 @@ class Signature:
     def difference(self, last: Seen) -> str:
         """What of this call is not as in the last one."""
         if last.structure != self.structure:
-            return f"the structure of the arguments changes, {trees.difference(self.structure, last.structure)}"
+            return self._other_structure(last)
         for i, (x, y) in enumerate(zip(self.specs, last.specs, strict=True)):
             if x != y:
                 value = not isinstance(self.leaves[i], (Tensor, np.ndarray, np.generic))
                 if value:
                     return (
                         f"{self.path(i)} changes, from {errors.shown(last.leaves[i])} to "
-                        f"{errors.shown(self.leaves[i])}; make it a tensor or a NumPy number, whose value may change"
+                        f"{errors.shown(self.leaves[i])}{_advice(self.leaves[i])}"
                     )
                 was, now = (f"{s[1]}{list(s[0])}" if isinstance(s[0], tuple) else errors.shown(s) for s in (y, x))
                 where = "" if was != now else ", in its device or in what tracks it"
@@ -259,8 +261,19 @@ class Signature:
             names = sorted(changed(last.guard, self.guard) or ())
             if names:
                 return f"the attribute {names[0]!r} of an object or a module changes; make it an argument"
-            return "something in its closure or its module changes; make it an argument"
+            what = "something in its closure or its module" if self.other is None else f"{self.other!r}, outside of it,"
+            return f"{what} changes; make it an argument"
         return "the device, or the default dtype, changes"
+
+    def _other_structure(self, last: Seen) -> str:
+        """Which argument has other parts than in the last call, or other settings."""
+        if not self.named and not self.of_module:
+            pairs = list(zip(self.structure.children(), last.structure.children(), strict=False))
+            if len(pairs) == len(self.structure.children()) == len(last.structure.children()):
+                n, (now, before) = next((n, pair) for n, pair in enumerate(pairs) if pair[0] != pair[1])
+                where = trees.difference(now, before).replace("containers differ", "its settings or classes differ")
+                return f"the structure of argument {n} changes, {where}"
+        return f"the structure of the arguments changes, {trees.difference(self.structure, last.structure)}"
 
     def looked(self) -> Environment:
         """What the function reads beside its arguments, as it is now."""
@@ -381,6 +394,13 @@ class Signature:
                 "argument, and return the new one"
             )
         self.changing |= found
+
+
+def _advice(x: Any) -> str:
+    """How a value may change without another recording."""
+    if isinstance(x, (bool, int, float, complex)):
+        return "; make it a tensor or a NumPy number, whose value may change"
+    return "; make it once, outside of the calls" if callable(x) else ""
 
 
 def _line(x: Tensor[Any]) -> str:
