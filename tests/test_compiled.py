@@ -562,6 +562,30 @@ def test_transforms_around(name: str) -> None:
             alike(AROUND[name](f)(ad.tensor(X)), AROUND[name](g)(ad.tensor(X)))
 
 
+OF_CONSTANTS: dict[str, Any] = {
+    "choice": lambda w: ad.cond(w.sum() > 0, lambda: w[0] * 2, lambda: w[1]),
+    "scan": lambda w: ad.scan(lambda c, r: (c + r, None), w[0], w)[0],
+    "loop": lambda w: ad.while_loop(lambda c: c.sum() < 10, lambda c: c * 2, w)[0],
+    "bounded loop": lambda w: ad.while_loop(lambda c: c.sum() < 10, lambda c: c * 2, w, max_steps=9)[0],
+}
+
+
+@pytest.mark.parametrize("name", OF_CONSTANTS)
+def test_what_follows_from_constants_of_a_transform_is_no_less_constant(name: str) -> None:
+    """So `backward` of it runs inside of forward mode, as without compiling."""
+
+    def f(x: Any, w: Any) -> Any:
+        scale = OF_CONSTANTS[name](w)
+        v = w.detach().require_grad()
+        return (ad.sin(v) * scale).sum().backward()[v] * x
+
+    pushed = lambda f: lambda x, w: ad.jvp(lambda x: f(x, w), (x,), (x,))
+    x, w = ad.tensor(2.0), ad.tensor([0.5, 0.25])
+    expected = pushed(f)(x, w)
+    alike(ad.compile(pushed(f))(x, w), expected)
+    alike(pushed(ad.compile(f))(x, w), expected)
+
+
 def root_of_two(x: Any, y: Any) -> Any:
     return x * 2, ad.sqrt(x) * y, y
 
