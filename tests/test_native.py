@@ -9,6 +9,7 @@ import math
 import mmap
 import os
 import re
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -965,6 +966,19 @@ def test_the_older_half_of_many_files_goes(monkeypatch: pytest.MonkeyPatch, tmp_
         stored.store(f"key{i}", b"%d" % i)
         os.utime(tmp_path / f"key{i}", (i, i))
     assert [stored.load(f"key{i}") for i in range(6)] == [None, None, b"2", b"3", b"4", b"5"]
+
+
+def test_what_a_killed_process_has_left_goes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ADJOINT_CACHE", "~/cache")  # as a shell leaves it inside of quotes
+    stored.store("key", b"1")
+    folder = tmp_path / "cache"
+    for name, age in ((".old", 2), (".new", 0)):
+        (folder / name).write_bytes(b"")
+        os.utime(folder / name, (time.time() - age * 86_400,) * 2)
+    stored.store("key", b"2")
+    assert sorted(p.name for p in folder.iterdir()) == [".new", "key"]
+    assert stored.load("key") == b"2"
 
 
 def test_without_llvmlite_it_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
