@@ -909,6 +909,20 @@ def test_several_threads() -> None:
 # --- making it -----------------------------------------------------------------------------------
 
 
+def test_an_argument_that_is_resized_meanwhile_is_an_error() -> None:
+    x = np.ones(1000)
+
+    def cut(total: Any) -> Any:
+        x.resize(10, refcheck=False)
+        return total
+
+    step = ad.external(cut, like=lambda total: total)
+    f = ad.compile(lambda y: y * step(ad.sin(y).sum()))
+    with pytest.raises(ad.errors.ShapeError, match="nobody may resize its arguments meanwhile"):
+        f(x)
+    np.testing.assert_allclose(f(np.ones(1000)), np.full(1000, 1000 * math.sin(1)))
+
+
 def test_code_is_made_once_for_a_text() -> None:
     made = set(machine._machines)
     for _ in range(2):
