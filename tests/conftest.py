@@ -20,7 +20,7 @@ from adjoint.extend import DECLARED
 from adjoint.primitives import TABLE
 from adjoint.rules import RECORDS
 
-# machine code takes longer to make than most tests take: test_native.py makes it
+# machine code takes longer to make than most tests take: test_native.py and its like make it
 os.environ.setdefault("ADJOINT_COMPILE", "replay")
 os.environ.setdefault("ADJOINT_CACHE", "0")
 
