@@ -18,7 +18,7 @@ import pytest
 import adjoint as ad
 from adjoint.user_primitives import DECLARED, withdraw
 
-# machine code takes longer to make than most tests take: test_native.py makes it
+# machine code takes longer to make than most tests take: test_native.py and its like make it
 os.environ.setdefault("ADJOINT_COMPILE", "replay")
 os.environ.setdefault("ADJOINT_CACHE", "0")
 

@@ -21,6 +21,9 @@ def test_ahead_of_time_nothing_runs_and_the_first_call_records_nothing() -> None
         return x @ w * scale
 
     g, runs = counted(f)
+    assert g.compile((2, 3), w=(3, 4)) is g
+    assert g.compile((10**7, 10**7), (10**7, 4)) is g  # more than fits into memory
+    del runs[:]
     assert g.compile((2, 3), ad.zeros((3, 4))) is g
     assert g.compile((2, 3), ad.zeros((3, 4)), scale=2.0) is g
     assert (len(runs), shown) == (2, [])
@@ -79,6 +82,13 @@ def test_the_cost_at_a_size_and_of_what_has_effects() -> None:
     shown: list[Any] = []
     ad.compile(lambda x: (ad.debug.callback(shown.append, x), x * 2)[1]).cost(ad.ones(2))
     assert len(shown) >= 1
+
+
+def test_what_fails_raises_what_it_raises_otherwise() -> None:
+    with pytest.raises(errors.SingularError, match="cholesky: a matrix is not positive definite"):
+        ad.compile(ad.linalg.cholesky).cost(-np.eye(2))
+    with pytest.raises(errors.ShapeError, match="compile: sizes are not negative"):
+        ad.compile(lambda x: x).compile((-1, 2))
 
 
 def test_inside_of_a_transform_there_is_no_graph_of_its_own() -> None:

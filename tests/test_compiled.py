@@ -437,6 +437,27 @@ def test_numbers_that_a_choice_gives_adapt_as_pythons_do(name: str, dtype: str) 
         alike(found, expected, 1e-3 if dtype == "float16" else 1e-6 if expected.dtype is ad.float32 else 1e-15)
 
 
+NUMBERS_OF_LOOPS: dict[str, Any] = {
+    "scan": lambda x: ad.scan(lambda c, r: (c + 1, None), 0.5, x)[0],
+    "scan of an integer": lambda x: ad.scan(lambda c, r: (c + 1, r * c), 0, x)[0] * -0.25,
+    "while_loop": lambda x: ad.while_loop(lambda c: c[1] < 3, lambda c: (c[0] * 2, c[1] + 1), (x, 0))[1] / 2,
+    "fori_loop": lambda x: ad.fori_loop(0, 3, lambda i, c: (c[0] * 2, c[1] / 2), (x, 1.0))[1] * 3,
+    "in a gradient": lambda x: ad.grad(lambda v: v.sum() * ad.scan(lambda c, r: (c + 1, None), 0.5, v)[0])(x),
+    "in a step": lambda x: ad.scan(lambda c, r: (c, r * ad.scan(lambda d, _: (d / 2, None), 1, x)[0]), x[0], x)[1],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int32"])
+@pytest.mark.parametrize("name", NUMBERS_OF_LOOPS)
+def test_numbers_that_a_loop_carries_come_out_as_without_compiling(name: str, dtype: str) -> None:
+    x, f = ad.asarray(np.arange(3).astype(dtype)), NUMBERS_OF_LOOPS[name]
+    if name == "in a gradient" and dtype == "int32":
+        return
+    found, expected = ad.compile(f)(x), f(x)
+    assert found.dtype is expected.dtype
+    alike(found, expected, 1e-3)
+
+
 def test_a_number_of_examples_is_as_exact_as_pythons() -> None:
     x = np.array([1.0, -3.0])
     f = lambda x: x * ad.cond(x > 0, lambda: 1.1, lambda: 2.2)
@@ -539,6 +560,30 @@ def test_transforms_around(name: str) -> None:
         f = ad.compile(g)
         for _ in range(2):
             alike(AROUND[name](f)(ad.tensor(X)), AROUND[name](g)(ad.tensor(X)))
+
+
+OF_CONSTANTS: dict[str, Any] = {
+    "choice": lambda w: ad.cond(w.sum() > 0, lambda: w[0] * 2, lambda: w[1]),
+    "scan": lambda w: ad.scan(lambda c, r: (c + r, None), w[0], w)[0],
+    "loop": lambda w: ad.while_loop(lambda c: c.sum() < 10, lambda c: c * 2, w)[0],
+    "bounded loop": lambda w: ad.while_loop(lambda c: c.sum() < 10, lambda c: c * 2, w, max_steps=9)[0],
+}
+
+
+@pytest.mark.parametrize("name", OF_CONSTANTS)
+def test_what_follows_from_constants_of_a_transform_is_no_less_constant(name: str) -> None:
+    """So `backward` of it runs inside of forward mode, as without compiling."""
+
+    def f(x: Any, w: Any) -> Any:
+        scale = OF_CONSTANTS[name](w)
+        v = w.detach().require_grad()
+        return (ad.sin(v) * scale).sum().backward()[v] * x
+
+    pushed = lambda f: lambda x, w: ad.jvp(lambda x: f(x, w), (x,), (x,))
+    x, w = ad.tensor(2.0), ad.tensor([0.5, 0.25])
+    expected = pushed(f)(x, w)
+    alike(ad.compile(pushed(f))(x, w), expected)
+    alike(pushed(ad.compile(f))(x, w), expected)
 
 
 def root_of_two(x: Any, y: Any) -> Any:

@@ -74,6 +74,7 @@ BY_NAME = {
     ("backends.jax", "functions.pytrees"),  # tensors are pytrees of JAX as soon as there is a leaf of JAX
     ("graph.nodes", "pictures.drawing"),  # what notebooks show of a node
     ("functions.conversion", "numpy_protocols"),  # NumPy's functions that are called with tensors
+    ("special.arguments", "transforms.hosted"),  # functions of orders that have no values yet
 }
 # which have tables: of public names, of backends by name, of methods' bodies; which runs a program on the face
 LAZY = {"", "devices", "methods", "torch.__main__", "torch.later"}

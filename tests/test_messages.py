@@ -105,7 +105,7 @@ EXCEPTIONS: list[tuple[str, str, str]] = [
         "SciPy asks where SCIPY_ARRAY_API is set; test_consumers.py starts one",
     ),
     ("transforms/staged.py", "reverse mode tracks what the loop", "the loop asks what is tracked before it runs"),
-    ("compiler/graph.py", "GraphError", "mistakes of the compiler; test_compile.py makes some"),
+    ("compiler/graph.py", "GraphError", "mistakes of the compiler; test_compile_graph.py makes some"),
     ("compiler/native/matrices.py", "SingularError", "the program runs again without machine code, and NumPy's is met"),
     ("compiler/parser.py", "parse: ", "texts of graphs, which tests write; test_compiled.py writes wrong ones"),
     ("compiler/traced.py", "a step ", "the steps run one by one then"),

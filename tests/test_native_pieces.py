@@ -52,6 +52,27 @@ def test_gradients_of_slices(dtype: str) -> None:
             assert ("key=" in gradient.lower(x).source) == (name in OTHERS)  # a call of NumPy's leaf
 
 
+def test_a_slice_that_is_all_of_an_array() -> None:
+    """The one row of a matrix is all of it, and so it overlaps each of its columns."""
+
+    def assigned(v: Any) -> Any:
+        y = ad.zeros((1, 3), dtype=ad.float64)
+        y[:, 0] = v[0]
+        y[0] = v[1]
+        return y
+
+    v = np.array([1.0, 2.0])
+    np.testing.assert_array_equal(ad.compile(assigned)(v), [[2.0, 2.0, 2.0]])
+    x = np.array([[1.0, 2.0, 3.0]])
+    for f in (
+        lambda x: weighed(x[0], x[:, 0]),
+        lambda x: weighed(x[:, 0], x[0]),
+        lambda x: weighed(x[:, 1:], x[0], x[:1], x[...]),
+    ):
+        expected = ad.grad(f)(ad.asarray(x)).numpy()
+        np.testing.assert_allclose(ad.compile(ad.grad(f))(x), expected, rtol=1e-14)
+
+
 def test_what_is_assigned_keeps_signs_of_zeros() -> None:
     """0 + -0 is 0 where it is added, and -0 where it is assigned."""
     x = np.full((70, 70), -0.0)

@@ -299,6 +299,30 @@ def test_whole_orders_of_batches_and_programs(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["polygamma", "expn"])
+def test_orders_may_have_no_values_yet(name: str) -> None:
+    """In a program that runs later the function is a step of it, with all derivatives and in batches."""
+    f, orders, x = getattr(S, name), np.asarray([1, 3, 1]), np.asarray([0.7, 1.5, 2.5])
+    functions = {
+        "values": f,
+        "one order": lambda n, x: f(n[1], x),
+        "gradient": ad.grad(lambda n, x: (f(n, x) ** 2).sum(), 1),
+        "second": lambda n, x: ad.hessian(lambda x: f(n, x).sum())(x),
+        "forward": lambda n, x: ad.jvp(lambda x: f(n, x), (x,), (x,)),
+        "batch": lambda n, x: ad.vmap(ad.grad(f, 1))(n, x),
+        "step": lambda n, x: ad.scan(lambda c, y: (c + f(n, y).sum(), None), 0.0, x)[0],
+        "floats": lambda n, x: f(n * 1.0, x[:, None]),
+    }
+    for what, g in functions.items():
+        found, expected = ad.compile(g)(orders, x), g(ad.asarray(orders), ad.asarray(x))
+        for one, other in zip(ad.tree.leaves(found), ad.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(one, other.numpy(), rtol=1e-13, err_msg=what)
+    with pytest.raises(ad.errors.ArgumentError, match=f"{name}: orders are whole numbers from 0"):
+        ad.compile(f)(orders + 0.5, x)
+    with pytest.raises(ad.errors.TrackedError, match="orders are whole numbers|no derivative by the order"):
+        ad.compile(ad.grad(lambda n: f(n, ad.asarray(x)).sum()))(orders * 1.0)
+
+
+@pytest.mark.parametrize("name", ["polygamma", "expn"])
 def test_orders_may_be_examples_of_a_batch(name: str) -> None:
     """Each has its own, also by the way out that the error of a tracked one names."""
     f, orders, x = getattr(S, name), np.asarray([1, 3, 1]), np.asarray([0.7, 1.5, 2.5])

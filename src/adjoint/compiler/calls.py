@@ -16,7 +16,7 @@ from adjoint.compiler.general import Axes
 from adjoint.compiler.numbers import Floats, follow_from
 from adjoint.compiler.programs import Place, Program, Result, placed, results_of
 from adjoint.compiler.sizes import Symbols
-from adjoint.compiler.traced import Traced, refuse_closed
+from adjoint.compiler.traced import Traced, line_of, refuse_closed
 from adjoint.concrete import callbacks
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, observed_leaf
@@ -50,6 +50,7 @@ class Signature:
     dynamic: Any
     environment: Environment | Any
     objects: list[Any]
+    other: str | None
     f: Callable[..., Any]
     guard: tuple[()] | tuple[Any, ...]
     key: tuple[Any, ...]
@@ -74,8 +75,9 @@ class Signature:
         self.leaves, self.structure = trees.flatten(given if kwargs or self.of_module else args)
         self.reads: Any = type(f).__call__ if self.of_module else f  # the function whose surroundings count
         self.objects = [*[x for x in self.leaves if may_change(x)], *_classes(given)]
-        known = owner.surroundings
+        known, self.other = owner.surroundings, None  # and the variable that is another one than in the last call
         if known is None or not known.is_of(self.objects, self.changing) or not known.is_unchanged():
+            self.other = known.changed_variable() if known is not None else None
             known = self.looked()
             owner.surroundings = None if known.tensors else known
         self.environment, self.closed, self.guard = known, known.tensors, known.guard
@@ -243,14 +245,14 @@ class Signature:
     def difference(self, last: Seen) -> str:
         """What of this call is not as in the last one."""
         if last.structure != self.structure:
-            return f"the structure of the arguments changes, {trees.difference(self.structure, last.structure)}"
+            return self._other_structure(last)
         for i, (x, y) in enumerate(zip(self.specs, last.specs, strict=True)):
             if x != y:
                 value = not isinstance(self.leaves[i], (Tensor, np.ndarray, np.generic))
                 if value:
                     return (
                         f"{self.path(i)} changes, from {errors.shown(last.leaves[i])} to "
-                        f"{errors.shown(self.leaves[i])}; make it a tensor or a NumPy number, whose value may change"
+                        f"{errors.shown(self.leaves[i])}{_advice(self.leaves[i])}"
                     )
                 was, now = (f"{s[1]}{list(s[0])}" if isinstance(s[0], tuple) else errors.shown(s) for s in (y, x))
                 where = "" if was != now else ", in its device or in what tracks it"
@@ -259,8 +261,19 @@ class Signature:
             names = sorted(changed(last.guard, self.guard) or ())
             if names:
                 return f"the attribute {names[0]!r} of an object or a module changes; make it an argument"
-            return "something in its closure or its module changes; make it an argument"
+            what = "something in its closure or its module" if self.other is None else f"{self.other!r}, outside of it,"
+            return f"{what} changes; make it an argument"
         return "the device, or the default dtype, changes"
+
+    def _other_structure(self, last: Seen) -> str:
+        """Which argument has other parts than in the last call, or other settings."""
+        if not self.named and not self.of_module:
+            pairs = list(zip(self.structure.children(), last.structure.children(), strict=False))
+            if len(pairs) == len(self.structure.children()) == len(last.structure.children()):
+                n, (now, before) = next((n, pair) for n, pair in enumerate(pairs) if pair[0] != pair[1])
+                where = trees.difference(now, before).replace("containers differ", "its settings or classes differ")
+                return f"the structure of argument {n} changes, {where}"
+        return f"the structure of the arguments changes, {trees.difference(self.structure, last.structure)}"
 
     def looked(self) -> Environment:
         """What the function reads beside its arguments, as it is now."""
@@ -366,7 +379,7 @@ class Signature:
                 what = self.path(self.places[k]) if k < len(self.places) else "a tensor that the function closes over"
                 raise errors.TrackedError(
                     f"{self.name} assigns to {what}, of shape {x.shape}: only results come out of a compiled "
-                    "function; assign to a copy, x.copy(), and return it"
+                    f"function; assign to a copy, x.copy(), and return it{_line(x)}"
                 )
         now = self.looked().guard
         if self.callbacks != callbacks.count:  # a guard of before looked at what they fill
@@ -374,11 +387,26 @@ class Signature:
             return
         found = changed(guard, now)
         if found is None:
+            name = self.environment.changed_variable() if self.environment is not None else None
+            what = "what is in its closure or its module" if name is None else f"{name!r}, which is outside of it"
             raise errors.TrackedError(
-                f"{self.name} changes what is in its closure or its module: it would do so only while it is "
-                "recorded; take the old value as an argument, and return the new one"
+                f"{self.name} changes {what}: it would do so only while it is recorded; take the old value as an "
+                "argument, and return the new one"
             )
         self.changing |= found
+
+
+def _advice(x: Any) -> str:
+    """How a value may change without another recording."""
+    if isinstance(x, (bool, int, float, complex)):
+        return "; make it a tensor or a NumPy number, whose value may change"
+    return "; make it once, outside of the calls" if callable(x) else ""
+
+
+def _line(x: Tensor[Any]) -> str:
+    """Where the value of a tensor was computed, for a message."""
+    line = line_of(x._device.leaf_array(raw_array(x)))
+    return "" if line is None else f"\n  at {line}"
 
 
 def _classes(x: Any) -> list[type]:

@@ -30,8 +30,9 @@ from adjoint.compiler.setting import setting
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, libraries_imported
 from adjoint.dtypes import INEXACT
-from adjoint.functions.arguments import check_callable, integers, is_numeric, items
+from adjoint.functions.arguments import as_shape, check_callable, integers, is_numeric, items
 from adjoint.functions.creation import zeros
+from adjoint.functions.shape import broadcast_to
 from adjoint.lines import PACKAGE, Line
 from adjoint.module.fields import Fields
 from adjoint.operands import lift_to
@@ -118,8 +119,12 @@ def _dynamic(dynamic: Any) -> Any:
 
 
 def _prototype(x: Any) -> Any:
-    """Zeros for a shape, which take no memory before they are looked at."""
-    return zeros(x) if isinstance(x, tuple) and all([y.__class__ is int for y in x]) else x
+    """Zeros for a shape, which are one number in memory."""
+    return (
+        broadcast_to(zeros(()), as_shape(x, "compile"))
+        if isinstance(x, tuple) and all([y.__class__ is int for y in x])
+        else x
+    )
 
 
 class disable_compile(Scope[None]):
@@ -243,14 +248,15 @@ class Compiled:
         """Record for arguments like these ahead of the first call; nothing runs. Gives the compiled function.
 
         Of arrays only shapes, dtypes and devices count. A tuple of integers in the place of an argument stands for a
-        tensor of that shape, of the default dtype on the default device.
+        tensor of that shape, of the default dtype on the default device; it takes no memory.
 
         >>> import adjoint as ad
         >>> f = ad.compile(lambda x: ad.sin(x) * 2).compile((2, 3))
         >>> f(ad.zeros((2, 3))).shape
         (2, 3)
         """
-        self._outside(Signature(self, tuple(map(_prototype, args)), kwargs), "compile")
+        given = {name: _prototype(x) for name, x in kwargs.items()}
+        self._outside(Signature(self, tuple(map(_prototype, args)), given), "compile")
         return self
 
     def cost(self, *args: Any, **kwargs: Any) -> Cost:

@@ -83,8 +83,12 @@ def cost_of(program: Program, arrays: Sequence[Any]) -> Cost:
         spent.append(found)
         return out
 
-    with program.base.leaf.quiet():
-        evaluate(graph, arrays, program.base, timed)
+    try:
+        with program.base.leaf.quiet():
+            evaluate(graph, arrays, program.base, timed)
+    except Exception:
+        program.replay(arrays)  # which raises what the function raises
+        raise
     whole, _ = _fastest(lambda: program.replay(arrays), 1 if program.draws else REPEATED)
     lines = [line for line in str(graph).split("\n")[1:-1] if not line.startswith(" ")]
     steps = [

@@ -166,6 +166,8 @@ class Environment:
         self._functions: list[tuple[types.FunctionType, types.CodeType, Any, Any]] = []
         self._containers: list[tuple[Any, tuple[Any, ...]]] = []
         self._arrays: list[tuple[Tensor[Any], Any]] = []
+        self._variable = ""  # the name by which the function reads what is being gathered
+        self._variables: dict[int, str] = {}  # ... of what may change, by identity
         self._names: set[str] = {"__call__"}  # of attributes
         self._assigned: set[str] = set(changing)  # ... which the function itself changes
         self._held: list[tuple[Mapping[str, Any], str, Any]] = []
@@ -211,12 +213,20 @@ class Environment:
             if f.__code__ is not code or f.__defaults__ is not defaults or f.__kwdefaults__ is not named:
                 return False
         for container, before in self._containers:
-            now = _parts(container)
-            if len(now) != len(before) or not all(map(operator.is_, now, before)):
+            if not _are_same(_parts(container), before):
                 return False
         if any([getattr(x, name, _Empty) is not value for x, name, value in self._slots]):
             return False
         return all([raw_array(tensor) is array for tensor, array in self._arrays])
+
+    def changed_variable(self) -> str | None:
+        """The name of a variable whose value, or what is in it, is another one by now."""
+        found: list[Any] = [x for x, before in self._containers if not _are_same(_parts(x), before)]
+        found += [x for x, array in self._arrays if raw_array(x) is not array]
+        found += [cell for cell, value in self._cells if _content(cell) is not value]
+        names = [self._variables[id(x)] for x in found if self._variables.get(id(x))]
+        names += [name for known, name, value in self._known if known.get(name, _Empty) is not value]
+        return names[0] if names else None
 
     def _gather(self, x: Any, guard: list[Any], seen: set[int], *, own: bool) -> None:
         """`own` says that a tensor can be given to the function: not so those of its module."""
@@ -229,6 +239,7 @@ class Environment:
             else:
                 guard.append((Same(x), Same(raw_array(x))))
                 self._arrays.append((x, raw_array(x)))
+                self._variables[id(x)] = self._variable
             return
         if isinstance(x, _PLAIN):
             guard.append(plain(x))
@@ -247,6 +258,7 @@ class Environment:
             parts = _parts(x)
             if not isinstance(x, (tuple, functools.partial)):  # these stay as they are
                 self._containers.append((x, parts))
+                self._variables[id(x)] = self._variable
             if isinstance(x, dict):
                 parts = parts[len(parts) // 2 :]
                 guard.append((dict, tuple(map(plain, x))))
@@ -267,6 +279,7 @@ class Environment:
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             value = _content(cell)
             self._cells.append((cell, value))
+            self._variable = self._variables[id(cell)] = name
             if isinstance(value, (dict, list)) and name not in read:  # callbacks fill it
                 guard.append(Same(value))
             else:
@@ -285,7 +298,7 @@ class Environment:
         self._assigned |= assigned
         known = f.__globals__
         for name in _names(f.__code__, callbacks.count):
-            value = known.get(name, _Empty)
+            value, self._variable = known.get(name, _Empty), name
             if (id(known), name) not in self._read:
                 self._read.add((id(known), name))
                 self._known.append((known, name, value))
@@ -389,6 +402,11 @@ def _parts(x: Any) -> tuple[Any, ...]:
     if isinstance(x, dict):
         return (*x, *x.values())
     return (x.func, x.args, x.keywords) if isinstance(x, functools.partial) else tuple(x)
+
+
+def _are_same(xs: Sequence[Any], ys: Sequence[Any]) -> bool:
+    """Whether two rows hold the same objects."""
+    return len(xs) == len(ys) and all(map(operator.is_, xs, ys))
 
 
 class _Empty:

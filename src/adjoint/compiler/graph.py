@@ -22,6 +22,7 @@ from adjoint.random_keys import is_first_call
 from adjoint.tensor import wrap
 
 Array = Any
+RECORDED = "<recorded>"  # what people see in the place of values
 
 
 class Value:
@@ -38,7 +39,7 @@ class Value:
         self.shape, self.dtype, self.const, self.ended = shape, dtype, const, False
 
     def __repr__(self) -> str:
-        return "<recorded>"
+        return RECORDED
 
     def spec(self) -> Spec:
         return Spec(self.shape, self.dtype)

@@ -11,7 +11,7 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
-from adjoint.compiler.graph import Graph, Name, Value
+from adjoint.compiler.graph import RECORDED, Graph, Name, Value
 from adjoint.compiler.passes import dead_code, optimized
 from adjoint.compiler.replay import Replay
 from adjoint.compiler.sizes import Symbols, is_size
@@ -78,21 +78,37 @@ def placed(base: Backend, device: Backend, record: Callable[[Place], T]) -> T:
     ):
         try:
             return record(place)
-        except errors.TrackedError as error:
-            line = _line_of(error)
-            if line is None or line in str(error):
+        except errors.AdjointError as error:
+            _locate(error)
+            raise
+        except ValueError as error:
+            if not isinstance(error.__cause__, errors.TrackedError):
                 raise
-            raise type(error)(f"{error}\n  at {line}") from error
+            found = errors.TrackedError(str(error.__cause__))  # which NumPy has met, in `array[i] = x`
+            _locate(found.with_traceback(error.__traceback__))
+            raise found from error
         finally:
             place.leaf.arrays_on = None  # which would be a cycle
             for copy in place.copies.values():
                 copy.end()
 
 
+def _locate(error: errors.AdjointError) -> None:
+    """Add the line of the user's to a message, and the way out where it was a tensor that is no number."""
+    line, text = _line_of(error), str(error)
+    if line is not None and line not in text:
+        error.args = (f"{text}{_HINT if RECORDED in text else ''}\n  at {line}", *error.args[1:])
+
+
+_HINT = "; a tensor has no value while ad.compile records: pass a Python number among the arguments"
+
+
 def _line_of(error: BaseException) -> str | None:
     """The innermost line of the user's that led to an error."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(PACKAGE)]
-    return f"{frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}" if frames else None
+    if not frames:
+        return None
+    return f"{frames[-1].filename}:{frames[-1].lineno}" + (f": {frames[-1].line}" if frames[-1].line else "")
 
 
 # --- results ---------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ class Recording:
         self.loops = 0  # how many of them are those of loops
         self.symbols: Symbols | None = None  # where some sizes are symbols
         self.floats: Floats | None = None  # ... and some of Python's floats
+        self.lines: dict[Value, Line] = {}  # where results of primitives were computed
         self.checks: _Checks = _Checks(self)
 
     @property
@@ -83,6 +84,12 @@ def _current(what: str) -> Recording:
             "its tensors there"
         )
     return found
+
+
+def line_of(x: Any) -> Line | None:
+    """Where what is recorded now was computed."""
+    place = _recorder()
+    return None if place is None else place.lines.get(x)
 
 
 class Traced(Staged, LeafBackend):
@@ -159,6 +166,8 @@ class Traced(Staged, LeafBackend):
 
     def _known(self, array: Value) -> Array:
         if array.const is None:
+            if self.ended:
+                raise self.ended_error(_asked())
             raise errors.TrackedError(
                 f"{_asked()} of a tensor of shape {array.shape} that ad.compile records, which has none before the "
                 "compiled function runs: choose with ad.where or ad.cond, loop with ad.while_loop or ad.scan, show it "
@@ -230,9 +239,11 @@ class Traced(Staged, LeafBackend):
             found = result_spec(primitive, specs, parameters)
             results = [Value(tuple(s.shape), s.dtype) for s in (found if several else [found])]
             equation = Equation(name, operands, parameters, results, backward=in_backward.get())
+            place = _current(name)
+            line = place.lines[results[0]] = Line()
             if located:
-                equation.line = Line()
-            _current(name).top.equations.append(equation)
+                equation.line = line
+            place.top.equations.append(equation)
             return tuple(results) if several else results[0]
 
         return record
@@ -357,6 +368,7 @@ _QUESTIONS = {
     "native": "native()",
     "__array__": "a NumPy array",
     "__format__": "the text",
+    "_places": "the value as a bound of a slice",
 }
 
 

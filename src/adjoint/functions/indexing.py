@@ -61,12 +61,14 @@ def _places(entry: slice, size: int) -> range:
     """The places that a slice picks along an axis."""
     try:
         return places_along(entry, size) or _NONE  # which may start before the front
-    except TypeError:
+    except errors.TrackedError:  # of a bound that has no value
+        raise
+    except (TypeError, ValueError):
+        if isinstance(entry.step, (int, np.integer)) and entry.step == 0:
+            raise errors.OutOfRangeError("index: a slice's step must not be zero") from None
         raise errors.OutOfRangeError(
             f"index: slice bounds are integers or None, received {errors.shown(entry)}"
         ) from None
-    except ValueError:
-        raise errors.OutOfRangeError("index: a slice's step must not be zero") from None
 
 
 def _integer(entry: int, size: int, axis: int, shape: Shape) -> int:

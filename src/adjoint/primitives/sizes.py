@@ -6,6 +6,7 @@ operators give such objects again; who needs the number gets it, and the graph t
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 
@@ -64,6 +65,7 @@ def places_along(entry: slice, size: Any) -> Any:
     start, stop, step = entry.start, entry.stop, entry.step
     if all([n is None or type(n) is int for n in (size, start, stop, step)]):
         return range(size)[entry]
+    start, stop, step = [n if n is None or isinstance(n, int) else operator.index(n) for n in (start, stop, step)]
     if step == -1 and start is None and stop is None:
         return Places(size - 1, -1, -1, size)
     if step not in (None, 1):

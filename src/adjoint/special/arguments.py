@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.backend import Decorator
+from adjoint.concrete import Staged
 from adjoint.functions.arguments import as_tensor, real
 from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import where
 from adjoint.functions.logic import equal
 from adjoint.operands import available_dtype, cast, concrete_values, constant_like, deferred_check, is_weak, run
-from adjoint.primitives import TABLE
+from adjoint.primitives import TABLE, broadcast_shapes
 from adjoint.tensor import Tensor
 
 Numbers = Any  # a tensor, a Python number, or a NumPy array
@@ -127,17 +129,21 @@ def whole_numbers(n: Any, function: str, least: float = 0) -> np.ndarray[Any, An
     return orders
 
 
-def for_each_order(
-    n: Any, orders: np.ndarray[Any, Any], f: Callable[[int, Tensor[Any]], Tensor[Any]], x: Tensor[Any]
-) -> Any:
-    """f(n, x) of an array of orders, one order after the other, each for all of x.
+def of_order(name: str, n: Any, f: Callable[[int, Tensor[Any]], Tensor[Any]], x: Tensor[Any]) -> Any:
+    """f(n, x) of an order, or of an array of orders: one order after the other, each for all of x.
 
-    `orders` are the values of n, of all examples in a batch.
+    Where the orders have no values before a program runs, this is a step of it.
     """
+    if isinstance(n, Tensor) and isinstance(n.device.leaf, Staged):
+        hosted: Any = import_module("adjoint.transforms.hosted")  # by name, because functions stand below transforms
+        if hosted.waits([n]):
+            results = [(broadcast_shapes(n.shape, x.shape), x.dtype)]
+            return hosted.hosted(name, lambda xs: [of_order(name, xs[0], f, xs[1])], [n, x], results)[0]
+    orders = whole_numbers(n, name)
     if orders.ndim == 0:
         return f(int(orders), x)
     given = n.detach() if isinstance(n, Tensor) else asarray(orders, device=x.device)
     out = x * 0.0
-    for order in np.unique(orders):
+    for order in np.unique(orders):  # of all examples in a batch
         out = where(equal(given, int(order)), f(int(order), x), out)
     return out

@@ -9,7 +9,7 @@ from adjoint.backend import Backend
 from adjoint.dtypes import FLOATING
 from adjoint.functions.arguments import as_integer, inexact, real
 from adjoint.operands import run
-from adjoint.special.arguments import Numbers, constant, for_each_order, one, whole_numbers
+from adjoint.special.arguments import Numbers, constant, of_order, one
 from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -35,7 +35,7 @@ def exp1(x: Operand[B], /) -> Tensor[B]:
 def expn(n: int | Numbers, x: Operand[B], /) -> Tensor[B]:
     """The generalised exponential integral E_n(x) of whole orders n from 0, DLMF 8.19.3; nan for negative x.
 
-    n may be an array of known values. Derivatives of any order go to x. Raises ArgumentError for other orders,
+    n may be an array. Derivatives of any order go to x. Raises ArgumentError for other orders,
     TrackedError where a derivative by n is asked for.
 
     >>> import adjoint as ad
@@ -43,8 +43,7 @@ def expn(n: int | Numbers, x: Operand[B], /) -> Tensor[B]:
     0.1485
     """
     constant(n, "expn", "the order n")
-    orders, tensor = whole_numbers(n, "expn"), real(x, "expn", n)
-    return for_each_order(n, orders, lambda order, t: run("expn", (t,), order=order), tensor)  # type: ignore[no-any-return]
+    return of_order("expn", n, lambda order, t: run("expn", (t,), order=order), real(x, "expn", n))  # type: ignore[no-any-return]
 
 
 def lambertw(z: Operand[B], /, k: int = 0) -> Tensor[B]:

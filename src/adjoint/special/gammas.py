@@ -14,7 +14,7 @@ from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import exp, floor, where
 from adjoint.functions.logic import greater, isfinite, less
 from adjoint.operands import cast, constant_like, run
-from adjoint.special.arguments import Numbers, for_each_order, irrational, one, pi_beside, reals, whole_numbers, wide
+from adjoint.special.arguments import Numbers, irrational, of_order, one, pi_beside, reals, wide
 from adjoint.special.bessel import sinc
 from adjoint.tensor import Operand, Tensor
 
@@ -112,7 +112,7 @@ psi = digamma
 
 
 def polygamma(n: int | Numbers, x: Operand[B], /) -> Tensor[B]:
-    """The derivative of `digamma` of an order n, which may be an array of integers of known values.
+    """The derivative of `digamma` of an order n, which may be an array of integers.
 
     The derivative is with respect to x alone. It loops over the orders that are different, for all of x at once.
     Raises ArgumentError for a negative or fractional order.
@@ -121,8 +121,7 @@ def polygamma(n: int | Numbers, x: Operand[B], /) -> Tensor[B]:
     >>> round(ad.special.polygamma(1, ad.tensor(1.0)).item(), 5)
     1.64493
     """
-    orders = whole_numbers(n, "polygamma")
-    return for_each_order(n, orders, _polygamma, real(x, "polygamma", n))  # type: ignore[no-any-return]
+    return of_order("polygamma", n, _polygamma, real(x, "polygamma", n))  # type: ignore[no-any-return]
 
 
 def _polygamma(n: int, x: Tensor[Any]) -> Tensor[Any]:

@@ -393,9 +393,19 @@ def _called(name: str, f: Function, *args: Any) -> Any:
         _inside.set(before)
     if outside:
         return trees.map(lambda x: _to_caller(x, base), out)
-    if before or current_level() is not None:
+    if before or not _is_outermost(name, leaves):
         return out
     return trees.map(lambda x: adapted([x], name)[0] if x.__class__ is Number else x, out)  # a result, as of transforms
+
+
+def _is_outermost(name: str, leaves: Sequence[Any]) -> bool:
+    """Whether a call is in no transform. While a function is recorded, choices and loops of numbers still give such."""
+    level = current_level()
+    if level is None:
+        return True
+    if name in ("cond", "switch") or not any([isinstance(x, Tensor) for x in leaves]):
+        return False
+    return level.leaf.is_fresh and not (isinstance(level, Decorator) and (level.is_fresh or level.aliases is not None))
 
 
 def _to_caller(x: Any, base: Backend) -> Any:

@@ -16,7 +16,7 @@ from adjoint.decorators.batched import Batch, Batched
 from adjoint.devices import current_level, default_device, transform_level
 from adjoint.dtypes import INEXACT, DType, choosing, chosen_dtype, creating_in, default_dtype
 from adjoint.functions.shape import broadcast_to
-from adjoint.operands import common_backend, lift_to
+from adjoint.operands import common_backend, lift_to, lower
 from adjoint.random_keys import Replay, replayed
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.forward import jvp
@@ -46,11 +46,18 @@ def active_ones(name: str, xs: Tensors) -> list[bool]:
 
 
 def apply_on_level(rules: CustomRules, xs: Tensors) -> Tensors:
-    """The function on the level where its arguments meet, or on the active one above it."""
+    """The function on the level where its arguments meet, or on the active one above it.
+
+    Results that are constants up there are where the arguments meet, as those of primitives.
+    """
     device, level = common_backend(*xs), current_level()
-    if level is not None and any(below is device for below in level.chain()):
-        device = level
-    return apply(rules, all_on(device, xs), device)
+    if level is None or level is device or not any(below is device for below in level.chain()):
+        return apply(rules, all_on(device, xs), device)
+    ys = []
+    for y in apply(rules, all_on(level, xs), level):
+        found = lower(y._array, y._device, device)
+        ys.append(y if found is None or y.__class__ is not Tensor else wrap(*found))
+    return ys
 
 
 class Recomputed(CustomRules):

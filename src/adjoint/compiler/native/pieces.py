@@ -51,7 +51,7 @@ def _is_zero(x: Any) -> bool:
 
 def _concat(chain: Sequence[Equation]) -> list[Equation] | None:
     out: Any = chain[0].results[0]
-    found: list[tuple[int, int, Equation]] = []
+    found: list[tuple[list[tuple[int, int]], Equation]] = []
     along: int | None = None
     for e in chain:
         if len(e.operands) != 2 or e.operands[1].__class__ is not Value or e.operands[1].dtype != out.dtype:
@@ -63,7 +63,7 @@ def _concat(chain: Sequence[Equation]) -> list[Equation] | None:
                 if along is not None:
                     return None
                 along = axis
-        found.append((0, 0, e) if along is None else (*box[along], e))
+        found.append((box, e))
     if along is None:
         return None
     axis, place, last = along, 0, chain[0]
@@ -77,7 +77,7 @@ def _concat(chain: Sequence[Equation]) -> list[Equation] | None:
         zero = np.zeros((), out.dtype)
         return [Value(whole(size), out.dtype, np.broadcast_to(zero, whole(size)))] if size else []
 
-    for start, stop, e in sorted(found, key=lambda piece: piece[:2]):
+    for (start, stop), e in sorted([(box[along], e) for box, e in found], key=lambda piece: piece[0]):
         if start < place:
             return None
         made = _piece(e, whole(stop - start))

@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from adjoint import errors
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.entry import Region, regions
 from adjoint.compiler.native.kernels import Host
@@ -94,6 +95,7 @@ def again(run: Callable[..., bool], inputs: Sequence[Any], like: Sequence[Value]
         copies = [np.array(x, y.dtype, order="C", copy=copy) for x, y in zip(inputs, like, strict=True)]
         if run(*copies, *outputs):
             return
-    raise AssertionError(  # never, or shapes are not what the table of primitives says
-        [(x.shape, x.dtype) for x in copies], [(x.shape, x.dtype) for x in like]
+    found, wanted = ([(tuple(x.shape), x.dtype.name) for x in xs] for xs in (copies, like))
+    raise errors.ShapeError(
+        f"arrays of {wanted} became {found} while a compiled function ran: nobody may resize its arguments meanwhile"
     )

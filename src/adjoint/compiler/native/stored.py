@@ -11,19 +11,21 @@ import contextlib
 import hashlib
 import os
 import tempfile
+import time
 from pathlib import Path
 
 _KEPT = 4096  # files
+_A_DAY = 86_400  # seconds
 _BEGIN = b"adjoint 1\n"
 
 
 def folder() -> Path | None:
     """Where files are: `ADJOINT_CACHE`, which may be 0 for nowhere, else in the user's folder for such."""
     given = os.environ.get("ADJOINT_CACHE")
-    if given is not None:
-        return Path(given) if given not in ("", "0") else None
     base = os.environ.get("XDG_CACHE_HOME")
     try:
+        if given is not None:
+            return Path(given).expanduser() if given not in ("", "0") else None
         return (Path(base) if base else Path.home() / ".cache") / "adjoint"
     except RuntimeError:  # a user without a home
         return None
@@ -62,8 +64,13 @@ def store(key: str, content: bytes) -> None:
 
 
 def _bound(where: Path) -> None:
-    """Remove the older half where there are too many."""
-    files = [p for p in where.iterdir() if not p.name.startswith(".")]
+    """Remove the older half where there are too many, and what a process that was killed has left."""
+    files = []
+    for path in where.iterdir():
+        if not path.name.startswith("."):
+            files.append(path)
+        elif path.stat().st_mtime < time.time() - _A_DAY:
+            path.unlink(missing_ok=True)
     if len(files) > _KEPT:
         for old in sorted(files, key=lambda p: p.stat().st_mtime)[: len(files) // 2]:
             old.unlink(missing_ok=True)

@@ -1,0 +1,290 @@
+"""What compiled functions read beside their arguments: closures, names of modules, defaults, tracked tensors."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from test_compile import _Runs, counted
+
+import adjoint as ad
+from adjoint import errors
+
+X = np.array([0.5, 1.5])
+FACTOR = 2.0
+TENSOR = ad.tensor(2.0)
+
+
+def test_what_differs_from_the_last_call_is_seen() -> None:
+    """Of all pairs of calls, the second gives what it gives alone."""
+    weight = ad.tensor([2.0, 3.0])
+
+    def f(x: Any, mode: Any = 1, *, scale: Any = None) -> Any:
+        out = x * weight if scale is None else x * weight * scale
+        return {"out": out + (mode if isinstance(mode, (int, float)) else 0.5), "x": x, "mode": mode}
+
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+        ((x, *mode), how)
+        for x in (X, X.astype(np.float32), np.ones((3, 2)), X[::-1], ad.tensor(X), ad.tensor([1, 2]), X[:1])
+        for mode in ((), (2,), (2.5,), (True,), ("a",), (np.float64(3.0),))
+        for how in ({}, {"scale": 2.0}, {"scale": ad.tensor(3.0)})
+    ]
+    alone = [ad.compile(f)(*args, **how) for args, how in calls]
+    rng = np.random.default_rng(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it was recorded often
+        g = ad.compile(f)
+        for i in rng.integers(0, len(calls), 300):
+            args, how = calls[i]
+            for _ in range(2):
+                found = g(*args, **how)
+                assert (found["x"] is args[0]) == (alone[i]["x"] is args[0])
+                assert found["mode"] == alone[i]["mode"]
+                assert type(found["mode"]) is type(alone[i]["mode"])
+                for x, y in zip(ad.tree.leaves(found), ad.tree.leaves(alone[i]), strict=True):
+                    x, y = (v.detach() if isinstance(v, ad.Tensor) else v for v in (x, y))
+                    assert getattr(x, "dtype", None) is getattr(y, "dtype", None)
+                    np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+    w = ad.tensor(X).require_grad()
+    square = ad.compile(lambda x: (x * x).sum())
+    assert square(w.detach()).item() == square(w.detach()).item() == 2.5
+    np.testing.assert_array_equal(square(w).backward()[w].numpy(), 2 * X)
+
+
+def test_closures_and_names_are_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    scale, shift = ad.tensor(2.0), 1.0
+    f = ad.compile(lambda x: x * scale * FACTOR * TENSOR + shift)
+    np.testing.assert_array_equal(f(X), X * 8 + 1)
+    scale, shift = ad.tensor(3.0), 2.0
+    np.testing.assert_array_equal(f(X), X * 12 + 2)
+    monkeypatch.setitem(globals(), "FACTOR", 1.0)
+    np.testing.assert_array_equal(f(X), X * 6 + 2)
+    monkeypatch.setitem(globals(), "TENSOR", ad.tensor(1.0))
+    np.testing.assert_array_equal(f(X), X * 3 + 2)
+    scale[...] = 5.0
+    np.testing.assert_array_equal(f(X), X * 5 + 2)
+
+
+def _shifted(x: Any, by: float = 1.0, *, times: float = 1.0) -> Any:
+    return x * times + by
+
+
+PART = functools.partial(_shifted, by=0.0)
+
+
+def test_defaults_are_read_anew() -> None:
+    """Also of a function that reads nothing else."""
+
+    def f(x: Any, by: Any = (), *, named: Any = None) -> Any:
+        return x * by[0] * named["a"]
+
+    f.__defaults__, f.__kwdefaults__ = ([2.0],), {"named": {"a": 3.0}}
+    compiled = ad.compile(f)
+    np.testing.assert_array_equal(compiled(X), X * 6)
+    f.__defaults__[0][0] = 4.0
+    np.testing.assert_array_equal(compiled(X), X * 12)
+    f.__kwdefaults__["named"]["a"] = 5.0
+    np.testing.assert_array_equal(compiled(X), X * 20)
+    f.__defaults__ = ([1.0],)
+    np.testing.assert_array_equal(compiled(X), X * 5)
+    f.__kwdefaults__ = {"named": {"a": 1.0}}
+    np.testing.assert_array_equal(compiled(X), X)
+
+
+def test_what_changes_between_calls_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After calls that were alike, whose next one is not read anew."""
+    w, factors, named, part = ad.tensor([1.0, 2.0]), [1.0, 2.0], {"a": 1.0}, functools.partial(_shifted, times=2.0)
+
+    def plain(x: Any) -> Any:
+        late = LATE if "LATE" in globals() else 0.0  # type: ignore[name-defined]  # noqa: F821
+        return PART(part(_shifted(x * w))) * factors[0] * factors[-1] + sum(named.values()) + late + TENSOR * FACTOR
+
+    def rebound() -> None:
+        nonlocal w
+        w = w * 3
+
+    def other(x: Any, by: float = 1.0, *, times: float = 1.0) -> Any:
+        return x - by * times
+
+    f, x = ad.compile(plain), ad.tensor(X)
+    changes: list[Any] = [
+        rebound,
+        lambda: w.__setitem__(0, 7.0),
+        lambda: factors.__setitem__(0, 3.0),
+        lambda: factors.append(5.0),
+        lambda: named.__setitem__("a", 2.0),
+        lambda: named.__setitem__("b", 4.0),
+        lambda: part.keywords.__setitem__("times", 9.0),
+        lambda: PART.keywords.__setitem__("times", 3.0),
+        lambda: monkeypatch.setattr(_shifted, "__defaults__", (6.0,)),
+        lambda: monkeypatch.setitem(_shifted.__kwdefaults__, "times", 4.0),
+        lambda: monkeypatch.setattr(_shifted, "__code__", other.__code__),
+        lambda: monkeypatch.setitem(globals(), "LATE", 8.0),
+        lambda: monkeypatch.setitem(globals(), "FACTOR", 0.5),
+        lambda: monkeypatch.setitem(globals(), "TENSOR", ad.tensor(11.0)),
+        lambda: TENSOR.__setitem__((), 13.0),
+    ]
+    warnings.simplefilter("ignore")  # that it was recorded often
+    monkeypatch.setitem(globals(), "TENSOR", ad.tensor(2.0))
+    expected = plain(x).tolist()
+    for i, change in enumerate(changes):
+        assert [f(x).tolist() for _ in range(3)] == [expected] * 3
+        change()
+        assert plain(x).tolist() != expected, i
+        expected = plain(x).tolist()
+        assert f(x).tolist() == expected, i
+
+
+def test_all_that_a_function_reads_is_seen_to_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each after calls that were alike, whatever the function reads beside it."""
+    listed, named, pair = [1.0], {"a": 1.0}, (ad.tensor(1.0), 1.0)
+
+    def inner(x: Any, shift: float = 1.0, *, more: float = 1.0) -> Any:
+        return x + shift + more
+
+    def make(part: Any) -> tuple[Any, Any]:
+        kept, array = 1.0, ad.tensor([1.0, 1.0])
+
+        def f(x: Any) -> Any:
+            return part(x) * kept * array * FACTOR * TENSOR
+
+        def change(k: Any, a: Any) -> None:
+            nonlocal kept, array
+            kept, array = k, a
+
+        return f, change
+
+    parts = [
+        lambda x: inner(x),
+        lambda x: x * listed[0],
+        lambda x: x * named["a"],
+        lambda x: x * pair[0] * pair[1],
+        functools.partial(lambda x, y: x * y, y=1.0),
+        lambda x: x,
+    ]
+    for part in parts:
+        listed[0] = named["a"] = 1.0
+        inner.__defaults__, inner.__kwdefaults__ = (1.0,), {"more": 1.0}
+        f, change = make(part)
+        g = ad.compile(f)
+
+        def same(f: Any = f, g: Any = g) -> None:
+            for _ in range(2):
+                np.testing.assert_array_equal(g(X), f(ad.tensor(X)).numpy())
+
+        same()
+        change(2.0, ad.tensor([1.0, 1.0]))
+        same()
+        change(2.0, ad.tensor([3.0, 1.0]))
+        same()
+        listed[0], named["a"] = 2.0, 3.0
+        same()
+        inner.__defaults__ = (5.0,)
+        same()
+        inner.__kwdefaults__ = {"more": 7.0}
+        same()
+        with monkeypatch.context() as patch:
+            patch.setitem(globals(), "FACTOR", 7.0)
+            same()
+            patch.setitem(globals(), "TENSOR", ad.tensor(5.0))
+            same()
+        same()
+
+
+def test_tensors_of_a_closure_have_derivatives() -> None:
+    w = ad.tensor([2.0, 3.0]).require_grad()
+    f = ad.compile(lambda x: (x * w * w).sum())
+    np.testing.assert_array_equal(f(ad.tensor(X)).backward()[w].numpy(), 2 * X * w.numpy())
+    slope = ad.grad(lambda v: ad.compile(lambda x: (x * v).sum())(ad.tensor(X)))
+    np.testing.assert_array_equal(slope(np.ones(2)), X)
+
+
+AROUND = {
+    "grad": lambda f: ad.grad(lambda x: f(x).sum()),
+    "jacobian": ad.jacobian,
+    "push": lambda f: lambda x: ad.jvp(f, (x,), (x,))[1],
+    "vmap": ad.vmap,
+    "step": lambda f: lambda x: _backward(f, x),
+}
+
+
+def _backward(f: Any, x: Any) -> Any:
+    leaf = ad.asarray(x).require_grad()
+    return f(leaf).sum().backward()[leaf]
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer"),
+    [("step", None), *itertools.product([name for name in AROUND if name != "step"], [None, *AROUND])],
+)  # gradients of `backward` are values
+def test_transforms_around_record_once(inner: str, outer: str | None) -> None:
+    def f(x: Any) -> Any:
+        return ad.sin(x * 1.5) * x[..., :1] + x**3
+
+    def around(f: Any) -> Any:
+        g = AROUND[inner](f)
+        return g if outer is None else AROUND[outer](g)
+
+    rng = np.random.default_rng(5)
+    compiled, recordings = counted(f)
+    run, plain = around(compiled), around(f)
+    plain(rng.normal(size=(2, 3, 2)))
+    run(rng.normal(size=(2, 3, 2)))
+    compiled(rng.normal(size=(2, 3, 2)))  # what another use records is not mixed up with it
+    recordings.clear()
+    for _ in range(3):
+        x = rng.normal(size=(2, 3, 2))
+        np.testing.assert_allclose(run(x), plain(x), rtol=1e-12)
+    assert not recordings
+
+
+def test_a_leaf_of_the_module_is_refused() -> None:
+    place = _Runs()
+    place.w = ad.tensor([2.0, 3.0]).require_grad()  # type: ignore[attr-defined]
+    with pytest.raises(errors.DeviceError, match="make what is tracked an argument"):
+        ad.compile(lambda x: x * place.w)(ad.tensor(X))  # type: ignore[attr-defined]
+
+
+def test_a_tracked_result_is_no_array() -> None:
+    """Where the arguments are NumPy's, or there are none: what a closure tracks stays tracked."""
+    w = ad.tensor([2.0, 3.0], dtype=ad.float64).require_grad()
+    by_array, by_none = ad.compile(lambda k: (w * k).sum()), ad.compile(lambda: (w * w).sum())
+    for _ in range(4):
+        np.testing.assert_array_equal(by_array(np.ones(2)).backward()[w].numpy(), np.ones(2))
+        np.testing.assert_array_equal(by_array(2.0).backward()[w].numpy(), 2 * np.ones(2))
+        np.testing.assert_array_equal(by_none().backward()[w].numpy(), 2 * w.detach().numpy())
+    place = _Runs()
+    place.w = w  # type: ignore[attr-defined]
+    for f in (lambda: place.w * 2.0, lambda x: [place.w * 2.0, x]):  # type: ignore[attr-defined]
+        with pytest.raises(errors.TrackedError, match="make that an argument"):
+            ad.compile(f)(*[X] * (f.__code__.co_argcount))
+
+
+def test_what_an_outer_transform_tracks_in_an_object_is_refused() -> None:
+    """Once, and not by transforms that run again and again."""
+
+    def f(w: Any) -> Any:
+        place = _Runs()
+        place.w = w  # type: ignore[attr-defined]
+        return ad.compile(lambda x: (x * place.w).sum())(ad.tensor(X))  # type: ignore[attr-defined]
+
+    with pytest.raises(errors.DeviceError, match="make what is tracked an argument"):
+        ad.grad(f)(ad.tensor([1.0, 2.0], dtype=ad.float64))
+
+
+def test_assignment_to_a_copy_of_an_argument_that_nothing_tracks() -> None:
+    def f(x: Any, y: Any) -> Any:
+        out = y.copy()
+        out[1:] += x[1:] * w
+        return (out * out).sum()
+
+    w, y = ad.tensor([0.5]), ad.tensor([3.0, 4.0])
+    x = ad.tensor([1.0, 2.0]).require_grad()
+    compiled, expected = ad.compile(f), f(x, y).backward()[x].numpy()
+    for _ in range(4):
+        np.testing.assert_array_equal(compiled(x, y).backward()[x].numpy(), expected)
+    np.testing.assert_array_equal(ad.grad(compiled)(x.detach(), y).numpy(), expected)

@@ -1,0 +1,186 @@
+"""Where machine code reads and writes: arrays that lie in any way, what is donated, ends of arrays, several threads."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import mmap
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from test_native import native as native
+
+import adjoint as ad
+from adjoint.compiler import replay
+
+pytest.importorskip("llvmlite")
+
+
+def laid_out(x: np.ndarray[Any, Any]) -> Iterator[np.ndarray[Any, Any]]:
+    """The same values, in memory in all kinds of ways."""
+    yield x
+    yield np.asfortranarray(x)
+    yield np.repeat(x, 2, axis=-1)[..., ::2]
+    yield np.ascontiguousarray(x[::-1])[::-1]
+    yield x.astype(x.dtype.newbyteorder())
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    yield frozen
+    odd = np.empty(x.nbytes + 1, np.uint8)[1:].view(x.dtype).reshape(x.shape)  # not aligned
+    odd[...] = x
+    yield odd
+    yield x.view(type("Subclass", (np.ndarray,), {}))
+    yield np.lib.stride_tricks.as_strided(x, x.shape, (0, *x.strides[1:]))
+
+
+def test_arrays_lie_in_memory_in_any_way() -> None:
+    x = np.random.default_rng(5).normal(size=(4, 6))
+    f = ad.compile(lambda x, y: [x * y + 1.0, (x - y).sum(axis=1), x.max(axis=0)])
+    for a in laid_out(x):
+        for b in laid_out(x + 1.0):
+            kept = np.array(a), np.array(b)
+            expected = a * b + 1.0, (a - b).sum(axis=1), a.max(axis=0)
+            for found, wanted in zip(f(a, b), expected, strict=True):
+                assert type(found) is np.ndarray
+                np.testing.assert_allclose(found, wanted, rtol=1e-14)
+            np.testing.assert_array_equal(a, kept[0])
+            np.testing.assert_array_equal(b, kept[1])
+    whole = np.arange(10.0)
+    np.testing.assert_array_equal(ad.compile(lambda x, y: x - y)(whole[:-1], whole[1:]), -np.ones(9))  # overlapping
+    assert type(ad.compile(lambda x: x * 2.0)(np.float64(1.5))) is np.float64
+    assert ad.compile(lambda x: x * 2.0)(np.zeros((0, 3))).shape == (0, 3)
+
+
+def test_results_are_written_over_what_was_donated() -> None:
+    def step(w: Any, m: Any, g: Any, rate: Any) -> Any:
+        m = 0.9 * m + g
+        return w - rate * m, m, (m * w).sum(axis=1), w[::-1].max()
+
+    rng = np.random.default_rng(10)
+    given = [rng.normal(size=(300, 7)) for _ in range(3)]
+    expected = [x.numpy() for x in step(*map(ad.asarray, given), 0.1)]
+    f = ad.compile(step, donate=(0, 1))
+    kept = ad.compile(lambda w, m, g: (w - m, w.sum(axis=0) + m[0]), donate=(0, 1))
+    for laid in (np.copy, np.asfortranarray, lambda x: x.astype(">f8")):
+        xs = [laid(x) for x in given]
+        for x, y in zip(f(*xs, 0.1), expected, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-13)
+        np.testing.assert_array_equal(xs[2], given[2])
+    w, m, g = (x.copy() for x in given)
+    found = f(w, m, g, 0.1)
+    assert [np.shares_memory(x, m) for x in found[:2]].count(True) == 1
+    np.testing.assert_array_equal(w, given[0])  # which is read later
+    wanted = w - g, w.sum(axis=0) + g[0]
+    for x, y in zip(kept(w, g, g.copy()), wanted, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-13)
+
+
+def test_temporary_arrays_lie_in_the_place_of_others() -> None:
+    """Products cannot be written over what they read; what is computed elementwise can."""
+
+    def chain(x: Any, w: Any) -> Any:
+        for _ in range(6):
+            x = ad.tanh(x @ w) * 0.5
+        return x
+
+    x, w = np.random.default_rng(11).normal(size=(2, 64, 64))
+    run = ad.compile(chain)
+    np.testing.assert_allclose(run(x, w), chain(ad.asarray(x), ad.asarray(w)).numpy(), atol=1e-12)
+    assert run.lower(x, w).memory == 2 * x.nbytes
+
+
+def test_gradients_lie_in_the_place_of_what_follows_from_them() -> None:
+    def step(w: Any, v: Any, x: Any) -> Any:
+        loss, grads = ad.value_and_grad(lambda p: (ad.tanh(x @ p[0]) @ p[1]).sum())((w, v))
+        return loss, w - 0.1 * grads[0], v - 0.1 * grads[1]
+
+    rng = np.random.default_rng(12)
+    given = [rng.normal(size=s) for s in ((200, 60), (60, 50), (30, 200))]
+    expected = [x.numpy() for x in step(*map(ad.asarray, given))]
+    plain, donated = ad.compile(step), ad.compile(step, donate=(0, 1))
+    assert plain.lower(*given).memory < given[0].nbytes
+    w, v = given[0].copy(), given[1].copy()
+    for found in (plain(*given), donated(w, v, given[2])):
+        for x, y in zip(found, expected, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-9)
+    assert np.shares_memory(found[1], w)
+    assert np.shares_memory(found[2], v)
+
+
+def test_nothing_is_read_beyond_the_end_of_an_array() -> None:
+    """Behind the array there is a page that nobody may touch."""
+    page = mmap.PAGESIZE
+    memory = mmap.mmap(-1, 2 * page)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    protect = ctypes.CDLL(None).mprotect
+    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    assert protect(start + page, page, 0) == 0
+    f = lambda x: [ad.exp(x) * 2.0, x.sum(), x.reshape(-1)[::-1] + 1.0, (x * x).max(axis=0)]
+    for dtype in (np.float32, np.float64, np.int8, np.bool_):
+        for shape in ((1,), (3,), (17,), (3, 5), (2, 33)):
+            size = math.prod(shape) * np.dtype(dtype).itemsize
+            x = np.ndarray(shape, dtype, memory, page - size)
+            x[...] = 1
+            g = f if np.dtype(dtype).kind == "f" else ad.compile(lambda x: [ad.astype(x, ad.float32) + 1.0, ~x])
+            for found, expected in zip(g(x), g(x.copy()), strict=True):
+                np.testing.assert_array_equal(found, expected)
+
+
+SIGNS = {
+    "signs": lambda a, b: [ad.signbit(a) != ad.signbit(b), b == 0, ad.sign(a)],
+    "power of a copied sign": ad.grad(lambda a, b: (abs(ad.copysign(a, b)) + 0.2).var(axis=-1).sum()),
+    "integers": lambda a, b: [ad.astype(3 * a, ad.int8), ad.astype(b, ad.int16), (a < 0) & (b > a)],
+    "other floats": lambda a, b: [ad.astype(a * b, ad.float32), ad.astype(a - b, ad.float64), ad.astype(a, ad.int32)],
+    "sums": lambda a, b: [(a * b).sum(axis=-1), (a < b).any(axis=0), ad.exp(a) * b],
+}
+
+
+@pytest.mark.parametrize("name", SIGNS)
+def test_nothing_is_written_beyond_the_end_of_an_array(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Around each new array there are bytes that nobody may change."""
+    made, empty = [], np.empty
+
+    def among_others(shape: Any, dtype: Any) -> Any:
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        memory = np.full(size + 256, 0xA5, np.uint8)
+        made.append((memory, size))
+        return memory[128 : 128 + size].view(dtype).reshape(shape) if size else empty(shape, dtype)
+
+    for shape in ((9,), (5, 9), (3, 17), (2, 5, 33), (7, 3), (4, 1)):
+        for dtype in (np.float32, np.float64):
+            a, b = [np.random.default_rng(k).normal(size=shape).astype(dtype) for k in (1, 2)]
+            f = ad.compile(SIGNS[name])
+            expected = f(a, b)
+            with monkeypatch.context() as context:
+                context.setattr(replay.np, "empty", among_others)
+                found = ad.compile(SIGNS[name])(a, b)
+            for x, y in zip(*[y if isinstance(y, list) else [y] for y in (found, expected)], strict=True):
+                np.testing.assert_array_equal(x, y)
+    assert made
+    for memory, size in made:
+        assert (memory[:128] == 0xA5).all()
+        assert (memory[128 + size :] == 0xA5).all()
+
+
+@pytest.mark.parametrize("name", ["signs", "integers", "other floats", "sums"])
+def test_one_integer_is_stored_without_a_mask(name: str) -> None:
+    """LLVM may store eight bytes for a masked one, and so write beyond the end of the array."""
+    for shape in ((9,), (5, 9), (3, 17), (2, 5, 33)):
+        a, b = [np.random.default_rng(k).normal(size=shape) for k in (1, 2)]
+        text = ad.compile(SIGNS[name]).lower(a, b).llvm
+        assert "store" in text
+        assert not re.findall(r"masked\.store\.v\d+i.*<i1 1(?:, i1 0)+>", text)
+
+
+def test_several_threads() -> None:
+    f = ad.compile(lambda x: [(ad.sin(x) * x).sum(axis=1), ad.cumulative_sum(x, axis=1)])
+    xs = [np.full((30, 3000), float(i)) for i in range(8)]
+    expected = [f(x) for x in xs]
+    with ThreadPoolExecutor(8) as pool:
+        for found, wanted in zip(pool.map(f, xs * 4), expected * 4, strict=True):
+            for x, y in zip(found, wanted, strict=True):
+                np.testing.assert_array_equal(x, y)
