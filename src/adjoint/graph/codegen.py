@@ -338,7 +338,7 @@ class Term:
         self.operands = operands
         self.left: float = math.inf if operands is None else 1  # how often it may be written down: not computed twice
 
-    __class__ = property(_refuse)  # what isinstance asks for
+    __class__: Any = property(_refuse)  # pyright: ignore[reportIncompatibleMethodOverride]  # what isinstance asks for
     __bool__ = __eq__ = __ne__ = __len__ = __iter__ = __getattr__ = _refuse
     __hash__ = None  # type: ignore[assignment]
 

@@ -112,9 +112,12 @@ class EinMix(_mix._EinmixMixin, nn.Module):  # type: ignore[misc, unused-ignore]
 
         self.weight, self.bias = drawn(weight_shape, weight_bound), drawn(bias_shape, bias_bound)
 
-    def _create_rearrange_layers(self, before: Any, before_sizes: Any, after: Any, after_sizes: Any) -> None:
-        self.pre_rearrange = None if before is None else Rearrange(before, **before_sizes)
-        self.post_rearrange = None if after is None else Rearrange(after, **after_sizes)
+    def _create_rearrange_layers(
+        self, pre_reshape_pattern: Any, pre_reshape_lengths: Any, post_reshape_pattern: Any, post_reshape_lengths: Any
+    ) -> None:
+        pre, post = pre_reshape_pattern, post_reshape_pattern
+        self.pre_rearrange = None if pre is None else Rearrange(pre, **pre_reshape_lengths)
+        self.post_rearrange = None if post is None else Rearrange(post, **post_reshape_lengths)
 
     def forward(self, input: Any) -> Any:
         found = einsum(

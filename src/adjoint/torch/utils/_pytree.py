@@ -82,8 +82,7 @@ def tree_flatten_with_path(tree: PyTree, is_leaf: Any = None) -> tuple[list[tupl
 
 def map_only(kinds: Any, /) -> Callable[[Any], Any]:
     """A decorator: the function leaves what is not of these types as it is."""
-    chosen = kinds if isinstance(kinds, (type, tuple)) else None
-    test = kinds if chosen is None else lambda x: isinstance(x, chosen)
+    test: Any = (lambda x: isinstance(x, kinds)) if isinstance(kinds, (type, tuple)) else kinds
     return lambda func: lambda x: func(x) if test(x) else x
 
 
