@@ -16,7 +16,7 @@ from adjoint.tensor import wrap
 from adjoint.torch import devices, lifted, state
 from adjoint.torch.dtypes import default_float, of_numpy, result_dtype
 from adjoint.torch.graph import label, marks_of, owner
-from adjoint.torch.memory import check_write, refuse_inference, store
+from adjoint.torch.memory import check_write, counter_of, refuse_inference, store
 from adjoint.torch.state import modes
 from adjoint.torch.tensor import (
     INNER,
@@ -31,6 +31,7 @@ from adjoint.torch.tensor import (
     meeting,
     next_number,
     of,
+    unnoticed,
     values,
     where_is,
 )
@@ -245,6 +246,7 @@ _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 def write(x: Any, function: Any, *others: Any, **options: Any) -> Any:
     """The in-place form of a function: x gets the value of `function(x, *others)`."""
     check_write(x, [*others, *options.values()])
+    others = tuple([_apart(x, other) for other in others])
     start = next_number()
     out = function(x, *others, **options)
     if is_lifted(x) or is_lifted(out):
@@ -269,6 +271,14 @@ def shares(x: Any, other: Any) -> bool:
         and other._rare is not None
         and (other._rare.memory is x._rare.memory)
     )
+
+
+def _apart(x: Any, other: Any) -> Any:
+    """An operand; a copy of one that `.data` keeps from the count of x's writes, so that what is saved of it stays."""
+    if other is x or not shares(x, other) or counter_of(x) is counter_of(other):
+        return other
+    array = other._array
+    return unnoticed(var_of(copied(array.value), array.node))
 
 
 def put(x: Any, out: Tensor, start: int, number: int | None = None) -> Any:

@@ -321,8 +321,7 @@ class Gradients:
             return 0
         if rare.memory is None:
             return rare.version  # type: ignore[no-any-return]
-        base = base_of(self)._rare
-        return base.version if base.silent else rare.memory.version  # type: ignore[no-any-return]
+        return memory.counter_of(self).version  # type: ignore[no-any-return]
 
     @property
     def _base(self: Any) -> Any:

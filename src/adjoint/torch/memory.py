@@ -98,6 +98,12 @@ def base_of(x: Tensor) -> Tensor:
     return x
 
 
+def counter_of(x: Tensor) -> Any:
+    """What counts the writes to a tensor that shares memory: the memory, or what `.data` gave."""
+    base = base_of(x)._rare
+    return base if base.silent else base.memory
+
+
 def is_view(x: Tensor) -> bool:
     return x._rare is not None and x._rare.parent is not None
 
