@@ -17,7 +17,9 @@ Array = Any
 def hyp0f1(b: Array, x: Array, *, order: int) -> Array:
     """The derivative of an order: the function of a parameter as much larger, 16.3.1."""
     special = scipy_special()
-    return special.hyp0f1(b + order, x) / special.poch(b, order)
+    divides = (b + order == 1) & (x > 0)  # SciPy's expansion by zero, where I0 overflows: it says 0
+    found = special.hyp0f1(np.where(divides, 2.0, b + order), x)
+    return np.where(divides, special.i0(2 * np.sqrt(np.abs(x))), found) / special.poch(b, order)
 
 
 @hosted
