@@ -99,6 +99,14 @@ def _of_constant_order(orders: tuple[Any, ...]) -> Callable[[Any, Draw], Call]:
 
 
 _each("jn jv yv iv ive struve modstruve", _of_constant_order((0, 1, 2, 0.7, np.asarray([[0.5], [2.0]]))))
+
+
+def _hankel(f: Any, d: Draw) -> Call:
+    order = d.pick(0, 1, 0.7)
+    return (lambda x: ad.real(f(order, x)) + 2 * ad.imag(f(order, x))), d.positive(d.pick((3,), (2, 1), (0,)))
+
+
+_each("hankel1 hankel2", _hankel)
 _each("yn kn expn", _of_constant_order((0, 1, 3, np.asarray([[1], [2]]))))
 
 
