@@ -15,7 +15,6 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.backends.numpy import NumPy
 from adjoint.compiler.again import UNLIKE, Again, again
 from adjoint.compiler.calls import Seen, Signature, can_vary
 from adjoint.compiler.cost import Cost, cost_of
@@ -254,9 +253,10 @@ class Compiled:
         return self
 
     def cost(self, *args: Any, **kwargs: Any) -> Cost:
-        """What a call with these arguments costs: a table of operations, bytes and time, one row for each equation.
+        """What a call with these arguments costs: a table of operations, bytes and time.
 
-        The equations run one by one, then the whole function; the fastest of some runs counts.
+        It has a row for each kernel of machine code, and for each equation that has none. They are timed one by one,
+        and the whole function; the fastest of some runs counts.
 
         >>> import adjoint as ad
         >>> cost = ad.compile(lambda x, y: (x @ y).sum()).cost(ad.ones((2, 3)), ad.ones((3, 4)))
@@ -334,7 +334,7 @@ class Compiled:
                 while len(self._programs) > KEPT:
                     self._programs.popitem(last=False)
                 return program
-        if program.symbols is not None and type(program.base) is NumPy and makes_code():
+        if program.symbols is not None and makes_code(program.base):
             # machine code has sizes in it: sizes that come again are worth making it
             program = self._programs[call.key] = program.at([x.shape for x in call.inputs])
         return program

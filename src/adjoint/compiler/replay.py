@@ -19,9 +19,11 @@ from adjoint import errors, random_keys
 from adjoint.backend import Backend
 from adjoint.backends.numpy import NumPy
 from adjoint.compiler.graph import SPECIAL, Drawn, Equation, Graph, Key, Value
+from adjoint.compiler.operations import operations_of_region
 from adjoint.compiler.sizes import SCOPE, Symbols, has_sizes, is_size, written
+from adjoint.decorators.observed import Profiled
 from adjoint.operands import fail
-from adjoint.primitives import TABLE, slices
+from adjoint.primitives import TABLE, Spec, slices
 
 if TYPE_CHECKING:
     from adjoint.compiler.native.entry import Region
@@ -52,10 +54,12 @@ class Replay:
         symbols: Symbols | None = None,
         donated: Sequence[int] = (),
         native: bool = True,
+        tick: Callable[[], None] | None = None,
     ) -> None:
         self.graph, self.base, self.name, self.symbols = graph, base, name, symbols
         self._repeats = _has(graph, ("key", "call"))
-        writer = _Writer(base, symbols, native)
+        self._profiled = _profiled_numpy(base)
+        writer = _Writer(base, symbols, native, tick)
         writer.donated = {graph.inputs[i] for i in donated}
         writer.write("run", graph)
         self._unlinked, self._warns, self._checks = writer.regions, writer.warns, any(r.checks for r in writer.regions)
@@ -67,6 +71,8 @@ class Replay:
         exec(compile(self.source, self._file, "exec"), writer.scope)
         self.run: Callable[..., tuple[Any, ...]] = writer.scope["run"]
         self._scope = writer.scope
+        self.equations: list[Equation] = writer.equations  # that run, one after the other
+        self.shown: list[str] = writer.shown
         self.fresh = writer.fresh
 
     def __del__(self) -> None:
@@ -110,7 +116,13 @@ class Replay:
 
         parts = self._unlinked
         made = machine(module(parts))
-        self._scope.update({r.name: made.function(r.name) for r in parts})
+        for r in parts:
+            run = made.function(r.name)
+            if self._profiled is not None:
+                arrays = [Spec(tuple(x.shape), x.dtype) for x in (*r.inputs, *r.outputs)]
+                called = f"{self.name} {r.shown}"
+                run = self._profiled.counted_kernel(called, run, arrays, operations_of_region(r))
+            self._scope[r.name] = run
         self._unlinked = []
 
     def llvm(self) -> str:
@@ -165,8 +177,15 @@ def _has(graph: Graph, names: Sequence[str]) -> bool:
     return any(e.name in names or any(_has(g, names) for g in e.graphs) for e in graph.equations)
 
 
-def makes_code() -> bool:
-    """Whether functions on NumPy become machine code."""
+def _profiled_numpy(base: Backend) -> Profiled[Any] | None:
+    """The profile that counts what NumPy does, if that is all that a backend is."""
+    return base if type(base) is Profiled and type(base.inner) is NumPy else None
+
+
+def makes_code(base: Backend) -> bool:
+    """Whether functions on a backend become machine code: on NumPy, also where a profile counts what that does."""
+    if type(base) is not NumPy and _profiled_numpy(base) is None:
+        return False
     from adjoint.compiler.native.machine import wanted
 
     return wanted()
@@ -183,14 +202,21 @@ class _Typed:
 
 
 class _Writer:
-    def __init__(self, base: Backend, symbols: Symbols | None, native: bool) -> None:
+    def __init__(self, base: Backend, symbols: Symbols | None, native: bool, tick: Callable[[], None] | None) -> None:
         self.base, self.on_numpy, self.symbols = base, type(base) is NumPy, symbols
         self.lines: list[str] = []
         self.places: dict[int, Equation] = {}
         self.scope: dict[str, Any] = {"__builtins__": {}, "leaf": base}
         self.fresh: list[bool] = []
         self.donated: set[Any] = set()  # inputs whose memory may be written to
-        self.native = native and self.on_numpy and symbols is None and makes_code()  # machine code has sizes in it
+        self.native = native and symbols is None and makes_code(base)  # machine code has sizes in it
+        self.tick = tick  # called after each equation
+        self.apart = tick is not None or type(base) is Profiled
+        self.equations: list[Equation] = []
+        self.shown: list[str] = []
+        self._regions_count = itertools.count()
+        if tick is not None:
+            self.scope["tick"] = tick
         self.regions: list[Region] = []
         self.warns = False  # whether it calls what may warn, or fail
         self._known: dict[int, str] = {}  # names of what is in the scope, by identity
@@ -225,7 +251,8 @@ class _Writer:
             from adjoint.compiler.native.steps import with_regions
 
             # what is donated may be written over by the time of a check
-            graph, found = with_regions(graph, lambda: f"n{next(self._count)}", self.donated, checks=not self.donated)
+            number = lambda: f"n{next(self._regions_count)}"
+            graph, found = with_regions(graph, number, self.donated, not self.donated, self.apart)
             self.regions += found
         inner = {id(g): f"g{next(self._count)}" for e in graph.equations for g in e.graphs}
         body = _Body(self, graph, inner)
@@ -245,9 +272,18 @@ class _Writer:
             for line in body.lines(e):
                 self.lines.append(indent + line)
                 self.places[len(self.lines)] = e
+            if self.tick is not None and name == "run":
+                self.lines.append(indent + " tick()")
         outputs = [body.read(x) for x in graph.outputs]
         self.lines.append(f"{indent} return ({''.join(x + ', ' for x in outputs)})")
         if name == "run":
+            if self.tick is not None:
+                texts = [line for line in str(graph).split("\n")[1:-1] if not line.startswith(" ")]
+                self.equations = graph.equations
+                self.shown = [
+                    e.parameters["region"].shown if e.name == "native" else text
+                    for e, text in zip(graph.equations, texts, strict=True)
+                ]
             self.fresh = [x in body.owned for x in graph.outputs]
 
 

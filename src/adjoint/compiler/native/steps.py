@@ -16,15 +16,16 @@ from adjoint.compiler.native.plan import Plan
 
 
 def with_regions(
-    graph: Graph, name: Callable[[], str], donated: Container[Any] = (), checks: bool = True
+    graph: Graph, name: Callable[[], str], donated: Container[Any] = (), checks: bool = True, apart: bool = False
 ) -> tuple[Graph, list[Region]]:
     """The graph with equations `native` in the place of others. Views are made where Python reads them.
 
     `checks` says that machine code may check values, and the graph be run again where these are not as they should be.
+    `apart` makes an equation of each kernel, so that each can be timed.
     """
     graph = lowered(graph, checks)
     plan = Plan(graph, checks=checks)
-    region_of = _numbered(plan)
+    region_of = _numbered(plan, apart)
     wanted: set[Any] = set()  # what Python has to have
     for i, step in enumerate(plan.steps):
         if isinstance(step, Host):
@@ -34,7 +35,7 @@ def with_regions(
             wanted.update(x for x in roots if region_of.get(plan.place.get(x, -1)) != region_of[i])
     wanted.update(plan.root.get(x, x) for x in graph.outputs)
     wanted.update(x for x, steps in plan.parts.items() if len({region_of[i] for i in steps}) > 1)
-    found = regions(plan, wanted, name, donated)
+    found = regions(plan, wanted, name, donated, apart)
     equations: list[Equation] = []
     made: set[Any] = set()
     written: set[Any] = set()
@@ -64,12 +65,12 @@ def with_regions(
     return Graph(graph.inputs, equations, graph.outputs), list(found.values())
 
 
-def _numbered(plan: Plan) -> dict[int, int]:
+def _numbered(plan: Plan, apart: bool) -> dict[int, int]:
     """The region of each step that is a kernel, as the number of its first step."""
     found: dict[int, int] = {}
     for i, step in enumerate(plan.steps):
         if not isinstance(step, Host):
-            found[i] = found.get(i - 1, i)
+            found[i] = i if apart else found.get(i - 1, i)
     return found
 
 
