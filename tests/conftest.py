@@ -16,9 +16,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.extend import DECLARED
-from adjoint.primitives import TABLE
-from adjoint.rules import RECORDS
+from adjoint.user_primitives import DECLARED, withdraw
 
 # machine code takes longer to make than most tests take: test_native.py and its like make it
 os.environ.setdefault("ADJOINT_COMPILE", "replay")
@@ -57,14 +55,12 @@ def no_collector() -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, object, object]:
     """What a test declares is gone after it: others go through the table of primitives."""
-    before = DECLARED.copy()
+    before = set(DECLARED)
     try:
         return (yield)
     finally:
-        for name in DECLARED - before:
-            del TABLE[name], RECORDS[name]
-            ad.backend.forget(name)
-        DECLARED.intersection_update(before)
+        for name in set(DECLARED) - before:
+            withdraw(name)
 
 
 def peer(name: str, extra: str = "peers") -> Any:

@@ -83,6 +83,7 @@ def test_numbers_of_chance_take_numpys_arguments() -> None:
 def test_devices() -> None:
     x = ad.asarray(X)
     assert autoray.to_device(x, None) is x
+    assert autoray.to_device(x, "cpu") is x
     moved = autoray.to_device(x, "reference")
     assert moved.device is ad.Autodiff(ad.Reference())
     np.testing.assert_array_equal(autoray.to_device(moved, "cpu").numpy(), X)

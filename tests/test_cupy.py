@@ -1,19 +1,14 @@
-"""What the CuPy leaf does about CuPy's own ways, on a stand-in for CuPy made of NumPy: no GPU is needed.
-
-The stand-in has CuPy's documented ways where they differ from NumPy's: new arrays are on the thread's current device,
-linear algebra says nothing of singular matrices unless it is asked to, and takes no stacks that differ.
-"""
+"""What the CuPy leaf does about CuPy's own ways, on a stand-in for CuPy made of NumPy: no GPU is needed."""
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Iterator
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from cupy_stand_in import Device, installed, placed
 
 import adjoint as ad
 from adjoint import errors
@@ -23,103 +18,9 @@ from adjoint.primitives import TABLE
 pytest.importorskip("array_api_extra")
 
 
-class Device:
-    """A GPU; `with` makes it the current one."""
-
-    current = 0
-
-    def __init__(self, index: Any = None) -> None:
-        self.id = Device.current if index is None else getattr(index, "id", index)
-        self._before: list[int] = []
-
-    def __enter__(self) -> None:
-        self._before.append(Device.current)
-        Device.current = self.id
-
-    def __exit__(self, *error: Any) -> None:
-        Device.current = self._before.pop()
-
-    __hash__ = None  # type: ignore[assignment]  # as CuPy's
-
-
-class Placed(np.ndarray):  # type: ignore[type-arg]
-    """An array that knows the device that was current when it was made."""
-
-    device: Any = None  # over NumPy's attribute, which nobody can set
-
-    def __array_finalize__(self, source: Any) -> None:
-        self.device = Device()
-
-
-def _made(function: Any) -> Any:
-    return lambda *args, device=None, **how: np.asarray(function(*args, **how)).view(Placed)
-
-
-def _linalg(function: Any, *, raises: list[bool]) -> Any:
-    def run(*operands: Any) -> Any:
-        if len(operands) == 2 and operands[0].shape[:-1] != operands[1].shape[:-1]:
-            raise ValueError("a must have (..., M, M) shape and b must have (..., M, K)")
-        try:
-            return _made(function)(*operands)
-        except np.linalg.LinAlgError:
-            if raises[-1]:
-                raise
-            return np.full_like(operands[-1], 7.0)
-
-    return run
-
-
-def _real(a: Any, b: Any, num: int, *, dtype: Any, **how: Any) -> Any:
-    assert np.isrealobj(a)
-    assert np.isrealobj(b)
-    assert np.dtype(dtype).kind != "c"
-    return np.linspace(a, b, num, dtype=dtype, **how)
-
-
 @pytest.fixture(autouse=True)
 def cupy(monkeypatch: pytest.MonkeyPatch) -> Any:
-    raises = [False]
-
-    @contextlib.contextmanager
-    def errstate(*, linalg: str) -> Iterator[None]:
-        raises.append(linalg == "raise")
-        try:
-            yield
-        finally:
-            raises.pop()
-
-    class Standard(ModuleType):
-        """Also the namespace that follows the standard."""
-
-        def __getattr__(self, name: str) -> Any:
-            found = getattr(np, name)
-            return _made(found) if callable(found) and not isinstance(found, type) and name != "isdtype" else found
-
-    standard = Standard("cupy")
-    standard.asarray = lambda x, *, dtype=None, device=None, copy=None: _placed(x, dtype, device)  # type: ignore[attr-defined]
-    standard.ndarray = Placed  # type: ignore[attr-defined]
-    standard.asnumpy = lambda x: np.array(x)  # type: ignore[attr-defined]
-    standard.linspace = _made(_real)  # type: ignore[attr-defined]
-    standard.floor_divide = _made(lambda x, y: np.floor(x / y) if x.dtype.kind == "f" else np.floor_divide(x, y))  # type: ignore[attr-defined]
-    standard.remainder = _made(lambda x, y: x - np.floor(x / y) * y)  # type: ignore[attr-defined]
-    standard.linalg = SimpleNamespace(  # type: ignore[attr-defined]
-        **{name: _linalg(getattr(np.linalg, name), raises=raises) for name in ("inv", "solve", "cholesky", "det")}
-    )
-    runtime = SimpleNamespace(getDeviceCount=lambda: 2, CUDARuntimeError=RuntimeError)
-    standard.cuda = SimpleNamespace(Device=Device, runtime=runtime)  # type: ignore[attr-defined]
-    for name, module in {
-        "cupy": standard,
-        "cupyx": SimpleNamespace(errstate=errstate),
-        "array_api_compat.cupy": standard,
-    }.items():
-        monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr("adjoint.backend._Interned._leaves", {})  # no backend over the stand-in outlives the test
-    return standard
-
-
-def _placed(x: Any, dtype: Any, device: Any) -> Any:
-    with device or Device():
-        return np.array(x, dtype=dtype).view(Placed)
+    return installed(monkeypatch)
 
 
 def run(B: Any, name: str, *operands: Any, **how: Any) -> Any:
@@ -139,7 +40,7 @@ def test_the_namespace_is_that_of_the_standard(monkeypatch: pytest.MonkeyPatch, 
     own = ModuleType("array_api_compat.cupy")
     vars(own).update(vars(cupy), __getattr__=cupy.__getattr__)
     monkeypatch.setitem(sys.modules, "array_api_compat.cupy", own)
-    own.full = lambda shape, value, *, dtype, device: _placed(np.full(shape, value), dtype, device) + 1  # type: ignore[attr-defined]
+    own.full = lambda shape, value, *, dtype, device: placed(np.full(shape, value), dtype, device) + 1  # type: ignore[attr-defined]
     assert run(CuPy(), "full", shape=(2,), value=1.0, dtype=ad.float64).tolist() == [2.0, 2.0]
 
 
@@ -202,6 +103,12 @@ def test_division_with_remainder_is_numpys(name: str, dtype: str) -> None:
         np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
         number = float(y[0]) if dtype[0] == "f" else int(y[0])
         np.testing.assert_array_equal(run(CuPy(), name, x, number), run(ad.NumPy(), name, x, number))
+
+
+def test_slices_of_tensors() -> None:
+    x = ad.tensor(np.arange(6.0), device="cupy:1")
+    assert x[1::2].tolist() == [1.0, 3.0, 5.0]
+    assert x[-1].item() == 5.0
 
 
 def test_complex_lines() -> None:

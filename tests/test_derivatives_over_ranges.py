@@ -55,6 +55,22 @@ FUNCTIONS: dict[str, tuple[Function, tuple[float, float]]] = {
     "exp1": (S.exp1, POSITIVE),
     "expn": (lambda x: S.expn(3, x), POSITIVE),
     "lambertw": (S.lambertw, (-math.exp(-1.0), math.inf)),
+    "Ai": (lambda x: S.airy(x)[0], (-1e3, 100.0)),
+    "Bi": (lambda x: S.airy(x)[2], (-1e3, 100.0)),
+    "Si": (lambda x: S.sici(x)[0], (-1e4, 1e4)),
+    "Ci": (lambda x: S.sici(x)[1], (1e-12, 1e4)),
+    "Shi": (lambda x: S.shichi(x)[0], (-80.0, 80.0)),
+    "Chi": (lambda x: S.shichi(x)[1], (1e-12, 80.0)),
+    "FresnelS": (lambda x: S.fresnel(x)[0], (-1e3, 1e3)),
+    "FresnelC": (lambda x: S.fresnel(x)[1], (-1e3, 1e3)),
+    "spence": (S.spence, POSITIVE),
+    "erfi": (S.erfi, (-9.0, 9.0)),
+    "exprel": (S.exprel, (-math.inf, 80.0)),
+    "wrightomega": (S.wrightomega, ALL),
+    "hyp1f1": (lambda x: S.hyp1f1(0.5, 1.5, x), (-100.0, 80.0)),
+    "hyp2f1": (lambda x: S.hyp2f1(0.5, 1.2, 1.5, x), (-10.0, 0.999)),
+    "struve": (lambda x: S.struve(0.5, x), (1e-3, 1e3)),
+    "modstruve": (lambda x: S.modstruve(0.5, x), (1e-3, 80.0)),
     "ellipk": (S.ellipk, (-math.inf, 1.0)),
     "ellipkm1": (S.ellipkm1, POSITIVE),
     "ellipe": (S.ellipe, (-math.inf, 1.0)),
@@ -87,7 +103,8 @@ OTHERS = set(
 )
 ALIASES = {
     "expn": "exp1 expn", "bessel_i": "i0 i0e i1 i1e", "ierfcx": "erfcx", "log_ndtr_derivative": "log_ndtr",
-    "i0e_derivative": "i0e",
+    "i0e_derivative": "i0e", "airy": "Ai Bi", "trigonometric_integral": "Si Ci Shi Chi",
+    "exponential_mean": "exprel Shi", "fresnel": "FresnelS FresnelC",
 }  # fmt: skip
 
 
@@ -100,10 +117,12 @@ def test_every_function_of_one_number_is_compared() -> None:
     # zeta's reference sums take seconds for a number; polygamma is zeta by its other operand
     of_several = set(
         "beta betainc betaincc betaincinv betainccinv betaln chdtr chdtrc chdtri ellipeinc ellipkinc gammainc "
-        "gammaincc gammaincinv gammainccinv kl_div rel_entr stdtr stdtrit voigt_profile xlog1py xlogy".split()
+        "gammaincc gammaincinv gammainccinv kl_div rel_entr stdtr stdtrit voigt_profile xlog1py xlogy boxcox boxcox1p "
+        "inv_boxcox inv_boxcox1p ellipj elliprc elliprd elliprf elliprg elliprj hankel1 hankel2 hyp0f1 owens_t".split()
     )
     along_axes = {"log_softmax", "logsumexp", "softmax"}
-    others = {"wofz", "zeta", "psi", "jn", "yn", "kn"}  # of complex numbers, and digamma, jv, yv and kv
+    # of complex numbers; digamma, jv, yv and kv; of several results, each of which has a line
+    others = {"wofz", "zeta", "psi", "jn", "yn", "kn", "airy", "sici", "shichi", "fresnel"}
     assert set(S.__all__) - of_several - along_axes - others <= set(FUNCTIONS)
 
 
@@ -178,7 +197,7 @@ def test_every_function_has_a_line_on_the_page() -> None:
 # whose exact values take long: at few points over the whole range alone
 SLOW = set(
     "polygamma gamma gammaln loggamma digamma gelu y0 y1 k0 k1 k0e k1e kve ellipk ellipkm1 ellipe rgamma multigammaln "
-    "dawsn ive".split()
+    "dawsn ive spence struve modstruve".split()
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import pathlib
 import subprocess
 import sys
 import warnings
@@ -82,6 +83,12 @@ PROGRAMS = {
     "make_jvp of complex": lambda a, n: a.make_jvp(lambda z: z**2)(X + 1j * V)(V + 2j * X),
     "make_jvp_reversemode": lambda a, n: a.make_jvp_reversemode(rows(n))(X)(V),
     "make_ggnvp": lambda a, n: a.make_ggnvp(lambda x: n.dot(MATRIX, n.sin(x)))(X)(V),
+    "make_ggnvp of a number": lambda a, n: a.make_ggnvp(lambda x: n.sum(n.sin(x) ** 2))(X)(V),
+    "sums of a number": lambda a, n: [
+        a.grad(a.grad(lambda x, name=name, axis=axis: getattr(n, name)(x**3, axis=axis)))(0.7)
+        for name in ("sum", "prod", "max", "amin")
+        for axis in (0, -1, None, ())
+    ],
     "make_hvp": lambda a, n: a.make_hvp(function(n))(X)[0](V),
     "grad_and_aux": lambda a, n: a.grad_and_aux(lambda x: (n.sum(x**2), n.sin(x)))(X),
     "grad_named": lambda a, n: a.grad_named(lambda x, scale: n.sum(x) * scale**2, "scale")(X, 3.0),
@@ -159,6 +166,21 @@ def test_modules_are_there_after_the_import_of_their_package(name: str) -> None:
     top = "adjoint.autograd.scipy" if name.startswith("scipy") else "adjoint.autograd"
     program = f"import {top}; adjoint.autograd.{name}"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_library_that_imports_hips_autograd_may_be_given_this_face() -> None:
+    page = (pathlib.Path(__file__).parents[1] / "docs/autograd.md").read_text()
+    lines = page.partition("import HIPS autograd by itself?")[2].partition("```py\n")[2]
+    script = lines.partition("import pymanopt")[0] + (
+        "import autograd.numpy as np\n"
+        "from autograd import grad\n"
+        "from autograd.core import VSpace\n"
+        "from autograd.misc.flatten import flatten\n"
+        "from autograd.numpy.linalg import det\n"
+        "assert np is adjoint.autograd.numpy and VSpace is adjoint.autograd.core.VSpace\n"
+        "assert np.allclose(flatten(grad(lambda x: det(np.outer(x, x) + np.eye(2)))(np.ones(2)))[0], 2.0)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_operators_are_named_as_hips_autograd_names_them() -> None:
@@ -247,6 +269,43 @@ def test_values_can_be_looked_at_when_the_gradient_is_there() -> None:
     kept: list[Any] = []
     autograd.grad(lambda x: (kept.append(x * 2), np.sum(x))[1])(X)
     assert_allclose(getval(kept[0]), 2 * X)
+    assert_allclose(kept[0] + 1, 2 * X + 1)
+
+
+def of_kept_boxes(a: Any, n: Any) -> Any:
+    """Boxes of derivatives that are there, in operators, methods, functions and other derivatives."""
+    kept: list[Any] = []
+    a.grad(lambda x: (kept.extend([x * 2, x[0]]), n.sum(x))[1])(X)
+    vector, number = kept
+    return [
+        *[vector + 1, X * vector, vector @ V, -vector, vector[1:], vector.sum(), vector.T, vector.astype(float)],
+        *[n.exp(vector), n.array([number, 1.0]), n.concatenate([vector, X]), n.dot(MATRIX, vector), number**2],
+        a.grad(lambda x: n.sum(x * vector) * number)(V),
+        len(vector),
+    ]
+
+
+@pytest.mark.peers
+def test_a_box_computes_on_as_its_value_when_the_gradient_is_there() -> None:
+    ours, theirs = of_both(of_kept_boxes)
+    for x, y in zip(ours, theirs, strict=True):
+        assert_allclose(x, getattr(y, "_value", y))
+    kept: list[Any] = []  # what follows HIPS autograd mixes up: forward mode, outer and second derivatives
+    assert autograd.grad(lambda x: autograd.grad(lambda y: (kept.append(x * y), y)[1])(3.0) * kept.pop())(2.0) == 3.0
+    autograd.make_jvp(lambda x: (kept.append(np.sin(x)), x)[1])(X)(V)
+    assert_allclose(autograd.grad(lambda x: np.sum(x * kept[0]))(V), onp.sin(X))
+    assert_allclose(autograd.hessian(lambda x: np.sum(x**2 * kept[0]))(V), onp.diag(2 * onp.sin(X)))
+
+
+def test_a_box_of_examples_shows_its_shape() -> None:
+    seen: list[str] = []
+    ad.vmap(lambda x: autograd.grad(lambda y: (seen.append(str(y)), np.sum(y))[1])(x))(MATRIX)
+    assert seen == ["Autograd ArrayBox of shape (3,) of each example of a batch"]
+
+
+def test_a_box_of_an_example_of_a_batch_is_not_used_later() -> None:
+    kept: list[Any] = []
+    ad.vmap(lambda x: autograd.grad(lambda y: (kept.append(y), y * y)[1])(x)._tensor)(X)
     with pytest.raises(errors.EndedError):
         kept[0] + 1
 
@@ -303,6 +362,18 @@ def test_methods_are_those_of_numpys_arrays() -> None:
     ]  # fmt: skip
     for call in calls:
         assert_allclose(inside(lambda x, call=call: getval(call(x)), matrix), call(matrix), rtol=1e-12)
+
+
+def test_axes_of_numbers_are_those_of_scipys_functions() -> None:
+    scipy_special = peer("scipy.special")
+    from adjoint.autograd.scipy import special
+
+    for name in ("logsumexp", "softmax", "log_softmax"):
+        for axis in (0, -1, None):
+            seen: list[Any] = []
+            autograd.grad(lambda x: seen.append(getattr(special, name)(x, axis=axis)) or x)(0.7)  # noqa: B023
+            assert getval(seen[0]) == getattr(scipy_special, name)(0.7, axis=axis)
+    assert autograd.grad(lambda x: special.logsumexp(x**2, axis=-1))(0.7) == pytest.approx(1.4)
 
 
 def test_numpys_own_functions_take_boxes() -> None:
@@ -500,6 +571,19 @@ def test_what_is_not_traced_has_no_derivative() -> None:
     half = extend.primitive(lambda x: x / 2)
     extend.register_notrace(None, half)
     assert autograd.grad(lambda x: x * half(x))(3.0) == 1.5
+
+
+def test_rules_are_given_to_primitives() -> None:
+    tripled = extend.primitive(lambda x: x * 3.0)
+    extend.defvjp(tripled, lambda ans, x: lambda g: g * 3.0)
+    assert tripled in autograd.core.primitive_vjps
+    assert tripled not in autograd.core.primitive_jvps
+    again = extend.primitive(tripled)  # which has no rules of its own
+    with pytest.raises(NotImplementedError, match="VJP of <lambda> wrt argnums"):
+        autograd.grad(again)(1.0)
+    with pytest.raises(errors.ArgumentTypeError, match="takes no rules: give them to f = primitive"):
+        extend.defvjp(onp.sin, lambda ans, x: lambda g: g)
+    assert onp.sin not in autograd.core.primitive_vjps
 
 
 def test_linear_functions_have_a_pushforward() -> None:

@@ -64,3 +64,19 @@ def test_programs_take_arrays_of_other_libraries(library: str) -> None:
         for name in sorted(chosen):
             with each(name):
                 assert_same(PROGRAMS[name](ours, put), PROGRAMS[name](ours, np.array))
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("module", ["", "extend", "tracer", "util", "misc.tracers", "misc.optimizers", "test_util"])
+def test_every_name_is_there_or_says_why_not(module: str) -> None:
+    peer("autograd")
+    theirs, ours = modules_of("autograd")(module), modules_of("adjoint.autograd")(module)
+    homes = (
+        {theirs.__name__} if module not in ("", "extend") else {"autograd.core", "autograd.tracer", "autograd.builtins"}
+    )
+    names = [name for name, value in vars(theirs).items() if getattr(value, "__module__", None) in homes]
+    assert names
+    for name in names:
+        if not hasattr(ours, name) and name != "const_graph_unary":  # which const_graph is made of
+            with pytest.raises(AttributeError, match=f"has no '{name}': "):
+                getattr(ours, name)

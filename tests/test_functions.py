@@ -355,6 +355,19 @@ def test_quantiles_have_a_gradient_in_q(method: str) -> None:
         np.testing.assert_allclose(found, slope / scale, rtol=1e-8, atol=1e-9)
 
 
+def test_quantiles_of_lists_with_tracked_numbers() -> None:
+    x = np.array([1.0, 5.0, 2.0, 7.0])
+    for f, scale in ((ad.quantile, 1), (ad.percentile, 100), (ad.nanquantile, 1), (ad.nanpercentile, 100)):
+
+        def of_list(q: Any, f: Any = f, scale: float = scale) -> Any:
+            return f(x, [0.5 * scale, q])
+
+        ad.testing.check_grads(of_list, (np.array(0.45 * scale),), order=2)
+        np.testing.assert_allclose(of_list(ad.tensor(0.45 * scale)).numpy(), np.quantile(x, [0.5, 0.45]), rtol=1e-6)
+        with pytest.raises(errors.ArgumentError, match="q is from 0"):
+            f(x, [[0.5, ad.tensor(0.2)]])
+
+
 def test_quantiles_in_q_and_x_together() -> None:
     x = np.array([1.0, 5.3, 2.0, 7.0])
     assert ad.grad(lambda q: ad.quantile(ad.tensor([1.0, 5.0, 2.0, 7.0]), q))(0.4) == 9

@@ -67,3 +67,47 @@ def test_what_is_left_out_has_no_gradient_also_where_it_is_nan(name: str) -> Non
 def test_an_initial_value_may_be_a_tensor() -> None:
     start = ad.tensor(3.0).require_grad()
     assert np.prod(ad.tensor(V), initial=start).backward()[start].item() == pytest.approx(np.prod(V))
+
+
+ALONG = (
+    "sum prod max min amax amin any all argmax argmin count_nonzero ptp mean var std median average nansum nanprod "
+    "nanmax nanmin nanmean nanvar nanstd nanmedian nanargmax nanargmin squeeze sort argsort flip cumsum cumprod "
+    "nancumsum nancumprod expand_dims"
+).split()
+OF_NUMBERS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(np, name) for name in ALONG},
+    **{
+        f"{name} with keepdims": lambda x, f=getattr(np, name), **options: f(x, keepdims=True, **options)
+        for name in "sum prod max any argmin count_nonzero mean var nansum nanmax nanmean nanstd nanargmax".split()
+    },
+    **{
+        f"{name}.reduce": getattr(np, name).reduce
+        for name in "add multiply maximum minimum logical_and logical_or logaddexp".split()
+    },
+    "sum from": lambda x, **options: np.sum(x, initial=1.5, **options),
+    "quantile": lambda x, **options: np.quantile(x, 0.5, **options),
+    "take": lambda x, **options: np.take(x, 0, **options),
+    "repeat": lambda x, **options: np.repeat(x, 2, **options),
+    "compress": lambda x, **options: np.compress([True], x, **options),
+    "argpartition": lambda x, **options: np.argpartition(x, 0, **options),
+}
+AXES: list[Any] = [0, -1, np.int64(0), 1, -2, None, (), (0,), (0, 0), "left out"]
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_a_number_has_the_axes_that_it_has_in_numpy(name: str) -> None:
+    """0 and -1 are axes of a number to sums and the like, and to averages not."""
+    f = OF_NUMBERS[name]
+    for axis in AXES:
+        options = {} if axis == "left out" else {"axis": axis}
+        try:
+            wanted = f(np.float64(2.5), **options)
+        except (ValueError, TypeError):
+            with pytest.raises((ValueError, TypeError)):
+                f(ad.tensor(2.5, dtype=ad.float64), **options)
+            continue
+        out = f(ad.tensor(2.5, dtype=ad.float64), **options)
+        assert (out.shape, out.dtype.kind) == (np.shape(wanted), np.asarray(wanted).dtype.kind), axis
+        np.testing.assert_array_equal(out.numpy(), wanted)
+        if out.dtype.kind == "f":
+            ad.testing.check_grads(lambda x, options=options: f(x * x, **options).sum(), (np.float64(2.5),))

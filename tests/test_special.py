@@ -728,3 +728,13 @@ def test_functions_made_of_others_have_the_digits_of_the_reference() -> None:
         ),
     ]
     assert max(abs(mp.mpf(x) / y - 1) for x, y in found) < mp.mpf(10) ** -48
+
+
+def test_hyp0f1_of_one_overflows_to_infinity() -> None:
+    """Where SciPy's expansion divides by zero, and says 0."""
+    x = np.array([1.0, 1e3, 1e6, 1e300])
+    with np.errstate(over="ignore"):
+        found = ad.special.hyp0f1(1.0, x)
+        slope = ad.vmap(ad.grad(lambda v: ad.special.hyp0f1(1.0, v)))(x[:2])
+    np.testing.assert_allclose(found, [float(mpmath.hyp0f1(1, 1)), float(mpmath.hyp0f1(1, 1000)), np.inf, np.inf])
+    np.testing.assert_allclose(slope, [float(mpmath.hyp0f1(2, 1)), float(mpmath.hyp0f1(2, 1000))])

@@ -298,6 +298,10 @@ def test_vectors_are_scipys() -> None:
     np.testing.assert_allclose(D.dirichlet.logpdf(A(shares), alpha).numpy(), stats.dirichlet.logpdf(shares, alpha))
     np.testing.assert_allclose(D.dirichlet.pdf(A(shares), alpha).numpy(), stats.dirichlet.pdf(shares, alpha))
     assert D.dirichlet.pdf(A(np.asarray([0.5, 0.2, 0.2])), alpha).item() == 0.0
+    single = shares.astype(np.float32)  # which sum to 1 as well as such numbers can
+    np.testing.assert_allclose(
+        D.dirichlet.logpdf(A(single), alpha).numpy(), stats.dirichlet.logpdf(shares, alpha), 1e-5
+    )
     counts, p = rng.multinomial(7, [0.2, 0.3, 0.5], 5), np.asarray([0.2, 0.3, 0.5])
     np.testing.assert_allclose(D.multinomial.logpmf(A(counts), 7, p).numpy(), stats.multinomial.logpmf(counts, 7, p))
     assert D.multinomial.pmf(A(counts), 8, p).tolist() == [0.0] * 5

@@ -56,8 +56,8 @@ assert "torch" not in sys.modules
 
 
 def test_what_is_not_there_says_so_by_name() -> None:
-    with pytest.raises(AttributeError, match=r"no 'jit'.*compiler"):
-        torch.jit
+    with pytest.raises(AttributeError, match=r"no 'export'.*compiler"):
+        torch.export
     with pytest.raises(AttributeError, match="no 'no_such_name'"):
         torch.no_such_name
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'no_such_name'"):
@@ -255,6 +255,27 @@ def test_data_is_written_to_without_notice_and_gradients_stay_right() -> None:
     assert y.tolist() == [20.0, 20.0]
     z.backward()
     assert x.grad.tolist() == [8.0, 8.0]  # PyTorch gives 80: it uses what was written afterwards
+
+
+def test_the_operand_of_a_write_may_be_its_own_data() -> None:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    for write in (lambda y: y.mul_(y.data), lambda y: y.__imul__(y.data), lambda y: y[:].mul_(y.data)):
+        y = x * 3
+        write(y)
+        assert y._version == 1
+        assert torch.autograd.grad(y.sum(), x)[0].tolist() == [9.0, 18.0]  # PyTorch: [27, 108], of what is there later
+    y = x * 3
+    y.mul_(y.detach())  # which counts with it
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_a_write_reads_overlapping_operands_first() -> None:
+    x = torch.arange(9.0).reshape(3, 3)
+    expected = x.clone()
+    expected.t()[1:].mul_(x[1:].clone())
+    x.t()[1:].mul_(x[1:])
+    assert torch.equal(x, expected)
 
 
 @pytest.mark.parametrize(

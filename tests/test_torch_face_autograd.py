@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import io
 import pickle
 import subprocess
@@ -21,8 +22,10 @@ import torch_areas  # noqa: F401  more programs
 import torch_areas_math  # noqa: F401
 import torch_areas_nn  # noqa: F401
 import torch_areas_optim  # noqa: F401
+import torch_arguments  # noqa: F401
 import torch_autograd
 import torch_backwards  # noqa: F401
+import torch_beside_numpy  # noqa: F401
 import torch_corners  # noqa: F401
 import torch_func  # noqa: F401
 import torch_graphs
@@ -33,6 +36,7 @@ import torch_optimizers  # noqa: F401
 import torch_outputs  # noqa: F401
 import torch_probes  # noqa: F401
 import torch_refusals  # noqa: F401
+import torch_results  # noqa: F401
 import torch_transforms  # noqa: F401
 from each import Each
 
@@ -255,6 +259,68 @@ def test_a_file_that_would_run_code_is_refused(tmp_path: Path) -> None:
         ours.load(tmp_path / "missing.pt")
 
 
+def test_damaged_files_raise_one_type_of_error(tmp_path: Path) -> None:
+    file = io.BytesIO()
+    x = ours.arange(6.0).reshape(2, 3)
+    ours.save({"a": x, "b": [x[0], 3, "s", 2.5, None], "c": (ours.ones(2, dtype=ours.int8), x.shape)}, file)
+    whole = file.getvalue()
+    damaged = [whole[:n] for n in range(0, len(whole), 5)]
+    chosen = np.random.default_rng(0)
+    for at in range(0, len(whole), 3):
+        changed = bytearray(whole)
+        changed[at] = chosen.integers(256)
+        damaged.append(bytes(changed))
+    with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    for at in range(0, len(parts["archive/data.pkl"]), 2):
+        changed = bytearray(parts["archive/data.pkl"])
+        changed[at] = chosen.integers(256)
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, content in parts.items():
+                archive.writestr(name, bytes(changed) if name.endswith(".pkl") else content)
+        damaged.append(file.getvalue())
+    for code in (
+        b"\x80\x02Nr\xff\xff\xff\x7f.",  # a place that takes more memory than there is
+        b"\x80\x02c__builtin__\nbytearray\n\x8a\x05\xff\xff\xff\xff\x7f\x85R.",
+    ):
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("a/data.pkl", code)
+        damaged.append(file.getvalue())
+    seen = 0
+    with Each() as each:
+        for number, content in enumerate(damaged):
+            with each(number):
+                try:
+                    ours.load(io.BytesIO(content))
+                except pickle.UnpicklingError:
+                    seen += 1
+                except RuntimeError as error:
+                    assert "Attempting to deserialize object on the device" in str(error)  # noqa: PT017
+    assert seen > 400
+
+    def moved(storage: Any, location: str) -> Any:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):  # which is the caller's own
+        ours.load(io.BytesIO(whole), map_location=moved)
+    load_file = importlib.import_module("adjoint.torch.safetensors").load_file
+    with pytest.raises(FileNotFoundError):
+        load_file(tmp_path / "missing.safetensors")
+
+
+@pytest.mark.peers
+def test_bfloat16_of_a_file_is_float32() -> None:
+    torch = pytest.importorskip("torch")
+    file = io.BytesIO()
+    torch.save({"w": torch.tensor([1.5, -2.0, 3e38], dtype=torch.bfloat16), "kind": torch.bfloat16}, file)
+    found = ours.load(io.BytesIO(file.getvalue()))
+    assert found["w"].tolist() == torch.tensor([1.5, -2.0, 3e38], dtype=torch.bfloat16).tolist()
+    assert found["w"].dtype is ours.float32
+    assert found["kind"] is ours.bfloat16
+
+
 # --- programs of PyTorch ------------------------------------------------------------------------------------
 
 
@@ -282,7 +348,7 @@ try:
 except ad.errors.DeviceError as error:
     assert "torch is adjoint.torch in this program" in str(error)
 try:
-    import torch.jit
+    import torch.export
 except ModuleNotFoundError:
     print("done")
 """

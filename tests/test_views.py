@@ -37,6 +37,10 @@ pytest.importorskip("rich", reason="needs adjoint[train]")
 NAN = math.nan
 
 
+def curves(history: History) -> list[Chart]:
+    return charts(history.rows, history.steps)
+
+
 def a_run(epochs: int = 4, done: int = 2, steps: int = 10, **options: Any) -> Run:
     """A run after some epochs and some steps of the next; every number is known."""
     run = Run(learner=types.SimpleNamespace(metrics=()), model=ad.nn.Linear(2, 1), state=None, epochs=epochs)
@@ -129,20 +133,20 @@ def test_the_whole_is_guessed_from_an_epoch_where_a_loader_has_no_length() -> No
 
 
 def test_charts_of_a_history() -> None:
-    found = charts(a_run().history)
+    found = curves(a_run().history)
     assert [chart.title for chart in found] == ["loss", "accuracy", "learning rate"]
     assert [series.name for series in found[0].series] == ["training", "validation"]
     assert found[0].series[1].points == [(10, 2.5), (20, 1.25)]
     assert found[0].log
     assert not found[1].log
     assert not found[2].log
-    assert charts(History()) == []
+    assert curves(History()) == []
     run = a_run(done=1)
     run.history.steps["loss"][3] = NAN
     run.history.rows[0]["valid_loss"] = math.inf
-    assert len(charts(run.history)[0].series[0].points) == run.step - 1
-    assert [series.name for series in charts(run.history)[0].series] == ["training"]
-    assert [chart.title for chart in charts(run.history)] == ["loss", "accuracy"]  # the rate is one
+    assert len(curves(run.history)[0].series[0].points) == run.step - 1
+    assert [series.name for series in curves(run.history)[0].series] == ["training"]
+    assert [chart.title for chart in curves(run.history)] == ["loss", "accuracy"]  # the rate is one
 
 
 def test_means_are_of_equal_parts() -> None:
@@ -206,11 +210,11 @@ def test_few_or_extreme_points_are_drawn(points: Any) -> None:
 
 
 def test_svg_is_well_formed_and_escaped() -> None:
-    for chart in [*charts(a_run().history), Chart("<b>&\"'", [Series("<i>", [(0.0, 1.0), (1.0, 2.0)])])]:
+    for chart in [*curves(a_run().history), Chart("<b>&\"'", [Series("<i>", [(0.0, 1.0), (1.0, 2.0)])])]:
         root = ET.fromstring(svg(chart))
         assert root.get("aria-label") == chart.title
         assert len(root.findall("path")) >= 3
-    numbers = [float(x) for path in re.findall(r' d="([^"]*)"', svg(charts(a_run().history)[0]))
+    numbers = [float(x) for path in re.findall(r' d="([^"]*)"', svg(curves(a_run().history)[0]))
                for x in re.findall(r"[\d.]+", path)]  # fmt: skip
     assert 0 <= min(numbers) < max(numbers) <= 460
 

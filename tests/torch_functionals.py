@@ -101,6 +101,8 @@ case("interpolate", "x, (5, 2), mode='bilinear', antialias=True", images(1, 1, 3
 case("interpolate", "x, scale_factor=(1.5, 2.0), mode='bicubic'", images(1, 1, 4, 3))
 case("interpolate", "x, scale_factor=1.7, mode='nearest-exact'", images(1, 1, 4))
 case("upsample", "x, scale_factor=2, mode='trilinear'", images(1, 1, 2, 2, 2))
+case("upsample_nearest", "x, scale_factor=2", images(1, 1, 2, 3))
+case("upsample_bilinear", "x, size=(3, 4)", images(1, 1, 2, 3))
 case("affine_grid", "x, (1, 1, 3, 4), align_corners=False", images(1, 2, 3))
 for _options in ("", ", 'nearest'", ", padding_mode='border', align_corners=True", ", padding_mode='reflection'"):
     case("grid_sample", f"x, y{_options}", images(1, 2, 4, 4), lambda r: unit(r, (1, 2, 3, 2)))

@@ -419,13 +419,15 @@ _GROUPS = {  # by the file that they are in
     "exchange": "memory of other libraries",
     "matrices": "matrices",
     "special": "special functions, powers",
+    "older": "parts, places, by older names",
+    "resizing": "memory of given strides",
     "signals": "windows, short-time transforms, chance",
 }
 
 
 def table() -> str:
     """What is there, counted."""
-    from adjoint.torch import later, linalg
+    from adjoint.torch import later, linalg, older
     from adjoint.torch.operators import FUNCTIONS, METHODS
 
     later.load()
@@ -446,7 +448,8 @@ def table() -> str:
     lines += [f"| {text} | {len(names)} | {' '.join([f'`{n}`' for n in names])} |" for text, names in rooms().items()]
     in_place = sorted([name for name in METHODS if name.endswith("_") and not name.startswith("__")])
     lines.append(f"| in-place methods | {len(in_place)} | {' '.join([f'`{name}`' for name in in_place])} |")
-    only = sorted([n for n in METHODS if not n.startswith("_") and not n.endswith("_") and n not in FUNCTIONS])
+    known = {*FUNCTIONS, *older.REMOVED}
+    only = sorted([n for n in METHODS if not n.startswith("_") and not n.endswith("_") and n not in known])
     lines.append(f"| other methods | {len(only)} | {' '.join([f'`{name}`' for name in only])} |")
     return "\n".join(lines)
 

@@ -386,3 +386,15 @@ cases(
 )
 cases("view_as_real_copy", case(lambda t, x: t.view_as_real_copy(x.detach() * 1j), real))
 cases("view_as_complex_copy", case(lambda t, x: t.view_as_complex_copy(x.detach()), lambda r: real(r, (3, 2))))
+
+# names of earlier versions
+cases("unsafe_split", case(lambda t, x: t.unsafe_split(x, 3, 1), real))
+cases("unsafe_chunk", case(lambda t, x: t.unsafe_chunk(x, 3), real))
+cases("unsafe_split_with_sizes", case(lambda t, x: x.unsafe_split_with_sizes([1, 3], 1), real))
+cases("split_with_sizes", case(lambda t, x: t.split_with_sizes(x, [1, 3], 1), real))
+cases("nonzero_static", case(lambda t, x: t.nonzero_static(x > 0, size=30, fill_value=7), real))
+cases(
+    "triangular_solve",
+    case(lambda t, x, y: tuple(t.triangular_solve(y, x, False, True)), apart, lambda r: real(r, (3, 2))),
+)
+cases("einsum", case(lambda t, x, y: t.einsum(x, [0, 1], y, [2, 1], [0, 2]), real, real, kinds="fc"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+import warnings
 from typing import Any
 
 from torch_autograd import module, program, refused, shown
@@ -633,3 +634,40 @@ def assign_grad(torch: Any, show: Any) -> None:
     refused(show, lambda: setattr(x, "grad", x))
     x.grad = None
     show(x.grad)
+
+
+@program
+def cat_with_empty_vectors(torch: Any, show: Any) -> None:
+    for start, rest, dim in (
+        ((0,), (1,), -1),
+        ((0,), (2, 1), -1),
+        ((0,), (0,), 0),
+        ((0,), (1, 1, 0), 2),
+        ((0,), (3,), 0),
+    ):
+        x, y = torch.empty(start, requires_grad=True), torch.ones(rest, requires_grad=True)
+        z = torch.cat([x, y, x], dim)
+        z.sum().backward()
+        show(tuple(z.shape), tuple(x.grad.shape), y.grad.tolist())
+    refused(show, lambda: torch.cat([torch.empty(0), torch.ones(2)], 1), 0)
+    parts = torch.tensor([])
+    for k in range(3):
+        parts = torch.cat((parts, torch.full((1,), float(k))))
+    show(parts.tolist())
+
+
+@program
+def numbers_before_tensors(torch: Any, show: Any) -> None:
+    x, y, m, s = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([4.0, 5.0, 6.0]), torch.eye(3), torch.ones(2, 3, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        show(
+            x.add(0.5, y).tolist(), torch.add(x, 0.5, y).tolist(), x.sub(0.5, y).tolist(), x.clone().sub_(2, y).tolist()
+        )
+        show(x.clone().add_(0.5, y).tolist(), x.addcmul(0.5, y, y).tolist(), x.clone().addcdiv_(0.5, y, y).tolist())
+        show(torch.addcmul(x, 0.5, y, y).tolist(), m.addmm(0.5, m, m).tolist(), torch.addmm(0.5, m, 2, m, m).tolist())
+        show(x.addmv(0.5, m, y).tolist(), m.addr(0.5, x, y).tolist(), s.baddbmm(0.5, s, s).tolist())
+        show(m.addbmm(0.5, s, s).tolist(), m.clone().addmm_(0.5, 2, m, m).tolist())
+    show(x.split(split_size=2)[0].tolist(), torch.split(x, 2)[1].tolist(), x.split([1, 2])[1].tolist())
+    show(torch.randint_like(x, low=1, high=2).tolist(), torch.randint_like(x, high=1).tolist())
+    show(torch.randint_like(x, 1, 2).tolist(), torch.randint_like(x, 1).tolist())

@@ -54,7 +54,11 @@ def placed(device: Any) -> Any:
 
 
 def _to_device(x: Tensor[Any], device: Any) -> Tensor[Any]:
-    return x if device is None else x.to_device(placed(device))
+    """The tensor itself where it is there already, as autoray has it for all libraries."""
+    if device is None:
+        return x
+    moved = x.to_device(placed(device))
+    return x if moved.device is x.device else moved
 
 
 def _uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None, **made: Any) -> Tensor[Any]:

@@ -145,14 +145,15 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
             if self.prototype is not self:
                 return self.prototype[primitive]
             known = self.implement(TABLE[name] if isinstance(primitive, str) else primitive)
-            self.implementations[name] = known
+            if name not in TABLE.leaving:
+                self.implementations[name] = known
         return known
 
     __iter__: ClassVar[None] = None  # by __getitem__ Python would ask for a first primitive
 
     def __getattr__(self, name: str) -> Implementation:
         base = name.removesuffix("_into")
-        if base not in TABLE:
+        if base not in TABLE and base not in TABLE.leaving:
             raise AttributeError(f"{type(self).__name__} has no attribute or primitive {name!r}")
         if self.ended:
             raise self.ended_error(base)
@@ -160,8 +161,9 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
             implementation = getattr(self.prototype, name)
         else:
             implementation = self[base] if base == name else self.implement_into(TABLE[base])
-        self._attributes.add(name)
-        vars(self)[name] = implementation
+        if base not in TABLE.leaving:
+            self._attributes.add(name)
+            vars(self)[name] = implementation
         return implementation  # type: ignore[no-any-return]
 
     def ended_error(self, what: str) -> errors.EndedError:
@@ -310,9 +312,14 @@ def interned_backends() -> list[Backend]:
 
 
 def forget(name: str) -> None:
-    """Drop what every backend keeps of a primitive: it was declared anew."""
+    """Drop what every backend keeps of a primitive: it was declared anew, or is gone."""
     for backend in interned_backends():
         backend.forget(name)
+
+
+def is_making() -> bool:
+    """Whether a thread is making a backend, perhaps this one, which a finalizer then must not wait for."""
+    return _Interned._lock.locked()
 
 
 J = TypeVar("J", bound=Backend, covariant=True)

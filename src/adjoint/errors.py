@@ -13,6 +13,7 @@
     ├── DeviceError (ValueError)             backends that do not meet, names that mean no backend
     ├── UnsupportedPrimitiveError (NotImplementedError)  a backend that cannot run a primitive
     ├── MissingLibraryError (ImportError)    an optional library that is not installed
+    ├── OutOfScopeError (ModuleNotFoundError)       a module that another library has, and we do not
     ├── SingularError (numpy.linalg.LinAlgError)    a matrix without the wanted factor or inverse
     ├── NonFiniteError (FloatingPointError)         a primitive made a nan or an infinity, says `Checked`
     ├── ConvergenceError (RuntimeError)      an iteration that did not come to its end
@@ -143,6 +144,10 @@ class UnsupportedPrimitiveError(AdjointError, NotImplementedError):
 
 class MissingLibraryError(AdjointError, ImportError):
     """An optional library is needed and not installed; the message says which."""
+
+
+class OutOfScopeError(AdjointError, ModuleNotFoundError):
+    """A module of PyTorch's that its face does not have; the message says why."""
 
 
 class SingularError(AdjointError, LinAlgError):

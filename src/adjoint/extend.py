@@ -12,49 +12,18 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Decorator, LeafBackend, forget
+from adjoint.backend import Decorator, LeafBackend
 from adjoint.backends.numpy import NumPy
 from adjoint.dtypes import FLOATING, INEXACT, DType, as_dtype, floating
-from adjoint.functions.arguments import as_tensors, called, check_callable, takes
+from adjoint.functions.arguments import called, check_callable, takes
 from adjoint.graph.codegen import saved_source
-from adjoint.operands import available_dtype, cast, run
 from adjoint.primitives import ANY, ELEMENTWISE, KINDS, LINALG, TABLE, Accepted, Primitive, broadcast_shapes, same_dtype
-from adjoint.rules import RECORDS, Composed, Custom, Elementwise, NotDifferentiable, Record, names_of
+from adjoint.rules import Composed, Custom, Elementwise, NotDifferentiable, Record, names_of
 from adjoint.rules.batching import BatchingRule, along_axes, count_of, each_alone, in_stacks, one_of
 from adjoint.rules.sparsity import by_definition, everything
+from adjoint.user_primitives import DECLARED, UserPrimitive, declare
 
 Rules = Mapping[str, Callable[..., Any]]
-DECLARED: set[str] = set()  # names that users declared, and may declare anew
-
-
-class UserPrimitive:
-    """A function of tensors that runs a primitive: what `ad.primitive` gives."""
-
-    def __init__(self, primitive: Primitive, document: str | None) -> None:
-        self.primitive = primitive
-        self.__name__ = self.__qualname__ = primitive.name
-        self.__doc__ = document
-
-    def __call__(self, *operands: Any, **parameters: Any) -> Any:
-        name, wanted = self.primitive.name, self.primitive.operands
-        if TABLE[name] is not self.primitive:
-            raise errors.ArgumentError(
-                f"{name}: this function is of an earlier declaration of the name; call what the last ad.primitive gave"
-            )
-        enough = len(operands) >= len(wanted) - 1 if self.primitive.variadic else len(operands) == len(wanted)
-        if not enough or not operands:
-            raise errors.ArgumentTypeError(f"{name}: expected the operands {wanted}, received {len(operands)}")
-        if set(parameters) != set(self.primitive.parameters):
-            raise errors.ArgumentTypeError(
-                f"{name}: expected the parameters {self.primitive.parameters}, received "
-                f"{errors.shown(tuple(parameters))}"
-            )
-        tensors = as_tensors(list(operands), name)
-        dtype = available_dtype(self.primitive.promoted(tensors[0].dtype), tensors)
-        return run(name, [cast(x, dtype) for x in tensors], **parameters)
-
-    def __repr__(self) -> str:
-        return f"<function of the primitive {self.primitive.name}>"
 
 
 def primitive(
@@ -85,10 +54,10 @@ def primitive(
     ----------
     name
         An identifier that none of our primitives has. Rules find the primitive as `B.name`, or as `B["name"]`, which
-        is the primitive also where backends have a method of that name. So names are global: rules of other
-        primitives, graphs and other processes ask for them, whoever still has the function, and one stays with some
-        10 kB until the process ends. A name of one's own may be declared anew, as a loop does. That frees all that it
-        meant before: functions of the earlier declaration refuse calls, and graphs made by them keep their rules.
+        is the primitive also where backends have a method of that name. A name of one's own may be declared anew, as a
+        loop does: functions of the earlier declaration then refuse calls, and graphs made by them keep their rules. A
+        primitive goes with the last reference to its function, to a graph that needs it, or to a primitive whose rules
+        have its name. One whose function was never called stays: others may ask for its name.
     implementation
         A function of NumPy arrays; or a mapping from leaf backends (`ad.NumPy`, `ad.ArrayAPI`, or a name such as
         "numpy") to functions of their arrays. Operands come by position, parameters by keyword.
@@ -219,6 +188,7 @@ def primitive(
     if into is not None:
         made.into.update({leaf: _answering(made, function) for leaf, function in _implementations(name, into).items()})
     record = _record(made, derivative, pushforward, definition)
+    rules = [*record.rules.values(), record.pullback, record.pushforward, getattr(record, "definition", None)]
     for field, value in {**fields, "strong_zero": strong_zero}.items():
         if value is not None:
             setattr(record, field, value)
@@ -229,10 +199,8 @@ def primitive(
         record.sparsity = record.sparsity or (by_definition if isinstance(record, Composed) else everything)
     elif record.batching is not None:
         record.batching = _fitting(record.batching)
-    TABLE[name], RECORDS[name] = made, record
-    DECLARED.add(name)
-    forget(name)
-    return UserPrimitive(made, getattr(first, "__doc__", None))
+    made.record = record
+    return declare(made, [*rules, *fields.values()], getattr(first, "__doc__", None))
 
 
 _KINDS = {

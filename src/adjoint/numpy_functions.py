@@ -180,8 +180,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
     as_choice(mode, "np.take of a tensor", "the mode", ("raise", "wrap", "clip"))
     x, places = as_operands([a, indices])
-    if axis is None:
-        x, axis = flat(x), 0
+    x, axis = _along(x, axis)
     if mode != "raise":
         x, places = _beside(x, places)
         last = x.shape[as_axis(axis, x.ndim, "np.take")] - 1
@@ -245,7 +244,7 @@ def extract(condition: Any, arr: Any) -> Any:
 
 def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
     mask, x = _beside(*as_operands([condition, a]))
-    x, axis = (flat(x), 0) if axis is None else (x, axis)
+    x, axis = _along(x, axis)
     return indexing.take(x, indexing.flatnonzero(mask), axis=axis)
 
 
@@ -367,8 +366,8 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
 
 
 def _along(a: Any, axis: int | None) -> tuple[Any, int]:
-    """The flat array where no axis is named, as NumPy's running sums have it."""
-    return (flat(a), 0) if axis is None else (a, axis)
+    """The flat array where no axis is named, and a number as a vector of one element, as NumPy has them."""
+    return (flat(a), 0) if axis is None else (a if np.ndim(a) else flat(a), axis)
 
 
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:

@@ -386,9 +386,32 @@ def _placed(function: Any, called: str, ours: Function, args: Sequence[Any], opt
     return ours(*[given[name] for name in leading], **rest)
 
 
+# reductions to which 0 and -1 are axes of a number, and functions to which a number is a vector
+_REDUCING_NUMBERS = frozenset((
+    "all", "any", "argmax", "argmin", "count_nonzero", "logsumexp", "max", "min", "nanargmax", "nanargmin", "nanmax",
+    "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar", "prod", "ptp", "squeeze", "sum",
+))  # fmt: skip
+_OF_VECTORS = frozenset(("argpartition", "argsort", "repeat"))
+
+
+def of_number(name: str, x: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The operand and the options of a function of ours, with what NumPy's takes for the axis of a number.
+
+    To reductions other than averages 0 and -1 are as no axis. To some functions a number is a vector of one element.
+    """
+    if isinstance(x, Tensor) and not x.ndim:
+        if name in _OF_VECTORS:
+            return numpy_functions.flat(x), options
+        axis = options.get("axis")
+        if name in _REDUCING_NUMBERS and arguments.is_integer(axis) and axis in (0, -1):
+            return x, {**options, "axis": None}
+    return x, options
+
+
 def _reduced(ours: Function, x: Any, options: dict[str, Any], more: frozenset[str]) -> Any:
     """A reduction of ours with those of NumPy's parameters that it has not."""
     given = {name: options.pop(name) for name in more & options.keys() if not _says_nothing(name, options[name])}
+    x, options = of_number(ours.__name__, x, options)
     return numpy_functions.reduced(ours, x, {k: v for k, v in options.items() if k not in more}, **given)
 
 
@@ -420,4 +443,5 @@ def _matched(function: Any, called: str, ours: Function, args: Sequence[Any], op
                 raise _refused(called, name)
             beyond[name] = value
     operands = as_operands([given[name] for name in leading])
+    operands[0], keywords = of_number(ours.__name__, operands[0], keywords)
     return numpy_functions.reduced(ours, operands[0], keywords, **beyond) if beyond else ours(*operands, **keywords)

@@ -144,7 +144,7 @@ def history(record: History, /) -> Any:
 
     if not isinstance(record, History):
         raise errors.ArgumentTypeError(f"history: expected what Learner.fit gives, received {errors.shown(record)}")
-    drawn = charts(record)
+    drawn = charts(record.rows, record.steps)
     if not drawn:
         raise errors.ArgumentError("history: there is no epoch in it; call Learner.fit first")
     columns = min(3, len(drawn))

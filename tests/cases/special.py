@@ -87,6 +87,33 @@ CASES: dict[str, list[Case]] = {
         Case((positive(), _share()), {"kind": 2, "order": 0}),
         Case((positive(1), _share(2)), {"kind": 2, "order": 1}),
     ],
+    "carlson": [
+        Case((positive(2), positive(2), positive(), 1.0), {"kind": kind, "order": (0, 0, 0, 0)})
+        for kind in ("rf", "rd", "rg")
+    ]
+    + [
+        Case((positive(1), positive(1), positive(1), positive(2)), {"kind": "rj", "order": (0, 0, 0, 0)}),
+        Case((positive(), 1.2, 0.7, 1.0), {"kind": "rf", "order": (1, 0, 0, 0)}),
+    ],
+    "jacobi_elliptic": [Case((real(2, 1), _share(2)), {"kind": kind}) for kind in range(4)],
+    # no derivative by parameters
+    "hyp0f1": [Case((1.5, real(*shape)), {"order": order}) for order, shape in ((0, (3,)), (1, ()), (0, (0,)))],
+    "hyp1f1": [Case((0.5, 1.5, real(*shape)), {"order": order}) for order, shape in ((0, (3,)), (1, ()), (0, (0,)))],
+    "hyp2f1": [Case((0.5, 1.2, 1.5, _share(*shape)), {"order": order}) for order, shape in ((0, (3,)), (1, ()))],
+    "struve": [
+        Case((v, positive(*shape)), {"order": order, "modified": modified})
+        for v, order, modified, shape in ((0.0, 0, False, (3,)), (1.5, 1, True, ()), (0.5, 0, True, (0,)))
+    ],
+    "airy": [case for kind in range(4) for case in _each(real, kind=kind)],
+    "trigonometric_integral": [case for kind in ("si", "ci", "shi", "chi") for case in _each(positive, kind=kind)],
+    "exponential_mean": [
+        case for order in (0, 1) for whole in (False, True) for case in _each(real, order=order, symmetric=whole)
+    ],
+    "fresnel": [case for kind in "sc" for case in _each(real, kind=kind)],
+    "spence": [case for order in (0, 1, 2) for case in _each(positive, order=order)],
+    "wrightomega": [case for order in (0, 1, 2) for case in _each(real, order=order)],
+    "erfi": unary(real),
+    "owens_t": _on(_FEW, real, real),
     # two cases of each: their rules are quadratures
     **{name: _on([((), (2,)), ((0,), (1,))], positive, _share) for name in ("gammaincinv", "gammainccinv")},
     **{

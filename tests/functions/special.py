@@ -74,6 +74,22 @@ _each("chdtr chdtrc stdtr", lambda f, d: (f, *[d.positive(s) for s in _few(d, 2)
 _each("voigt_profile", lambda f, d: (f, *[d.positive(s) for s in _few(d, 3)]))
 
 
+_each("erfi exprel wrightomega", lambda f, d: (f, d.real(d.shape())))
+_each("spence", lambda f, d: (f, d.positive(d.shape())))
+_each("airy fresnel", lambda f, d: (lambda x: sum(f(x)), d.real(d.shape())))
+_each("sici shichi", lambda f, d: (lambda x: sum(f(x)), d.positive(d.shape())))
+_each("owens_t", lambda f, d: (f, *[d.real(s) for s in _few(d, 2)]))
+_each("boxcox boxcox1p", lambda f, d: (f, *[d.positive(s) for s in _few(d, 2)]))
+_each("inv_boxcox inv_boxcox1p", lambda f, d: (f, *[d.between(s, 0.1, 0.8) for s in _few(d, 2)]))
+_each("elliprc", lambda f, d: (f, *[d.positive(s) for s in _few(d, 2)]))
+_each("elliprf elliprd elliprg", lambda f, d: (f, *[d.positive(s) for s in _few(d, 3)]))
+_each("elliprj", lambda f, d: (lambda *xs: f(*xs, 0.7), *[d.positive(s) for s in _few(d, 3)]))
+_each("ellipj", lambda f, d: (lambda u, m: sum(f(u, m)), *[d.between(s, 0.1, 0.8) for s in _few(d, 2)]))
+_each("hyp0f1", lambda f, d: (lambda x: f(1.5, x), d.real(d.pick((3,), (2, 1), (0,)))))
+_each("hyp1f1", lambda f, d: (lambda x: f(0.5, 1.5, x), d.real(d.pick((3,), (2, 1), (0,)))))
+_each("hyp2f1", lambda f, d: (lambda x: f(0.5, 1.2, 1.5, x), d.between(d.pick((3,), (2, 1), (0,)), 0.1, 0.8)))
+
+
 def _of_constant_order(orders: tuple[Any, ...]) -> Callable[[Any, Draw], Call]:
     def call(f: Any, d: Draw) -> Call:
         order = d.pick(*orders)
@@ -82,7 +98,7 @@ def _of_constant_order(orders: tuple[Any, ...]) -> Callable[[Any, Draw], Call]:
     return call
 
 
-_each("jn jv yv iv ive", _of_constant_order((0, 1, 2, 0.7, np.asarray([[0.5], [2.0]]))))
+_each("jn jv yv iv ive struve modstruve", _of_constant_order((0, 1, 2, 0.7, np.asarray([[0.5], [2.0]]))))
 _each("yn kn expn", _of_constant_order((0, 1, 3, np.asarray([[1], [2]]))))
 
 

@@ -9,6 +9,7 @@ special.gamma special.gammaln special.i0 special.i0e special.i1 special.i1e spec
 special.loggamma special.logit special.ndtr special.ndtri special.psi special.sinc special.zeta special.dawsn
 special.ellipe special.ellipk special.ellipkm1 special.exp1 special.expi special.j0 special.j1 special.k0 special.k0e
 special.k1 special.k1e special.lambertw special.rgamma special.wofz special.y0 special.y1
+special.airy special.erfi special.exprel special.fresnel special.shichi special.sici special.spence special.wrightomega
 rsqrt mode logcumsumexp poly roots trim_zeros unique unique_consecutive
 nn.celu nn.elu nn.gelu nn.hardshrink nn.hardsigmoid nn.hardswish nn.hardtanh nn.leaky_relu nn.logsigmoid nn.mish nn.relu
 nn.relu6 nn.selu nn.sigmoid nn.silu nn.softplus nn.softshrink nn.softsign nn.tanhshrink nn.alpha_dropout nn.dropout
@@ -27,6 +28,8 @@ isclose allclose array_equal dot outer vdot vecdot polyadd polymul convolve corr
 special.beta special.betaln special.kl_div special.rel_entr special.xlog1py special.xlogy special.gammainc
 special.gammaincc special.chdtr special.chdtrc special.chdtri special.ellipeinc special.ellipkinc special.gammainccinv
 special.gammaincinv special.iv special.ive special.jv special.kv special.kve special.stdtr special.stdtrit special.yv
+special.boxcox special.boxcox1p special.inv_boxcox special.inv_boxcox1p special.elliprc special.ellipj special.hankel1
+special.hankel2 special.hyp0f1 special.owens_t special.struve special.modstruve
 linalg.kron linalg.outer linalg.vecdot linalg.toeplitz polydiv
 Tensor.dot Tensor.__add__ Tensor.__radd__ Tensor.__sub__ Tensor.__rsub__ Tensor.__mul__ Tensor.__rmul__
 Tensor.__truediv__ Tensor.__rtruediv__ Tensor.__floordiv__ Tensor.__rfloordiv__ Tensor.__mod__ Tensor.__rmod__
@@ -93,7 +96,13 @@ fft.nuttall(5)
 special.betaincc(POSITIVE, POSITIVE, 0.5)
 special.betaincinv(POSITIVE, POSITIVE, 0.5)
 special.betainccinv(POSITIVE, POSITIVE, 0.5)
+special.elliprd(POSITIVE, POSITIVE, 1.0)
+special.elliprf(POSITIVE, POSITIVE, 1.0)
+special.elliprg(POSITIVE, POSITIVE, 1.0)
+special.elliprj(POSITIVE, POSITIVE, 1.0, 2.0)
 special.expn(2, POSITIVE)
+special.hyp1f1(0.5, 1.5, POSITIVE)
+special.hyp2f1(0.5, 1.0, 1.5, 0.3)
 special.jn(2, POSITIVE)
 special.kn(2, POSITIVE)
 special.yn(2, POSITIVE)

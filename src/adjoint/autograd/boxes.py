@@ -23,10 +23,15 @@ from adjoint.tensor import Tensor, wrap
 class Box:
     """What stands for a value while it is differentiated: the class of all boxes."""
 
-    __slots__ = ("__weakref__", "_tensor")
+    __slots__ = ("__weakref__", "_held")
     __array_priority__ = 100.0
     __hash__ = object.__hash__
-    _tensor: Tensor[Any]
+    _held: Tensor[Any]
+
+    @property
+    def _tensor(self) -> Tensor[Any]:
+        """The tensor of the box; that of its value once the derivative of its level was computed."""
+        return _left(self._held) if self._held._device.ended else self._held
 
     @classmethod
     def register(cls, value_type: type) -> None:
@@ -39,14 +44,14 @@ class Box:
     @property
     def _value(self) -> Any:
         """The value one level further in: a box where an outer derivative follows it, else an array."""
-        level = self._tensor.device
+        level = self._held.device
         assert isinstance(level, Decorator)
         if not level.differentiates:
             raise errors.TrackedError(
-                f"the value of a box of shape {self._tensor.shape} was asked for, which differs between the examples "
+                f"the value of a box of shape {self._held.shape} was asked for, which differs between the examples "
                 "of ad.vmap: write np.where for a choice"
             )
-        return boxed_tensor(wrap(level.unwrap(self._tensor._array), level.inner))
+        return boxed_tensor(wrap(level.unwrap(self._held._array), level.inner))
 
     def __bool__(self) -> bool:
         return bool(getval(self))
@@ -55,7 +60,10 @@ class Box:
         return int(getval(self))  # which has no derivative
 
     def __str__(self) -> str:
-        return f"Autograd {type(self).__name__} with value {getval(self)}"
+        try:
+            return f"Autograd {type(self).__name__} with value {getval(self)}"
+        except errors.TrackedError:
+            return f"Autograd {type(self).__name__} of shape {self._held.shape} of each example of a batch"
 
     __repr__ = __str__
 
@@ -127,6 +135,14 @@ class ArrayBox(Box):
         )
 
 
+def _left(x: Tensor[Any]) -> Tensor[Any]:
+    """The value of a tensor without the levels that have ended, from which no derivative can be asked any more."""
+    device, array = x._device, x._array
+    while device.ended and isinstance(device, Decorator) and device.differentiates:
+        device, array = device.inner, device.unwrap(array)
+    return wrap(array, device)
+
+
 def _asked(method: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], inputs: Any) -> Any:
     """What a method of tensors gives, boxed; NotImplemented beside values of a kind that it does not know."""
     out = method(*unboxed(args), **unboxed(options))
@@ -142,7 +158,7 @@ def boxed_tensor(x: Tensor[Any]) -> Any:
     while isinstance(device, Decorator):
         if device.is_active(array):
             box = object.__new__(ArrayBox)
-            box._tensor = x if device is x._device else wrap(array, device)
+            box._held = x if device is x._device else wrap(array, device)
             return box
         device, array = device.inner, device.unwrap(array)
     native = device.to_native(array)

@@ -9,6 +9,7 @@ import builtins
 from typing import Any
 
 from adjoint.autograd.boxes import getval
+from adjoint.autograd.missing import missing
 
 dict: Any = builtins.dict
 list: Any = builtins.list
@@ -27,3 +28,7 @@ def type(x: Any, *args: Any) -> Any:
 
 
 __all__ = ["DictBox", "SequenceBox", "dict", "isinstance", "list", "tuple", "type"]
+
+
+def __getattr__(name: str) -> Any:
+    raise missing(__name__, name)

@@ -11,7 +11,8 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.autograd.boxes import ArrayBox, boxed, conjugated, tree_unboxed, unboxed
+from adjoint.autograd.boxes import ArrayBox, Box, boxed, conjugated, getval, isbox, tree_unboxed, unboxed
+from adjoint.autograd.missing import missing
 from adjoint.autograd.primitives import (
     def_linear,
     defjvp,
@@ -32,8 +33,9 @@ from adjoint.transforms.jacobians import jacobian as all_rows
 from adjoint.transforms.libraries import of_any_library
 
 __all__ = [
-    "VSpace", "def_linear", "defjvp", "defjvp_argnum", "defjvp_argnums", "defvjp", "defvjp_argnum", "defvjp_argnums",
-    "make_jvp", "make_vjp", "primitive", "primitive_jvps", "primitive_vjps", "vspace",
+    "Box", "VSpace", "def_linear", "defjvp", "defjvp_argnum", "defjvp_argnums", "defvjp", "defvjp_argnum",
+    "defvjp_argnums", "getval", "isbox", "make_jvp", "make_vjp", "primitive", "primitive_jvps", "primitive_vjps",
+    "vspace",
 ]  # fmt: skip
 
 Function = Callable[..., Any]
@@ -349,3 +351,7 @@ def vspace(value: Any) -> VSpace:
             "numbers, arrays and containers of these"
         )
     return ContainerVSpace(value)
+
+
+def __getattr__(name: str) -> Any:
+    raise missing(__name__, name)

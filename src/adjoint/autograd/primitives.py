@@ -10,7 +10,7 @@ import copy
 import functools
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,11 +30,46 @@ from adjoint.transforms.levels import CustomRules, Tensors, apply
 
 Function = Callable[..., Any]
 
-# by the function: `maker(argnums, ans, args, kwargs)` gives the pullback, and
+
+class _Rules(MutableMapping[Any, Function]):
+    """Rules by their function, which has them itself: they go with it, also where they refer to it."""
+
+    def __init__(self, attribute: str) -> None:
+        self.attribute = attribute
+        self._functions: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def __getitem__(self, function: Any) -> Function:
+        try:
+            return vars(function)[self.attribute]  # type: ignore[no-any-return]
+        except (KeyError, TypeError):
+            raise KeyError(function) from None
+
+    def __setitem__(self, function: Any, rule: Function) -> None:
+        try:
+            weakref.ref(function)  # or raise
+            setattr(function, self.attribute, rule)
+        except (AttributeError, TypeError):
+            raise errors.ArgumentTypeError(
+                f"{errors.shown(function)} takes no rules: give them to f = primitive(function), and call that"
+            ) from None
+        self._functions.add(function)
+
+    def __delitem__(self, function: Any) -> None:
+        delattr(function, self.attribute)
+        self._functions.discard(function)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(list(self._functions))
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+
+# `maker(argnums, ans, args, kwargs)` gives the pullback, and
 # `maker(argnums, tangents, ans, args, kwargs)` the tangent of the result
-primitive_vjps: dict[Any, Function] = {}
-primitive_jvps: dict[Any, Function] = {}
-not_traced: set[Any] = set()
+primitive_vjps = _Rules("_adjoint_vjps")
+primitive_jvps = _Rules("_adjoint_jvps")
+NOT_TRACED = "_adjoint_not_traced"
 
 _PLAIN = {
     np.ndarray, bool, int, float, complex, str, type(None), slice, type, np.bool_, np.float32, np.float64,
@@ -52,9 +87,9 @@ def traced(function: Function, on_tensors: Function | None) -> Function:
         else:
             if not kwargs or _PLAIN.issuperset(map(type, kwargs.values())):
                 return function(*args, **kwargs)
-        if run in not_traced:
+        if NOT_TRACED in said:
             return function(*map(getval, args), **kwargs)
-        ruled = on_tensors is None or run in primitive_vjps or run in primitive_jvps
+        ruled = on_tensors is None or primitive_vjps.attribute in said or primitive_jvps.attribute in said
         given = unboxed(args)
         if ruled:
             return _ruled(run, function, given, kwargs) if has_tensors(given) else function(*args, **kwargs)
@@ -64,13 +99,16 @@ def traced(function: Function, on_tensors: Function | None) -> Function:
         return boxed(on_tensors(*given, **named))  # type: ignore[misc]
 
     functools.update_wrapper(run, function)
+    said = vars(run)
+    for attribute in (primitive_vjps.attribute, primitive_jvps.attribute, NOT_TRACED):
+        said.pop(attribute, None)  # of the other function, if that has rules
     run.fun = function  # type: ignore[attr-defined]
     return run
 
 
 def _ruled(run: Function, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function with rules, of tensors among its arguments."""
-    rules = _Rules(run, function, args, kwargs)
+    rules = _Ruled(run, function, args, kwargs)
     device = common_backend(*rules.tensors)
     ys = apply(rules, [wrap(lift_to(x, device), device) for x in rules.tensors], device)
     return boxed(rules.results.tree(ys))
@@ -85,7 +123,7 @@ class _Results:
         return trees.unflatten(self.structure, list(leaves))
 
 
-class _Rules(CustomRules):
+class _Ruled(CustomRules):
     """A function of arrays as levels see it: values below, and the user's rules at each level."""
 
     active: list[bool] | None = None  # which tensors the level that applies it follows
@@ -337,7 +375,7 @@ def notrace_primitive(function: Function) -> Function:
 
 def register_notrace(trace_type: Any, function: Function) -> None:
     """No derivative flows through this function, in either mode; `trace_type` is not looked at."""
-    not_traced.add(function)
+    setattr(function, NOT_TRACED, True)
 
 
 def defvjp_argnums(function: Function, maker: Function) -> None:

@@ -18,7 +18,7 @@ def composed(leaf: LeafBackend, primitive: Primitive) -> Implementation:
     """
     if (given := leaf.given(primitive.implementations)) is not None:
         return given
-    definition = getattr(RECORDS.get(primitive.name), "definition", None)
+    definition = getattr(primitive.record or RECORDS.get(primitive.name), "definition", None)
     if definition is None:
         raise errors.UnsupportedPrimitiveError(f"{leaf.name} cannot run the primitive {primitive.name!r}")
     return lambda *operands, **parameters: definition(leaf, *operands, **parameters)

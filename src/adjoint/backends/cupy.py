@@ -37,10 +37,10 @@ class CuPy(ArrayAPI):
             raise errors.DeviceError(f"CuPy: there is no GPU {index}; it finds {found}, counted from 0")
         super().__init__(cupy, cupy.cuda.Device(index))
         self.cupy = cupy
-        self.index = index
+        self.number = index  # `index` is a primitive
 
     def configuration(self) -> tuple[Any, ...]:
-        return (self.index,)
+        return (self.number,)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self.configuration()

@@ -59,8 +59,9 @@ def compile(f: Callable[..., Any], *, dynamic: Any = None, donate: Any = ()) -> 
 
     Transforms may be in f and around it, as in `ad.grad(ad.compile(f))`. `f.lower(*args)` shows the graph.
     On NumPy what can be is machine code, if llvmlite is installed (`adjoint[compile]`), and a warning says once if it
-    is not; `ADJOINT_COMPILE=replay` has NumPy called instead. `with ad.disable_compile():` runs f as it is, and
-    so does the environment variable `ADJOINT_COMPILE=0`, if it is set before Python starts.
+    is not; on CuPy it is CUDA kernels. `ADJOINT_COMPILE=replay` has the library called instead. `with
+    ad.disable_compile():` runs f as it is, and so does the environment variable `ADJOINT_COMPILE=0`, if it is set
+    before Python starts.
 
     Parameters
     ----------
@@ -154,9 +155,10 @@ class Lowered:
     `recorded` is the graph as it was recorded, and `passes` has the graph after each pass, by the pass's name.
     `llvm` is the text that LLVM compiles, and `assembly` what it makes of that for this processor. Both are empty where
     no machine code is made: on other libraries than NumPy, without llvmlite, and of graphs for all sizes.
+    `cuda` is the source of kernels on CuPy, empty elsewhere and where CuPy has no compiler.
     `kernels` has a line for each loop of machine code: its name in `llvm`, the size, the primitives, and in how many
-    parts it is cut for several threads. `memory` is the largest number of bytes that a call of machine code has for
-    arrays that are no results: 0 without.
+    parts it is cut for several threads; on CuPy for each kernel and product. `memory` is the largest number of bytes
+    that a call of machine code has for arrays that are no results: 0 without.
 
     >>> import adjoint as ad
     >>> lowered = ad.compile(lambda x: x * x + 1).lower(ad.zeros(8))
@@ -181,6 +183,11 @@ class Lowered:
     @property
     def llvm(self) -> str:
         return self._replay.llvm()
+
+    @property
+    def cuda(self) -> str:
+        """The CUDA source of kernels, on CuPy; empty elsewhere, and where CuPy has no compiler."""
+        return self._replay.cuda
 
     @property
     def assembly(self) -> str:
@@ -335,7 +342,7 @@ class Compiled:
                     self._programs.popitem(last=False)
                 return program
         if program.symbols is not None and makes_code(program.base):
-            # machine code has sizes in it: sizes that come again are worth making it
+            # code has sizes in it: sizes that come again are worth making it
             program = self._programs[call.key] = program.at([x.shape for x in call.inputs])
         return program
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,7 @@ from adjoint.operands import fail
 from adjoint.primitives import TABLE, Spec, slices
 
 if TYPE_CHECKING:
+    from adjoint.compiler.cuda.segments import Code
     from adjoint.compiler.native.entry import Region
 
 _REUSED = 1024  # bytes: smaller arrays NumPy keeps at hand
@@ -62,9 +65,15 @@ class Replay:
         writer = _Writer(base, symbols, native, tick)
         writer.donated = {graph.inputs[i] for i in donated}
         writer.write("run", graph)
+        self._code = writer.code
         self._unlinked, self._warns, self._checks = writer.regions, writer.warns, any(r.checks for r in writer.regions)
         self.memory = max([r.memory for r in writer.regions], default=0)
         self.kernels: list[str] = [line for r in writer.regions for line in r.kernels]
+        self.cuda = ""
+        if writer.code is not None:
+            self.memory = max([s.memory for s in writer.code.segments], default=0)
+            self.kernels = [line for s in writer.code.segments for line in s.kernels]
+            self.cuda = writer.code.text
         self.source = "\n".join(writer.lines) + "\n"
         self._places = writer.places
         self._file = f"<{name}>"  # with a number it would be another one each time, and Python keeps names of files
@@ -81,11 +90,13 @@ class Replay:
     @property
     def direct(self) -> Callable[..., tuple[Any, ...]] | None:
         """The function itself, where nothing has to be done before or after it, once it has run."""
-        return None if self._unlinked or self._checks or self._warns else self.run
+        return None if self._unlinked or self._code is not None or self._checks or self._warns else self.run
 
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         if self._unlinked:
             self._link()
+        if self._code is not None:
+            self._compile(self._code)
         if self._checks:
             from adjoint.compiler.native.machine import NotHeldError
 
@@ -124,6 +135,22 @@ class Replay:
                 run = self._profiled.counted_kernel(called, run, arrays, operations_of_region(r))
             self._scope[r.name] = run
         self._unlinked = []
+
+    def _compile(self, code: Code) -> None:
+        """Have CuPy compile kernels, before the first call; where it cannot, the graph is replayed without them."""
+        try:
+            code.link()
+        except Exception as error:
+            if type(error).__name__ == "CompileException":  # not that there is no compiler, but that it refuses this
+                warnings.warn(
+                    f"{self.name}: CuPy's compiler refuses CUDA source that ad.compile wrote, and the function runs "
+                    f"primitive by primitive; please report this: {error}",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            plain = Replay(self.graph, self.base, self.name, self.symbols, native=False)
+            vars(self).update({key: x for key, x in vars(plain).items() if key != "_scope"}, _plain=plain)
+        self._code = None
 
     def llvm(self) -> str:
         """What LLVM makes machine code of, written again, as it is long and few want it; empty if none is made."""
@@ -183,12 +210,20 @@ def _profiled_numpy(base: Backend) -> Profiled[Any] | None:
 
 
 def makes_code(base: Backend) -> bool:
-    """Whether functions on a backend become machine code: on NumPy, also where a profile counts what that does."""
-    if type(base) is not NumPy and _profiled_numpy(base) is None:
-        return False
-    from adjoint.compiler.native.machine import wanted
+    """Whether functions on a backend become code of their own: machine code on NumPy, CUDA's on CuPy.
 
-    return wanted()
+    Also where a profile counts what NumPy does.
+    """
+    if type(base) is NumPy or _profiled_numpy(base) is not None:
+        from adjoint.compiler.native.machine import wanted
+
+        return wanted()
+    cupy = sys.modules.get("adjoint.backends.cupy")  # imported by whoever has such a backend
+    if cupy is not None and type(base) is cupy.CuPy:
+        from adjoint.compiler.cuda.segments import wanted as wanted_on_gpu
+
+        return wanted_on_gpu(base)
+    return False
 
 
 class _Typed:
@@ -209,7 +244,8 @@ class _Writer:
         self.scope: dict[str, Any] = {"__builtins__": {}, "leaf": base}
         self.fresh: list[bool] = []
         self.donated: set[Any] = set()  # inputs whose memory may be written to
-        self.native = native and symbols is None and makes_code(base)  # machine code has sizes in it
+        made = native and symbols is None and makes_code(base)  # code has sizes in it
+        self.native = made and (self.on_numpy or _profiled_numpy(base) is not None)
         self.tick = tick  # called after each equation
         self.apart = tick is not None or type(base) is Profiled
         self.equations: list[Equation] = []
@@ -217,6 +253,11 @@ class _Writer:
         self._regions_count = itertools.count()
         if tick is not None:
             self.scope["tick"] = tick
+        self.code: Code | None = None
+        if made and not self.native:
+            from adjoint.compiler.cuda.segments import Code
+
+            self.code = Code(base)
         self.regions: list[Region] = []
         self.warns = False  # whether it calls what may warn, or fail
         self._known: dict[int, str] = {}  # names of what is in the scope, by identity
@@ -254,6 +295,10 @@ class _Writer:
             number = lambda: f"n{next(self._regions_count)}"
             graph, found = with_regions(graph, number, self.donated, not self.donated, self.apart)
             self.regions += found
+        if self.code is not None:
+            from adjoint.compiler.cuda.segments import with_segments
+
+            graph = with_segments(graph, lambda: f"n{next(self._count)}", self.code)
         inner = {id(g): f"g{next(self._count)}" for e in graph.equations for g in e.graphs}
         body = _Body(self, graph, inner)
         head = f"{indent}def {name}({', '.join(body.names[x] for x in graph.inputs)}):"
@@ -313,7 +358,7 @@ class _Body:
         if e.name == "native":
             return self.native(e)
         self.writer.warns = True
-        call = self.primitive(e) if e.name in TABLE else self.special(e)
+        call = self.segment(e) if e.name == "segment" else self.primitive(e) if e.name in TABLE else self.special(e)
         dead = list(dict.fromkeys(x for x in e.reads() if self.last.get(x) is e and x not in self.inputs))
         names = [self.names[x] for x in dead]
         if len(e.results) == 1 and names:
@@ -362,6 +407,10 @@ class _Body:
             lines += [f" keep({kept})", f" del {kept}"]
         dead = [x for x in e.reads() if self.last.get(x) is e and x not in self.inputs]
         return [*lines, *([f" del {', '.join(self.names[x] for x in dict.fromkeys(dead))}"] if dead else [])]
+
+    def segment(self, e: Equation) -> str:
+        """A call of kernels on a GPU, which gives new arrays."""
+        return f"{self.writer.constant(e.parameters['region'])}({', '.join(map(self.read, e.operands))})"
 
     def written_over(self, e: Equation) -> dict[Any, str]:
         """Names of arrays that nobody reads any more, for results of machine code: those with few to choose first."""

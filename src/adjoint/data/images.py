@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
-from adjoint.data.tables import library
+from adjoint.data.columns import library
 from adjoint.functions.arguments import as_choice, integers
 
 _SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}

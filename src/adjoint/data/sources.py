@@ -10,6 +10,7 @@ import numpy as np
 
 from adjoint import errors, tree
 from adjoint.data.collate import collate, is_leaf
+from adjoint.data.columns import chosen
 from adjoint.data.numbers import shuffled
 from adjoint.dtypes import is_table
 from adjoint.functions.arguments import as_integer, is_integer, is_number, items
@@ -87,8 +88,6 @@ class Arrays(Source):
 def _read(arrays: Any, name: str, path: str = "") -> Any:
     """A tree of NumPy arrays: tensors, tables and lists are made these, and tables dictionaries of their columns."""
     if _is_arrow(arrays):
-        from adjoint.data.tables import chosen
-
         return chosen(arrays, None, name)
     if is_table(arrays) and hasattr(arrays, "columns"):
         return {str(column): np.asarray(arrays[column].to_numpy()) for column in arrays.columns}

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors, tree
+from adjoint.data.columns import Array, check, chosen, library, names_of, picked
 from adjoint.data.sources import Source
-
-Array = np.ndarray[Any, Any]
 
 
 def read_csv(path: Any, columns: Any = None, *, separator: str = ",") -> Any:
@@ -64,8 +63,8 @@ def read_parquet(path: Any, columns: Any = None) -> Any:
     """
     parquet = library("pyarrow.parquet", "read_parquet")
     files = _reading("read_parquet", path, lambda: parquet.ParquetDataset(path))
-    _check(columns, files.schema.names, "read_parquet")
-    names = None if columns is None else _names(columns, "read_parquet")
+    check(columns, files.schema.names, "read_parquet")
+    names = None if columns is None else names_of(columns, "read_parquet")
     return chosen(_reading("read_parquet", path, lambda: files.read(columns=names)), columns, "read_parquet")
 
 
@@ -83,7 +82,7 @@ class Parquet(Source):
         self._group: tuple[int, Any] | None = None
         self._opened: tuple[int, Any] | None = None  # in which process, because they share no place in a file
         file = self._file()
-        _check(columns, file.schema_arrow.names, "Parquet")
+        check(columns, file.schema_arrow.names, "Parquet")
         sizes = [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)]
         self._starts = np.concatenate([[0], np.cumsum(np.array(sizes, np.int64))])
 
@@ -111,7 +110,7 @@ class Parquet(Source):
     def _read(self, group: int, indices: Array) -> Any:
         if self._group is None or self._group[0] != group:
             self._group = None  # so that never two are in memory
-            names = None if self._columns is None else _names(self._columns, "Parquet")
+            names = None if self._columns is None else names_of(self._columns, "Parquet")
             table = _reading("Parquet", self._path, lambda: self._file().read_row_group(group, columns=names))
             self._group = group, chosen(table, self._columns, "Parquet")
         return tree.map(lambda x: x[indices - self._starts[group]], self._group[1])
@@ -157,8 +156,8 @@ def read_sqlite(path: Any, query: str, columns: Any = None, *, parameters: Seque
     if not names:
         raise errors.ArgumentError(f"read_sqlite: a query gives columns, and {errors.shown(query)} gives none")
     values = list(zip(*rows, strict=True)) or [()] * len(names)
-    _check(columns, names, "read_sqlite")
-    return _picked({name: _array(column) for name, column in zip(names, values, strict=True)}, columns)
+    check(columns, names, "read_sqlite")
+    return picked({name: _array(column) for name, column in zip(names, values, strict=True)}, columns)
 
 
 def _array(values: Sequence[Any]) -> Array:
@@ -170,88 +169,6 @@ def _array(values: Sequence[Any]) -> Array:
     column = np.empty(len(values), object)
     column[:] = values
     return column
-
-
-def chosen(table: Any, columns: Any, name: str) -> Any:
-    """The columns of a table of pyarrow, as a tree of names has them."""
-    _check(columns, table.column_names, name)
-    wanted = table.column_names if columns is None else _names(columns, name)
-    return _picked({column: _column(table.column(column), column, name) for column in wanted}, columns)
-
-
-def _check(columns: Any, known: Sequence[str], name: str) -> None:
-    """Raises ArgumentError for a tree of names of which one is none, ArgumentTypeError for what is no such tree."""
-    for column in [] if columns is None else _names(columns, name):
-        if column not in known:
-            there = ", ".join(map(repr, known))
-            raise errors.ArgumentError(f"{name}: there is no column {errors.shown(column)}; there are {there}")
-
-
-def _picked(found: dict[str, Array], columns: Any) -> Any:
-    """The columns as a tree of their names has them."""
-    if columns is None:
-        return found
-    if isinstance(columns, str):
-        return found[columns]
-    if isinstance(columns, list):
-        return np.stack([found[column] for column in columns], axis=-1)
-    if isinstance(columns, dict):
-        return {key: _picked(found, part) for key, part in columns.items()}
-    return tuple([_picked(found, part) for part in columns])
-
-
-def _names(columns: Any, name: str) -> list[str]:
-    """All names of a tree of names."""
-    if isinstance(columns, str):
-        return [columns]
-    if isinstance(columns, (list, tuple, dict)) and columns:
-        parts = list(columns.values()) if isinstance(columns, dict) else columns
-        if not isinstance(columns, list) or all([isinstance(part, str) for part in parts]):
-            return list(dict.fromkeys([found for part in parts for found in _names(part, name)]))
-    raise errors.ArgumentTypeError(
-        f"{name}: columns are a name, a list of names, or tuples and dictionaries of these; received "
-        f"{errors.shown(columns)}"
-    )
-
-
-def _column(column: Any, label: str, name: str) -> Array:
-    """A column of pyarrow's."""
-    import pyarrow as pa
-
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column, kind = column.cast(kind.value_type), kind.value_type
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return _matrix(column, label, name)
-    if pa.types.is_decimal(kind) or (column.null_count and pa.types.is_boolean(kind)):
-        column = (column.cast(pa.int8()) if pa.types.is_boolean(kind) else column).cast(pa.float64())
-    return np.array(column.to_numpy())  # which may be written to
-
-
-def _matrix(column: Any, label: str, name: str) -> Array:
-    """A column of lists, one row each."""
-    compute = library("pyarrow.compute", name)
-    lengths = compute.list_value_length(column).to_numpy()
-    for row, length in enumerate(lengths):
-        if length != lengths[0]:
-            raise errors.ShapeError(
-                f"{name}: the lists of column {label!r} differ in length: row 0 has {lengths[0]}, row {row} {length}; "
-                "leave the column out, or read records one by one and pad them in transform"
-            )
-    inner = _column(compute.list_flatten(column), label, name)
-    return inner.reshape(len(lengths), int(lengths[0]) if len(lengths) else 0, *inner.shape[1:])
-
-
-def library(module: str, name: str) -> Any:
-    """An optional library. Raises MissingLibraryError, which says how to install it."""
-    from importlib import import_module
-
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise errors.MissingLibraryError(
-            f"{name}: needs {module.partition('.')[0]}; pip install 'adjoint[data]'"
-        ) from error
 
 
 def _reading(name: str, path: Any, read: Callable[[], Any]) -> Any:

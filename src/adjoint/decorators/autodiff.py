@@ -233,7 +233,7 @@ class Autodiff(Decorator[J]):
             rules = [with_strong_zero(rule) for rule in rules]
         add = record.accumulate
         accumulate = None if add is None else lambda B, sink, g, s: add(B, sink, g, *s)
-        pull = make_vjp(rules, [len(names) for names in needs], primitive, self.inner)
+        pull = make_vjp(rules, needs, primitive, self.inner)
         names = [name for names in needs for name in names]
         return VJP(primitive, names, tracked, pull, self, accumulate=accumulate, has_remats=has_remats)
 
@@ -406,6 +406,7 @@ class Autodiff(Decorator[J]):
         owned: set[Node] = set()  # whose cotangent is a buffer that this pass allocated
         cache: RematCache | None = None
         add, add_into = below.add, below.add_into
+        number = self._leaf.number_type  # whose sums are Python's
         take, held, next_node = cotangents.pop, cotangents.get, nodes.pop
         backend_of = self._backend_of if above is None else above.backend_of
         node = nodes[-1]
@@ -471,6 +472,8 @@ class Autodiff(Decorator[J]):
                     known = held(parent)
                     if known is None:
                         cotangents[parent] = c
+                    elif c.__class__ is number:
+                        cotangents[parent] = known + c
                     elif parent in owned:
                         cotangents[parent] = add_into(known, c)
                     else:

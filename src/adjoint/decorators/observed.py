@@ -202,7 +202,7 @@ def flops(primitive: Primitive, operands: Sequence[Shape], result: Shape, parame
     >>> flops(TABLE["matmul"], [(2, 3), (3, 5)], (2, 5), {})
     60
     """
-    record = RECORDS.get(primitive.name)
+    record = primitive.record or RECORDS.get(primitive.name)
     if record is not None and record.operations is not None:
         return round(record.operations(operands, result, parameters))
     if primitive.kind is ELEMENTWISE:

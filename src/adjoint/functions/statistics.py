@@ -23,7 +23,7 @@ from adjoint.functions.arguments import (
     inexact,
     keyword_error,
 )
-from adjoint.functions.creation import made
+from adjoint.functions.creation import asarray, made
 from adjoint.functions.elementwise import where
 from adjoint.functions.logic import isnan
 from adjoint.functions.reduction import all as every
@@ -96,6 +96,8 @@ def _probabilities(q: Any, scale: float, name: str) -> Any:
             f"{name}: q is from 0 to {scale:g}, or a vector of such; received {errors.shown(q)}"
         )
 
+    if dtypes.holds(q, Tensor):
+        q = asarray(q)
     if isinstance(q, Tensor):
         if q.ndim > 1 or q.dtype.kind not in "iu" + dtypes.FLOATING:
             raise wrong(q)

@@ -7,13 +7,14 @@ The names of a rule's parameters say what it needs, and here they become an expr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from adjoint.backend import Backend, Implementation
 from adjoint.graph.nodes import Node, Var, numbers
-from adjoint.primitives import Primitive, Shape
+from adjoint.primitives import ELEMENTWISE, TABLE, Primitive, Shape
 from adjoint.rules.records import Rule, names_of
 
 if TYPE_CHECKING:
@@ -70,23 +71,38 @@ def saved_getter(source: str, inner: Backend) -> Callable[..., Any]:
 
 
 def make_vjp(
-    rules: Sequence[Rule], counts: Sequence[int], primitive: Primitive, inner: Backend
+    rules: Sequence[Rule], needs: Sequence[Sequence[str]], primitive: Primitive, inner: Backend
 ) -> Callable[[Any, Any, Any], Any]:
-    """A function that calls each rule with its part of what was saved.
+    """A function that gives what each rule does of its part of what was saved.
 
-    Written out as a lambda expression: `lambda B, g, s: (r0(B, g, s[0]), r1(B, g, s[1], s[2]), )`.
+    Written out as a lambda expression. Of `multiply` it is
+
+        lambda B, g, s: ((g * s[0]), (g * s[1]), ) if g.__class__ is Number and B is leaf
+            else (B.multiply(g, s[0]), B.multiply(g, s[1]), )
+
+    and where a rule has no expression, it is called: `r0(B, g, s[0])`.
     """
     scope: dict[str, Any] = {f"r{i}": rule for i, rule in enumerate(rules)}
-    place = "B"
-    if any(counts) and (numbers := inner.numbers(primitive)) is not None:  # others hardly compute
+    parts, start = [], 0
+    for i, (rule, names) in enumerate(zip(rules, needs, strict=True)):
+        places = [f"s[{k}]" for k in range(start, start + len(names))]
+        parts.append((f"r{i}", term_of(rule, names, primitive, places, "g"), ", ".join(["g", *places])))
+        start += len(names)
+    source = f"({_applied(parts, 'B')})"
+    if start and (numbers := inner.numbers(primitive)) is not None:  # others hardly compute
         scope |= {"Number": numbers.number_type, "N": numbers, "leaf": inner}
-        place = "N if g.__class__ is Number and B is leaf else B"
-    calls, start = [], 0
-    for i, count in enumerate(counts):
-        calls.append(f"r{i}({place}, g{''.join(f', s[{k}]' for k in range(start, start + count))}), ")
-        start += count
-    source = f"lambda B, g, s: ({''.join(calls)})"
-    return eval(_compiled(source, "eval"), scope)  # type: ignore[no-any-return]
+        source = f"({_applied(parts, 'N', True)}) if g.__class__ is Number and B is leaf else {source}"
+    return eval(_compiled(f"lambda B, g, s: {source}", "eval"), scope)  # type: ignore[no-any-return]
+
+
+def _applied(parts: Sequence[tuple[str, Any, str]], place: str, numbers: bool = False) -> str:
+    """What rules compute on a backend: their expressions, or calls of them with these arguments."""
+    return "".join(
+        [
+            (f"{rule}({place}, {given})" if term is None else written(term, place, numbers)) + ", "
+            for rule, term, given in parts
+        ]
+    )
 
 
 def lifted(
@@ -119,7 +135,7 @@ def lifted(
     """
     sources = sorted({i for choice in vjps for i in choice})
     fixed, lines, scope = _opening(primitive, run, inner, sources, "Var", "node", "n")
-    lines += ["    var = Var()", "    var.value = out"]
+    lines += [*_run(primitive, fixed, scope), "    var = Var()", "    var.value = out"]
 
     def branch(choice: tuple[int, ...], indent: str) -> list[str]:
         first, second = [*[f"n{i}" for i in choice], "None"][:2]
@@ -147,7 +163,8 @@ def lifted(
         "    node.first = first",
         "    node.second = second",
         "    node.visit = 0",
-        "    node.shape = out.shape",
+        "    sizes = out.shape",
+        "    node.shape = first.shape if sizes == first.shape else sizes",  # a tuple that is there already
         "    return var",
     ]
     scope |= {"Var": Var, "Node": Node, "number": numbers}
@@ -186,40 +203,47 @@ def pushed(
     """
     sources = sorted(rules)
     fixed, lines, scope = _opening(primitive, run, inner, sources, "Box", "tangent", "t")
-    place = "N if v0.__class__ is Number else B" if "N" in scope else "B"
+    parameters = ", **p" if primitive.parameters else ""
     parts = {}
     for i, rule in rules.items():
-        if rule is None:
-            parts[i] = f"run(t{i}{', **p' if primitive.parameters else ''})"
+        needs = names_of(rule, 2) if rule is not None else ()
+        places = [_at_hand(saved_source(primitive, [need]), fixed)[1:-3] for need in needs]
+        term = None if rule is None else term_of(rule, needs, primitive, places, f"t{i}")
+        parts[i] = f"r{i}", term, ", ".join([f"t{i}", *places])
+
+    def ending(place: str, plus: str, numbers: bool, indent: str) -> list[str]:
+        """The lines that push the tangents."""
+        pushed = {i: _applied([part], place, numbers)[:-2] for i, part in parts.items()}
+        pushed |= {i: f"run(t{i}{parameters})" for i, rule in rules.items() if rule is None}
+        wide = len(fixed) > 1 and not numbers
+        widened = ["if tangent.shape != out.shape:", "    tangent = spread(tangent, shape=tuple(out.shape))"] * wide
+        lines = ["dual = new(Box)", "dual.value = out"]
+        constant = ["dual.tangent = None", "return dual"]
+        first, second = f"t{sources[0]}", f"t{sources[-1]}"
+        if len(sources) == 1:
+            lines += [f"if {first} is None:", *[f"    {line}" for line in constant]]
+            lines += [f"tangent = {pushed[sources[0]]}", *widened]
         else:
-            saved = _at_hand(saved_source(primitive, names_of(rule, 2)), fixed)[1:-1]
-            parts[i] = f"r{i}({place}, t{i}, {saved})"
-    lines += ["    dual = new(Box)", "    dual.value = out"]
-    constant = ["dual.tangent = None", "return dual"]
-    first = sources[0]
-    widened = ["if tangent.shape != out.shape:", "    tangent = spread(tangent, shape=tuple(out.shape))"]
-    widened = widened if len(fixed) > 1 else []
-    if len(sources) == 1:
-        lines += [f"    if t{first} is None:", *[f"        {line}" for line in constant]]
-        lines += [f"    {line}" for line in [f"tangent = {parts[first]}", *widened]]
-    else:
-        second = sources[1]
-        plus = "(N.add if v0.__class__ is Number else plus)" if "N" in scope else "plus"
-        lines += [f"    if t{first} is None:", f"        if t{second} is None:"]
-        lines += [f"            {line}" for line in constant]
-        lines += [f"        {line}" for line in [f"tangent = {parts[second]}", *widened]]
-        lines += [f"    elif t{second} is None:"]
-        lines += [f"        {line}" for line in [f"tangent = {parts[first]}", *widened]]
-        lines += ["    else:", f"        tangent = {plus}({parts[first]}, {parts[second]})"]
-    lines += ["    dual.tangent = tangent", "    return dual"]
-    scope |= {"Box": box, "new": object.__new__, "B": inner, "plus": inner.add, "spread": inner.broadcast_to}
+            lines += [f"if {first} is None:", f"    if {second} is None:", *[f"        {line}" for line in constant]]
+            lines += [f"    {line}" for line in [f"tangent = {pushed[sources[1]]}", *widened]]
+            lines += [f"elif {second} is None:"]
+            lines += [f"    {line}" for line in [f"tangent = {pushed[sources[0]]}", *widened]]
+            lines += ["else:", f"    tangent = {plus.format(pushed[sources[0]], pushed[sources[1]])}"]
+        return [indent + line for line in [*lines, "dual.tangent = tangent", "return dual"]]
+
+    if "N" in scope:
+        lines += [f"    if {_are_numbers(fixed)}:", f"        out = {_of_numbers(primitive, fixed)}"]
+        lines += ending("N", "{} + {}", True, " " * 8)
+    lines += [f"    out = {_called('run', primitive, fixed)}", *ending("B", "B.add({}, {})", False, " " * 4)]
+    scope |= {"Box": box, "new": object.__new__, "B": inner, "spread": inner.broadcast_to}
     scope |= {f"r{i}": rule for i, rule in rules.items()}
     return _made(lines, scope)
 
 
 def constant(primitive: Primitive, run: Implementation, inner: Backend, box: type, beside: str) -> Implementation:
     """An elementwise primitive without derivatives: a `box` with its value, and with None `beside` it."""
-    _, lines, scope = _opening(primitive, run, inner, range(len(primitive.operands)), "Box", beside, "n")
+    fixed, lines, scope = _opening(primitive, run, inner, range(len(primitive.operands)), "Box", beside, "n")
+    lines += _run(primitive, fixed, scope)
     lines += ["    made = new(Box)", "    made.value = out", f"    made.{beside} = None", "    return made"]
     return _made(lines, scope | {"Box": box, "new": object.__new__})
 
@@ -227,21 +251,18 @@ def constant(primitive: Primitive, run: Implementation, inner: Backend, box: typ
 def _opening(
     primitive: Primitive, run: Implementation, inner: Backend, sources: Sequence[int], box: str, beside: str, short: str
 ) -> tuple[list[int], list[str], dict[str, Any]]:
-    """The operands that are there in every call; the lines that take arrays apart and run the primitive; names in them.
+    """The operands that are there in every call; the lines that take arrays apart; names in them.
 
-    Where the inner backend has another way for single numbers, it goes by the first operand. A constant beside one is
-    made one: `Tensor` hands over an array without axes, which is faster beside arrays.
+    Where the inner backend has another way for single numbers, a constant beside one is made one: `Tensor` hands over
+    an array without axes, which is faster beside arrays.
     """
     fixed = [i for i, name in enumerate(primitive.operands) if not name.startswith("*")]
-    rest = ", *rest" if primitive.variadic else ""
-    given = "".join(f"v{i}, " for i in fixed)
-    parameters = "**p" if primitive.parameters else ""
     scope: dict[str, Any] = {"run": run, "shape": shape_of, "dtype": inner.dtype_of}
-    run_name, numbers = "run", inner.numbers(primitive)
+    numbers = inner.numbers(primitive)
     if numbers is not None:
-        scope |= {"Number": numbers.number_type, "N": numbers, "fast": numbers[primitive]}
-        run_name = "(fast if v0.__class__ is Number else run)"
-    lines = [f"def lifted({given}/{rest}{', ' + parameters if parameters else ''}):".replace(", /, *", ", *")]
+        scope |= {"Number": numbers.number_type, "N": numbers}
+    given = [*[f"v{i}" for i in fixed], "*rest" if primitive.variadic else "/", *["**p"] * bool(primitive.parameters)]
+    lines = [f"def lifted({', '.join(given)}):"]
     for i in fixed:
         lines += [f"    if v{i}.__class__ is {box}:"]
         lines += [f"        {short}{i} = v{i}.{beside}"] if i in sources else []
@@ -249,11 +270,31 @@ def _opening(
         lines += ["    else:", f"        {short}{i} = None"] if i in sources else []
         if numbers is not None and len(fixed) == 2 and i in sources:
             one = f"v1.__class__ is {box} and v1.value.__class__ is Number" if i == 0 else "v0.__class__ is Number"
-            lines += [f"        if {one}:", f"            v{i} = Number(v{i})"]
-    if rest:
+            lines += [f"        if {one}:", f"            v{i} = v{i}[()] if hasattr(v{i}, 'shape') else Number(v{i})"]
+    if primitive.variadic:
         lines += ["    if rest:", f"        rest = [r.value if r.__class__ is {box} else r for r in rest]"]
-    lines += [f"    out = {run_name}({given}{rest[2:]}{', ' if rest else ''}{parameters})"]
     return fixed, lines, scope
+
+
+def _run(primitive: Primitive, fixed: Sequence[int], scope: Mapping[str, Any]) -> list[str]:
+    """The line that runs the primitive, of numbers in their own way."""
+    out = _called("run", primitive, fixed)
+    if "N" in scope:
+        out = f"{_of_numbers(primitive, fixed)} if {_are_numbers(fixed)} else {out}"
+    return [f"    out = {out}"]
+
+
+def _called(run: str, primitive: Primitive, fixed: Sequence[int]) -> str:
+    given = [f"v{i}" for i in fixed] + ["*rest"] * primitive.variadic + ["**p"] * bool(primitive.parameters)
+    return f"{run}({', '.join(given)})"
+
+
+def _are_numbers(fixed: Sequence[int]) -> str:
+    return " and ".join([f"v{i}.__class__ is Number" for i in fixed])
+
+
+def _of_numbers(primitive: Primitive, fixed: Sequence[int]) -> str:
+    return written(Term(primitive.name, tuple([Term(f"v{i}") for i in fixed])), "N", True)
 
 
 def _at_hand(saved: str, fixed: Sequence[int]) -> str:
@@ -270,3 +311,81 @@ def _made(lines: Sequence[str], scope: dict[str, Any]) -> Implementation:
 
 def _name(choice: tuple[int, ...]) -> str:
     return "vjp" + "".join(map(str, choice))
+
+
+# --- rules as expressions: what a rule calls, found by calling it once with terms in place of arrays ---
+# One that does more with arrays than hand them to elementwise primitives has no expression, and is called.
+
+SIGNS = "add + subtract - multiply * divide / less < less_equal <= greater > greater_equal >= equal == not_equal !="
+OPERATORS = dict(zip(SIGNS.split()[::2], SIGNS.split()[1::2], strict=True))  # of two operands
+
+
+class _NoExpressionError(Exception):
+    """A rule does something else."""
+
+
+def _refuse(*_: Any) -> Any:
+    raise _NoExpressionError
+
+
+class Term:
+    """Stands for an array: an operand by its name in the source, or a primitive of other terms and numbers."""
+
+    __slots__ = ("left", "operands", "source")
+
+    def __init__(self, source: str, operands: tuple[Any, ...] | None = None) -> None:
+        self.source = source  # a primitive's name, where there are operands
+        self.operands = operands
+        self.left: float = math.inf if operands is None else 1  # how often it may be written down: not computed twice
+
+    __class__: Any = property(_refuse)  # pyright: ignore[reportIncompatibleMethodOverride]  # what isinstance asks for
+    __bool__ = __eq__ = __ne__ = __len__ = __iter__ = __getattr__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+
+class _Primitives:
+    """Stands for the backend."""
+
+    def __getattr__(self, name: str) -> Callable[..., Term]:
+        primitive = TABLE.get(name)
+        if primitive is None or primitive.kind is not ELEMENTWISE or primitive.variadic or primitive.parameters:
+            raise _NoExpressionError
+
+        def term(*operands: Any) -> Term:
+            for x in operands:
+                if type(x) is Term:
+                    x.left -= 1
+                    if x.left < 0:
+                        raise _NoExpressionError
+                elif type(x) not in (int, float) or not math.isfinite(x):
+                    raise _NoExpressionError
+            return Term(name, operands)
+
+        return term
+
+
+def term_of(rule: Rule, needs: Sequence[str], primitive: Primitive, places: Sequence[str], g: str) -> Any:
+    """What one of our rules computes, if it is an expression: its needs have these places in the source."""
+    arrays = {*primitive.operands, "out"}
+    ours = str(getattr(rule, "__module__", None)).startswith("adjoint.rules.")
+    if not ours or not arrays.issuperset(needs):
+        return None  # a user's may do anything when it is called
+    try:
+        found = rule(_Primitives(), Term(g), *map(Term, places))
+    except Exception:  # of whatever a rule does with a term
+        return None
+    return found if type(found) is Term else None
+
+
+def written(term: Any, backend: str, numbers: bool = False) -> str:
+    """The source of a term: calls of the backend, which of `numbers` are operators where Python has them."""
+    if type(term) is not Term:
+        return repr(term)
+    if term.operands is None:
+        return term.source
+    parts = [written(x, backend, numbers) for x in term.operands]
+    if numbers and term.source in OPERATORS:
+        return f"({parts[0]} {OPERATORS[term.source]} {parts[1]})"
+    if numbers and term.source == "negative":
+        return f"(-{parts[0]})"
+    return f"{backend}.{term.source}({', '.join(parts)})"

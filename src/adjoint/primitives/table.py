@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -70,11 +71,13 @@ class Primitive:
     """
 
     __slots__ = (
+        "__weakref__",
         "accepts",
         "direct",
         "dtype",
         "dynamic",
         "failure",
+        "helpers",
         "identity",
         "implementations",
         "into",
@@ -85,6 +88,7 @@ class Primitive:
         "operator",
         "parameters",
         "promotes",
+        "record",
         "results",
         "shape",
         "truth",
@@ -129,6 +133,10 @@ class Primitive:
         # by class or name of leaf backend, if a user gave some; `into` those that write into their first operand
         self.implementations: dict[Any, Callable[..., Any]] = {}
         self.into: dict[Any, Callable[..., Any]] = {}
+        self.record: Any = None  # of a user's primitive; those of ours are in adjoint.rules
+        self.helpers: dict[
+            str, Any
+        ] = {}  # names in a user's rules, with the functions of the primitives that have them
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
@@ -157,7 +165,21 @@ class Primitive:
         return dtype
 
 
-TABLE: dict[str, Primitive] = {}
+class Table(dict[str, Primitive]):
+    """All primitives by name.
+
+    `leaving` has those of users whose functions are gone, as long as a graph needs them: rules find them by name, and
+    no backend keeps an answer for them.
+    """
+
+    def __init__(self) -> None:
+        self.leaving: weakref.WeakValueDictionary[str, Primitive] = weakref.WeakValueDictionary()
+
+    def __missing__(self, name: str) -> Primitive:
+        return self.leaving[name]
+
+
+TABLE = Table()
 
 
 def function_named(name: str) -> Primitive:

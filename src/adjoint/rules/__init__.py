@@ -58,7 +58,7 @@ RECORDS: dict[str, Record] = {
 
 def record_of(primitive: Primitive) -> Record:
     """The record of a primitive; raises UnsupportedPrimitiveError where there is none."""
-    record = RECORDS.get(primitive.name)
+    record: Record | None = primitive.record or RECORDS.get(primitive.name)
     if record is None:
         raise errors.UnsupportedPrimitiveError(
             f"{primitive.name} has no derivative record; give it one in adjoint.rules"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.rules.elementwise import gauss, pi, safe_divide
-from adjoint.rules.records import Elementwise, Record
+from adjoint.rules.elementwise import constant, gauss, pi, safe_divide
+from adjoint.rules.records import Elementwise, Record, Rule
 
 
 def _inverse_gauss(B: Any, g: Any, out: Any) -> Any:
@@ -165,6 +165,89 @@ def _wave_slope(B: Any, phi: Any, m: Any, kind: Any, order: Any) -> Any:
     return slope
 
 
+def _carlson(i: int) -> Rule:
+    """The derivative by the i-th operand raises its order."""
+
+    def rule(B: Any, g: Any, x: Any, y: Any, z: Any, p: Any, kind: Any, order: Any) -> Any:
+        raised = tuple(n + (k == i) for k, n in enumerate(order))
+        return B.multiply(g, B.carlson(x, y, z, p, kind=kind, order=raised))
+
+    return rule
+
+
+SN, CN, DN, AMPLITUDE = range(4)
+
+
+def _jacobi(B: Any, u: Any, m: Any, kind: int) -> Any:
+    """The derivative of sn, cn, dn by the amplitude, or 1: that is to be multiplied."""
+    if kind == SN:
+        return B.jacobi_elliptic(u, m, kind=CN)
+    if kind == CN:
+        return B.negative(B.jacobi_elliptic(u, m, kind=SN))
+    wave = B.multiply(B.jacobi_elliptic(u, m, kind=SN), B.jacobi_elliptic(u, m, kind=CN))
+    return B.negative(B.divide(B.multiply(m, wave), B.jacobi_elliptic(u, m, kind=DN)))
+
+
+def _jacobi_u(B: Any, g: Any, u: Any, m: Any, kind: Any) -> Any:
+    """22.13.1 to 22.13.3; of the amplitude it is dn, 22.16.3."""
+    if kind == DN:
+        wave = B.multiply(B.jacobi_elliptic(u, m, kind=SN), B.jacobi_elliptic(u, m, kind=CN))
+        return B.negative(B.multiply(g, B.multiply(m, wave)))
+    slope = B.multiply(g, B.jacobi_elliptic(u, m, kind=DN))
+    return slope if kind == AMPLITUDE else B.multiply(slope, _jacobi(B, u, m, kind))
+
+
+def _jacobi_m(B: Any, g: Any, u: Any, m: Any, kind: Any) -> Any:
+    """The amplitude is where the integral of the first kind is u: what m adds to that, the amplitude takes away."""
+    ahead = B.elliptic_incomplete(B.jacobi_elliptic(u, m, kind=AMPLITUDE), m, kind=1, order=1)
+    if kind != DN:
+        slope = B.negative(B.multiply(_jacobi_u(B, 1.0, u, m, kind), ahead))
+        return B.multiply(g, slope)
+    square = B.square(B.jacobi_elliptic(u, m, kind=SN))
+    direct = B.divide(square, B.multiply(B.jacobi_elliptic(u, m, kind=DN), 2.0))
+    return B.negative(B.multiply(g, B.add(direct, B.multiply(_jacobi_u(B, 1.0, u, m, DN), ahead))))
+
+
+def _airy(B: Any, g: Any, x: Any, kind: Any) -> Any:
+    """9.2.1: the second derivative is x times the function."""
+    following = B.airy(x, kind=kind + 1) if kind % 2 == 0 else B.multiply(x, B.airy(x, kind=kind - 1))
+    return B.multiply(g, following)
+
+
+def _trigonometric_integral(B: Any, g: Any, x: Any, kind: Any) -> Any:
+    """sin(x) / x and its like, 6.2.9 to 6.2.16."""
+    if kind == "si":
+        return B.multiply(g, B.sinc(B.divide(x, pi(B, x)), order=0))
+    if kind == "shi":
+        return B.multiply(g, B.exponential_mean(x, order=0, symmetric=True))
+    return B.divide(B.multiply(g, B.cos(x) if kind == "ci" else B.cosh(x)), x)
+
+
+def _fresnel(B: Any, g: Any, x: Any, kind: Any) -> Any:
+    """7.2.7 and 7.2.8."""
+    angle = B.multiply(B.square(x), B.multiply(pi(B, x), 0.5))
+    return B.multiply(g, B.sin(angle) if kind == "s" else B.cos(angle))
+
+
+def _erfi(B: Any, g: Any, x: Any) -> Any:
+    """2 exp(x^2) / sqrt(pi)."""
+    return B.multiply(g, B.divide(B.exp(B.square(x)), B.multiply(B.sqrt(pi(B, x)), 0.5)))
+
+
+def _owens_h(B: Any, g: Any, h: Any, a: Any) -> Any:
+    """Of the integral over t from 0 to a of exp(-h^2 (1 + t^2) / 2) / (1 + t^2), over 2 pi."""
+    bell = B.exp(B.multiply(B.square(h), -0.5))
+    front = B.multiply(B.sqrt(B.multiply(pi(B, h), 2.0)), 2.0)
+    inner = B.erf(B.multiply(B.multiply(a, h), constant(B, "sqrt", 0.5, h)))
+    return B.negative(B.multiply(g, B.divide(B.multiply(bell, inner), front)))
+
+
+def _owens_a(B: Any, g: Any, h: Any, a: Any) -> Any:
+    width = B.add(B.square(a), 1.0)
+    bell = B.exp(B.multiply(B.multiply(B.square(h), width), -0.5))
+    return B.multiply(g, B.divide(bell, B.multiply(width, B.multiply(pi(B, h), 2.0))))
+
+
 def _quantile(B: Any, g: Any, out: Any, density: Any, slope: Any) -> Any:
     """By the implicit function theorem; at the ends of the interval, which stay there, 0."""
     inside = B.logical_and(B.greater(out, 0.0), B.greater(density, 0.0))
@@ -296,6 +379,24 @@ RECORDS: dict[str, Record] = {
         phi=lambda B, g, phi, m, kind, order: B.multiply(g, _wave_slope(B, phi, m, kind, order)),
         m=lambda B, g, phi, m, kind, order: B.multiply(g, B.elliptic_incomplete(phi, m, kind=kind, order=order + 1)),
     ),
+    "carlson": Elementwise(x=_carlson(0), y=_carlson(1), z=_carlson(2), p=_carlson(3)),
+    "jacobi_elliptic": Elementwise(u=_jacobi_u, m=_jacobi_m),
+    "hyp0f1": Elementwise(x=lambda B, g, b, x, order: B.multiply(g, B.hyp0f1(b, x, order=order + 1))),
+    "hyp1f1": Elementwise(x=lambda B, g, a, b, x, order: B.multiply(g, B.hyp1f1(a, b, x, order=order + 1))),
+    "hyp2f1": Elementwise(x=lambda B, g, a, b, c, x, order: B.multiply(g, B.hyp2f1(a, b, c, x, order=order + 1))),
+    "struve": Elementwise(
+        x=lambda B, g, v, x, order, modified: B.multiply(g, B.struve(v, x, order=order + 1, modified=modified))
+    ),
+    "airy": Elementwise(x=_airy),
+    "trigonometric_integral": Elementwise(x=_trigonometric_integral),
+    "exponential_mean": Elementwise(
+        x=lambda B, g, x, order, symmetric: B.multiply(g, B.exponential_mean(x, order=order + 1, symmetric=symmetric))
+    ),
+    "fresnel": Elementwise(x=_fresnel),
+    "spence": Elementwise(x=lambda B, g, x, order: B.multiply(g, B.spence(x, order=order + 1))),
+    "owens_t": Elementwise(h=_owens_h, a=_owens_a),
+    "erfi": Elementwise(x=_erfi),
+    "wrightomega": Elementwise(x=lambda B, g, x, order: B.multiply(g, B.wrightomega(x, order=order + 1))),
     "gammaincinv": Elementwise(
         a=lambda B, g, a, out: _quantile(B, g, out, B.gamma_density(a, out), B.gammainc(a, out, order=1)),
         y=lambda B, g, a, out: B.divide(g, B.gamma_density(a, out)),

@@ -11,6 +11,8 @@ from __future__ import annotations
 from adjoint.renamed import refusing
 from adjoint.special.along_axes import log_softmax, logsumexp, softmax
 from adjoint.special.bessel import (
+    hankel1,
+    hankel2,
     i0,
     i0e,
     i1,
@@ -34,7 +36,19 @@ from adjoint.special.bessel import (
     yn,
     yv,
 )
-from adjoint.special.elliptic import ellipe, ellipeinc, ellipk, ellipkinc, ellipkm1
+from adjoint.special.elliptic import (
+    ellipe,
+    ellipeinc,
+    ellipj,
+    ellipk,
+    ellipkinc,
+    ellipkm1,
+    elliprc,
+    elliprd,
+    elliprf,
+    elliprg,
+    elliprj,
+)
 from adjoint.special.entropies import entr, expit, kl_div, log_expit, logit, rel_entr, xlog1py, xlogy
 from adjoint.special.error_functions import (
     dawsn,
@@ -63,6 +77,22 @@ from adjoint.special.gammas import (
     rgamma,
     zeta,
 )
+from adjoint.special.hypergeometric import (
+    airy,
+    erfi,
+    exprel,
+    fresnel,
+    hyp0f1,
+    hyp1f1,
+    hyp2f1,
+    modstruve,
+    owens_t,
+    shichi,
+    sici,
+    spence,
+    struve,
+    wrightomega,
+)
 from adjoint.special.incomplete import (
     betainc,
     betaincc,
@@ -78,15 +108,19 @@ from adjoint.special.incomplete import (
     stdtr,
     stdtrit,
 )
+from adjoint.special.powers import boxcox, boxcox1p, inv_boxcox, inv_boxcox1p
 
 __all__ = [
-    "beta", "betainc", "betaincc", "betainccinv", "betaincinv", "betaln", "chdtr", "chdtrc", "chdtri", "dawsn",
-    "digamma", "ellipe", "ellipeinc", "ellipk", "ellipkinc", "ellipkm1", "entr", "erf", "erfc", "erfcinv", "erfcx",
-    "erfinv", "exp1", "expi", "expit", "expn", "gamma", "gammainc", "gammaincc", "gammainccinv", "gammaincinv",
-    "gammaln", "i0", "i0e", "i1", "i1e", "iv", "ive", "j0", "j1", "jn", "jv", "k0", "k0e", "k1", "k1e", "kl_div",
-    "kn", "kv", "kve", "lambertw", "log_expit", "log_ndtr", "log_softmax", "loggamma", "logit", "logsumexp",
-    "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "rel_entr", "rgamma", "sinc", "softmax", "stdtr", "stdtrit",
-    "voigt_profile", "wofz", "xlog1py", "xlogy", "y0", "y1", "yn", "yv", "zeta",
+    "airy", "beta", "betainc", "betaincc", "betainccinv", "betaincinv", "betaln", "boxcox", "boxcox1p", "chdtr",
+    "chdtrc", "chdtri", "dawsn", "digamma", "ellipe", "ellipeinc", "ellipj", "ellipk", "ellipkinc", "ellipkm1",
+    "elliprc", "elliprd", "elliprf", "elliprg", "elliprj", "entr", "erf", "erfc", "erfcinv", "erfcx", "erfi",
+    "erfinv", "exp1", "expi", "expit", "expn", "exprel", "fresnel", "gamma", "gammainc", "gammaincc",
+    "gammainccinv", "gammaincinv", "gammaln", "hankel1", "hankel2", "hyp0f1", "hyp1f1", "hyp2f1", "i0", "i0e",
+    "i1", "i1e", "inv_boxcox", "inv_boxcox1p", "iv", "ive", "j0", "j1", "jn", "jv", "k0", "k0e", "k1", "k1e",
+    "kl_div", "kn", "kv", "kve", "lambertw", "log_expit", "log_ndtr", "log_softmax", "loggamma", "logit",
+    "logsumexp", "modstruve", "multigammaln", "ndtr", "ndtri", "owens_t", "polygamma", "psi", "rel_entr", "rgamma",
+    "shichi", "sici", "sinc", "softmax", "spence", "stdtr", "stdtrit", "struve", "voigt_profile", "wofz",
+    "wrightomega", "xlog1py", "xlogy", "y0", "y1", "yn", "yv", "zeta",
 ]  # fmt: skip
 
 

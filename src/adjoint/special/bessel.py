@@ -202,3 +202,24 @@ def sinc(x: Operand[B], /) -> Tensor[B]:
     [1.0, 0.0]
     """
     return one("sinc", x, "sinc", order=0)
+
+
+# --- of the third kind ---
+
+
+def hankel1(v: Numbers, x: Operand[B], /) -> Tensor[B]:
+    """Hankel's function of the first kind of real numbers x and real order v: jv + i yv, a complex number.
+
+    Derivatives go to x. Raises TrackedError where one by v is asked for.
+
+    >>> import adjoint as ad
+    >>> y = ad.special.hankel1(0, ad.tensor(1.0)).item()
+    >>> round(y.real, 5), round(y.imag, 5)
+    (0.7652, 0.08826)
+    """
+    return jv(v, x) + 1j * yv(v, x)
+
+
+def hankel2(v: Numbers, x: Operand[B], /) -> Tensor[B]:
+    """Hankel's function of the second kind: jv - i yv, the conjugate of the first one."""
+    return jv(v, x) - 1j * yv(v, x)

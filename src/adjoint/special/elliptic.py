@@ -1,8 +1,8 @@
-"""Legendre's elliptic integrals, of the parameter m = k^2. Numbers of formulas are DLMF's."""
+"""Elliptic integrals of Legendre, of the parameter m = k^2, and Carlson; Jacobi's functions. Numbers are DLMF's."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from adjoint.backend import Backend
 from adjoint.functions.arguments import real
@@ -60,3 +60,66 @@ def ellipkinc(phi: Operand[B], m: Numbers, /) -> Tensor[B]:
 def ellipeinc(phi: Operand[B], m: Numbers, /) -> Tensor[B]:
     """The incomplete elliptic integral of the second kind, DLMF 19.2.5, of the amplitude phi; nan for m > 1."""
     return run("elliptic_incomplete", reals("ellipeinc", phi, m), kind=2, order=0)  # type: ignore[no-any-return]
+
+
+# --- Carlson's symmetric integrals, and Jacobi's functions ---
+
+
+def _carlson(function: str, *numbers: Any, kind: str) -> Tensor[Any]:
+    given = reals(function, *numbers)
+    return run("carlson", (*given, *[1.0] * (4 - len(given))), kind=kind, order=(0, 0, 0, 0))  # type: ignore[no-any-return]
+
+
+def elliprf(x: Operand[B], y: Numbers, z: Numbers, /) -> Tensor[B]:
+    """Carlson's symmetric elliptic integral of the first kind, DLMF 19.16.1, of real numbers from 0 on.
+
+    Derivatives of Carlson's integrals go to all operands, and are integrals of positive numbers. They are nan where an
+    operand is negative.
+
+    >>> import adjoint as ad
+    >>> x = ad.tensor(1.0, dtype=ad.float64).require_grad()
+    >>> y = ad.special.elliprf(x, 2.0, 3.0)
+    >>> round(y.item(), 8), round(y.backward()[x].item(), 8)
+    (0.72694596, -0.09668178)
+    """
+    return _carlson("elliprf", x, y, z, kind="rf")
+
+
+def elliprd(x: Operand[B], y: Numbers, z: Numbers, /) -> Tensor[B]:
+    """Carlson's symmetric elliptic integral of the second kind, DLMF 19.16.5."""
+    return _carlson("elliprd", x, y, z, kind="rd")
+
+
+def elliprg(x: Operand[B], y: Numbers, z: Numbers, /) -> Tensor[B]:
+    """Carlson's completely symmetric elliptic integral of the second kind, DLMF 19.16.3."""
+    return _carlson("elliprg", x, y, z, kind="rg")
+
+
+def elliprj(x: Operand[B], y: Numbers, z: Numbers, p: Numbers, /) -> Tensor[B]:
+    """Carlson's symmetric elliptic integral of the third kind, DLMF 19.16.2; principal values for negative p."""
+    return _carlson("elliprj", x, y, z, p, kind="rj")
+
+
+def elliprc(x: Operand[B], y: Numbers, /) -> Tensor[B]:
+    """Carlson's degenerate elliptic integral, DLMF 19.16.6: `elliprf` of x, y and y; nan for negative y.
+
+    >>> import adjoint as ad
+    >>> round(ad.special.elliprc(ad.tensor(0.0), 1.0).item(), 5)     # pi / 2
+    1.5708
+    """
+    x, y = reals("elliprc", x, y)
+    return elliprf(x, y, y)
+
+
+def ellipj(u: Operand[B], m: Numbers, /) -> tuple[Tensor[B], Tensor[B], Tensor[B], Tensor[B]]:
+    """Jacobi's elliptic functions sn, cn and dn, and the amplitude, of the parameter m from 0 to 1; DLMF 22.2.
+
+    Derivatives of any order go to both.
+
+    >>> import adjoint as ad
+    >>> [round(y.item(), 5) for y in ad.special.ellipj(ad.tensor(1.0), 0.5)]
+    [0.803, 0.59598, 0.82316, 0.93231]
+    """
+    given = reals("ellipj", u, m)
+    sn, cn, dn, amplitude = [run("jacobi_elliptic", given, kind=kind) for kind in range(4)]
+    return sn, cn, dn, amplitude

@@ -84,6 +84,7 @@ class dirichlet_type:
 
         `alpha` has shape (k,), or broadcasts with x; nan where it is not positive. Raises ShapeError for no axes.
         """
+        rounded = reals("stats.dirichlet.logpdf", x)[0].dtype if hasattr(x, "dtype") else None
         x, alpha = reals("stats.dirichlet.logpdf", x, alpha)
         dtype = x.dtype
         if not x.ndim or not alpha.ndim or x.shape[0] != alpha.shape[0]:
@@ -91,7 +92,8 @@ class dirichlet_type:
                 "stats.dirichlet.logpdf: expected shares and parameters along the first axis, as many of one as of the "
                 f"other; received {x.shape} and {alpha.shape}"
             )
-        tolerance = 1e-9 if dtype.itemsize == 8 else 10.0 * float(finfo(dtype).eps)
+        rounded = rounded or dtype  # what the shares were rounded to, also beside parameters of double precision
+        tolerance = 1e-9 if rounded.itemsize == 8 else 10.0 * float(finfo(rounded).eps)
         x, alpha = wide(x), wide(alpha)
         alpha = alpha.reshape((*alpha.shape, *(1,) * (x.ndim - alpha.ndim)))
         valid = every(greater_equal(alpha, 1e-300), axis=0)

@@ -16,14 +16,13 @@ from adjoint.tensor import wrap
 from adjoint.torch import devices, lifted, state
 from adjoint.torch.dtypes import default_float, of_numpy, result_dtype
 from adjoint.torch.graph import label, marks_of, owner
-from adjoint.torch.memory import check_write, refuse_inference, store
+from adjoint.torch.memory import check_write, counter_of, refuse_inference, store
 from adjoint.torch.state import modes
 from adjoint.torch.tensor import (
     INNER,
     LEVEL,
     Tensor,
     array_on,
-    constant,
     copied,
     is_elsewhere,
     is_lifted,
@@ -32,6 +31,7 @@ from adjoint.torch.tensor import (
     meeting,
     next_number,
     of,
+    unnoticed,
     values,
     where_is,
 )
@@ -56,16 +56,16 @@ def number(value: Any, dtype: Any) -> Any:
         if dtype.kind == "u" and -(256**dtype.itemsize) < value < 0:
             return np.asarray(value % 256**dtype.itemsize, dtype)
         return np.asarray(value, dtype)
-    except OverflowError:
+    except (OverflowError, ValueError):  # a nan, too, is no integer
         raise RuntimeError(f"value cannot be converted to type {of_numpy(dtype).name} without overflow") from None
 
 
 def operand(value: Any, name: str, place: str = "other") -> Any:
-    """A tensor or a number; NumPy's arrays and numbers are taken over."""
-    if isinstance(value, (Tensor, *NUMBERS)) and not isinstance(value, np.generic):
+    """A tensor or a number; NumPy's numbers count as Python's, and its truths as floats, as in PyTorch."""
+    if isinstance(value, (np.number, np.bool_)):
+        return float(value) if isinstance(value, np.bool_) else value.item()
+    if isinstance(value, (Tensor, *NUMBERS)):
         return value
-    if isinstance(value, np.generic):
-        return constant(np.asarray(value))
     raise TypeError(f"{name}(): argument '{place}' must be Tensor or Number, not {type(value).__name__}")
 
 
@@ -133,7 +133,7 @@ def translated(error: Exception) -> Exception:
             return TypeError(str(error))
         return RuntimeError(str(error))
     if isinstance(error, TypeError) and "ufunc" in str(error):
-        return RuntimeError(f"the operation is not implemented for these types: {error}")
+        return NotImplementedError(f"the operation is not implemented for these types: {error}")
     return RuntimeError(str(error)) if isinstance(error, ValueError) else error
 
 
@@ -153,6 +153,7 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
     start = next_number()
     quiet = off()
     owners: list[Any] = []
+    operands: list[Any] = []
     where = _where((args, list(options.values()))) if devices.in_use else None
 
     def given(value: Any) -> Any:
@@ -165,6 +166,8 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
                 return wrap(array, where.leaf if quiet else where.level, value._dtype)
             array = values(value) if quiet else value._here
             owners.append(owner(array if quiet else array.value))
+            if not quiet and value._dtype.kind in "fc":
+                operands.append(array.node)
             return wrap(array, INNER if quiet else LEVEL, value._dtype)
         if value.__class__ in (list, tuple) and any([isinstance(v, (Tensor, list, tuple)) for v in value]):
             return type(value)([given(v) for v in value])
@@ -198,7 +201,8 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
             node = level.reshape(array, shape=tuple(value.shape)).node
             array = var_of(array.value, node)
         if made is not None and node is not None and node.number > start:
-            label(node.first if node.result is not None else node, made, start)
+            known = operands if len(operands) > 1 and where is None else None
+            label(node.first if node.result is not None else node, made, start, known)
         return of(array)
 
     try:
@@ -242,6 +246,7 @@ _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 def write(x: Any, function: Any, *others: Any, **options: Any) -> Any:
     """The in-place form of a function: x gets the value of `function(x, *others)`."""
     check_write(x, [*others, *options.values()])
+    others = tuple([_apart(x, other) for other in others])
     start = next_number()
     out = function(x, *others, **options)
     if is_lifted(x) or is_lifted(out):
@@ -266,6 +271,14 @@ def shares(x: Any, other: Any) -> bool:
         and other._rare is not None
         and (other._rare.memory is x._rare.memory)
     )
+
+
+def _apart(x: Any, other: Any) -> Any:
+    """An operand; a copy of one that `.data` keeps from the count of x's writes, so that what is saved of it stays."""
+    if other is x or not shares(x, other) or counter_of(x) is counter_of(other):
+        return other
+    array = other._array
+    return unnoticed(var_of(copied(array.value), array.node))
 
 
 def put(x: Any, out: Tensor, start: int, number: int | None = None) -> Any:

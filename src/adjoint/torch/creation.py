@@ -23,6 +23,7 @@ from adjoint.torch.dtypes import (
     numpy_dtype,
     of_numpy,
     result_dtype,
+    strided,
 )
 from adjoint.torch.memory import of_numpy_array
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -44,7 +45,7 @@ def filling(made: Any) -> Any:
         *args: Any, layout: Any = None, pin_memory: bool = False, memory_format: Any = None, out: Any = None,
         **options: Any,
     ) -> Any:  # fmt: skip
-        if layout not in (None, "torch.strided"):
+        if layout not in (None, strided):
             raise NotImplementedError(f"adjoint.torch: {made.__name__} has the layout torch.strided alone")
         if out is not None and options.get("dtype") is None:
             options["dtype"] = out.dtype
@@ -88,6 +89,8 @@ def finished(value: Any, dtype: Any, requires_grad: bool, where: Any = None) -> 
         out = constant(np.asarray(value, dtype)) if there is None else placed(np.asarray(value, dtype), there)
     except errors.AdjointError as error:
         raise TypeError(f"Cannot make a tensor of this type on the device: {error}") from error
+    if requires_grad is not None and requires_grad.__class__ is not bool:
+        raise TypeError(f"argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
     if requires_grad and out._dtype.kind not in "fc":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return out.requires_grad_() if requires_grad else out
@@ -285,12 +288,20 @@ class Generator:
     """
 
     def __init__(self, device: Any = None) -> None:
+        if isinstance(device, int):
+            raise RuntimeError(f"Generator: expected a device, received {device}")
         self.device = CPU if device is None else device_of(device)
         self.manual_seed(0)
 
     def manual_seed(self, seed: int) -> Generator:
-        self._seed = int(seed)
-        self.source: np.random.Generator = np.random.default_rng(self._seed % (1 << 64))
+        try:
+            number = int(seed)
+        except (TypeError, ValueError):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}") from None
+        if not -(1 << 63) <= number < 1 << 64:
+            raise ValueError(f"manual_seed: a seed has 64 bits, received {seed}: Overflow when unpacking long long")
+        self._seed: int = number % (1 << 64)
+        self.source: np.random.Generator = np.random.default_rng(self._seed)
         return self
 
     def initial_seed(self) -> int:
@@ -302,11 +313,49 @@ class Generator:
         return fresh
 
     def get_state(self) -> Any:
-        return self.source.bit_generator.state
+        """Where the numbers are, and their seed, as a tensor of bytes."""
+        now: Any = self.source.bit_generator.state
+        parts = [(now["state"]["state"], 16), (now["state"]["inc"], 16), (self._seed, 8), (now["uinteger"], 4)]
+        parts.append((now["has_uint32"], 4))
+        return of_numpy_array(np.frombuffer(bytearray(b"".join([n.to_bytes(k, "little") for n, k in parts])), np.uint8))
 
-    def set_state(self, state: Any) -> Generator:
-        self.source.bit_generator.state = state
+    def set_state(self, new_state: Any) -> Generator:
+        """Go on from a state. Raises TypeError for what is no tensor of bytes, RuntimeError for one of another size."""
+        if not isinstance(new_state, Tensor):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
+        if new_state._dtype != np.uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        given = np.asarray(looked(new_state)).tobytes()
+        if len(given) != 48:
+            raise RuntimeError(f"Expected a state of size 48 but found the input RNG state size to be {len(given)}")
+        state, inc, seed, half, has_half = [
+            int.from_bytes(given[a:b], "little") for a, b in ((0, 16), (16, 32), (32, 40), (40, 44), (44, 48))
+        ]
+        self._seed = seed
+        self.source.bit_generator.state = {
+            "bit_generator": "PCG64", "state": {"state": state, "inc": inc}, "has_uint32": has_half, "uinteger": half,
+        }  # fmt: skip
         return self
+
+    def clone_state(self) -> Generator:
+        """Another source, which goes on with the same numbers."""
+        return Generator(self.device).set_state(self.get_state())
+
+    def graphsafe_get_state(self) -> Any:
+        """Refused, as on PyTorch's CPU: states are for graphs of kernels."""
+        raise NotImplementedError("graphsafe_get_state is not supported in this Generator: there are no CUDA graphs")
+
+    def graphsafe_set_state(self, state: Any) -> Any:
+        """Refused, as on PyTorch's CPU."""
+        raise NotImplementedError("graphsafe_set_state is not supported in this Generator: there are no CUDA graphs")
+
+    def get_offset(self) -> Any:
+        """Refused, as on PyTorch's CPU: the numbers are no function of a place."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def set_offset(self, offset: int) -> Any:
+        """Refused, as on PyTorch's CPU."""
+        raise RuntimeError("CPU Generator does not use offset")
 
 
 default_generator: Generator = Generator()
@@ -315,7 +364,7 @@ default_generator: Generator = Generator()
 @function
 def manual_seed(seed: int) -> Generator:
     """Start the default random numbers anew."""
-    return default_generator.manual_seed(seed)
+    return default_generator.manual_seed(int(seed))
 
 
 @function
@@ -340,7 +389,11 @@ def source(generator: Any, *, apart: bool = False) -> Any:
                 "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
                 "'different' randomness flags on vmap or perform the randomness operation out of vmap"
             )
-    return (default_generator if generator is None else generator).source
+    if generator is None:
+        return default_generator.source
+    if not isinstance(generator, Generator):
+        raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
+    return generator.source
 
 
 zeros: Any = _of_sizes("zeros", lambda size, _: np.zeros(size))

@@ -49,13 +49,17 @@ class device:
     def __reduce__(self) -> tuple[Any, ...]:
         return device, (str(self),)
 
-    def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
+    def __init__(self, type: Any, index: int | None = None) -> None:
         if isinstance(type, device):
             type, index = type.type, type.index
         if isinstance(type, int) and not isinstance(type, bool):
             type, index = "cuda", type
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {errors.shown(type)}")
+        if index is not None and (not isinstance(index, int) or isinstance(index, bool)):
+            raise TypeError(f"device(): argument 'index' must be int, not {errors.shown(index)}")
+        if index is not None and index < 0:
+            raise RuntimeError(f"Device index must be non-negative, got {index}")
         name, _, number = type.rpartition(":")
         if name and number.isdecimal():
             if index is not None:
@@ -104,7 +108,7 @@ def _known(name: str) -> str:
     return name
 
 
-CPU = device()
+CPU = device("cpu")
 default: Mode[device] = Mode(CPU)  # where new tensors are made
 
 

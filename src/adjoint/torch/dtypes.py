@@ -7,6 +7,8 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from adjoint import errors
+
 _CLASSES = {  # what x.type() says
     "float16": "Half", "float32": "Float", "float64": "Double", "int8": "Char", "int16": "Short", "int32": "Int",
     "int64": "Long", "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
@@ -133,8 +135,16 @@ class finfo:
     smallest_normal: float
     tiny: float
 
-    def __init__(self, type: dtype | None = None) -> None:
-        given = get_default_dtype() if type is None else type
+    def __init__(self, *types: Any) -> None:
+        given = types[0] if types else get_default_dtype()
+        if not isinstance(given, dtype):
+            raise TypeError(f"finfo(): argument 'type' must be torch.dtype, not {type(given).__name__}")
+        if given is bfloat16:
+            self.dtype: str = "bfloat16"
+            self.bits, self.eps, self.resolution = 16, 2.0**-7, 0.01
+            self.max, self.tiny = (2.0 - 2.0**-7) * 2.0**127, 2.0**-126
+            self.min, self.smallest_normal = -self.max, self.tiny
+            return
         if not (given.is_floating_point or given.is_complex):
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
@@ -142,7 +152,7 @@ class finfo:
         known = given.to_real()
         found = np.finfo(known.of_numpy)
         self.bits = found.bits
-        self.dtype: str = known.name
+        self.dtype = known.name
         self.eps, self.max, self.min = float(found.eps), float(found.max), float(found.min)
         self.tiny = self.smallest_normal = float(found.smallest_normal)
         self.resolution = 10.0**-found.precision
@@ -162,7 +172,9 @@ class iinfo:
     min: int
 
     def __init__(self, type: dtype) -> None:
-        if type.of_numpy.kind not in "iu":
+        if not isinstance(type, dtype):
+            raise TypeError(f"iinfo(): argument 'type' must be torch.dtype, not {errors.shown(type)}")
+        if type is bfloat16 or type.of_numpy.kind not in "iu":
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         found = np.iinfo(type.of_numpy)
         self.bits, self.max, self.min = found.bits, int(found.max), int(found.min)
@@ -174,6 +186,10 @@ class iinfo:
 
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether a result of one type may be written to a tensor of another."""
+    for d in (from_, to):
+        if not isinstance(d, dtype):
+            raise TypeError(f"can_cast(): expected a torch.dtype, received {errors.shown(d)}")
+    from_, to = (DTYPES["float16"] if d is bfloat16 else d for d in (from_, to))  # of one kind
     ranks = [1 if d.of_numpy.kind == "u" else _RANK[d.of_numpy.kind] for d in (from_, to)]
     return ranks[0] <= ranks[1]
 
@@ -230,6 +246,39 @@ def default_complex() -> Any:
 def complex_of(real: Any) -> Any:
     """NumPy's complex dtype with parts of this one; of half precision there is none, and single serves."""
     return np.dtype("complex128") if real.itemsize == 8 else np.dtype("complex64")
+
+
+# --- layouts, orders in memory -------------------------------------------------------------------
+
+
+class layout(str):
+    """How the values of a tensor are kept: `torch.strided` in all; the others are names to compare with."""
+
+    __slots__ = ()
+    __module__ = "adjoint.torch"
+    __repr__ = str.__str__
+
+
+class memory_format(str):
+    """The order of a tensor's axes in memory, which functions are asked for."""
+
+    __slots__ = ()
+    __module__ = "adjoint.torch"
+    __repr__ = str.__str__
+
+
+strided: layout = layout("torch.strided")
+LAYOUTS: dict[str, layout] = {
+    "strided": strided,
+    **{
+        name: layout(f"torch.{name}")
+        for name in "jagged sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc".split()
+    },
+}
+MEMORY_FORMATS: dict[str, memory_format] = {
+    name: memory_format(f"torch.{name}")
+    for name in ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format")
+}
 
 
 # --- promotion -------------------------------------------------------------------------------------

@@ -1,10 +1,14 @@
-"""einops on the face's tensors: `import adjoint.torch.einops`, and `rearrange`, `reduce` and the others take them."""
+"""einops on the face's tensors: `import adjoint.torch.einops`, and `rearrange`, `reduce` and the others take them.
+
+Its layers for PyTorch are here, as modules of the face: `einops.layers.torch` itself imports PyTorch.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from adjoint import errors
+from adjoint.torch import nn
 from adjoint.torch.creation import from_numpy
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.products import einsum
@@ -12,7 +16,9 @@ from adjoint.torch.reductions import cat, stack
 from adjoint.torch.tensor import Tensor
 
 try:
+    import einops.layers._einmix as _mix
     from einops._backends import AbstractBackend
+    from einops.layers import RearrangeMixin, ReduceMixin
 except ImportError as error:
     raise errors.MissingLibraryError("adjoint.torch.einops: needs einops; pip install einops") from error
 
@@ -75,3 +81,48 @@ class Backend(AbstractBackend):  # type: ignore[misc, unused-ignore]
 
     def einsum(self, pattern: str, *x: Any) -> Any:
         return einsum(pattern, *x)
+
+
+class Rearrange(RearrangeMixin, nn.Module):  # type: ignore[misc, unused-ignore]
+    """A layer that does what `rearrange` does.
+
+    >>> import adjoint.torch as torch
+    >>> from adjoint.torch.einops import Rearrange
+    >>> torch.nn.Sequential(Rearrange("b c h w -> b (c h w)"), torch.nn.Linear(12, 2))(torch.ones(5, 3, 2, 2)).shape
+    torch.Size([5, 2])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return self._apply_recipe(input)  # type: ignore[no-untyped-call, unused-ignore]
+
+
+class Reduce(ReduceMixin, nn.Module):  # type: ignore[misc, unused-ignore]
+    """A layer that does what `reduce` does."""
+
+    def forward(self, input: Any) -> Any:
+        return self._apply_recipe(input)  # type: ignore[no-untyped-call, unused-ignore]
+
+
+class EinMix(_mix._EinmixMixin, nn.Module):  # type: ignore[misc, unused-ignore]
+    """A linear layer along named axes."""
+
+    def _create_parameters(self, weight_shape: Any, weight_bound: float, bias_shape: Any, bias_bound: float) -> None:
+        def drawn(shape: Any, bound: float) -> Any:
+            return None if shape is None else nn.Parameter(FUNCTIONS["zeros"](shape).uniform_(-bound, bound))
+
+        self.weight, self.bias = drawn(weight_shape, weight_bound), drawn(bias_shape, bias_bound)
+
+    def _create_rearrange_layers(
+        self, pre_reshape_pattern: Any, pre_reshape_lengths: Any, post_reshape_pattern: Any, post_reshape_lengths: Any
+    ) -> None:
+        pre, post = pre_reshape_pattern, post_reshape_pattern
+        self.pre_rearrange = None if pre is None else Rearrange(pre, **pre_reshape_lengths)
+        self.post_rearrange = None if post is None else Rearrange(post, **post_reshape_lengths)
+
+    def forward(self, input: Any) -> Any:
+        found = einsum(
+            self.einsum_pattern, input if self.pre_rearrange is None else self.pre_rearrange(input), self.weight
+        )
+        if self.bias is not None:
+            found = found + self.bias
+        return found if self.post_rearrange is None else self.post_rearrange(found)

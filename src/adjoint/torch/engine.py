@@ -17,7 +17,7 @@ from adjoint.backend import in_backward, over_leaf
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.graph.nodes import Joint, Node, Var, leading_to, toposort, var_of
 from adjoint.graph.vjp import VJP, BackwardOn, Sparing
-from adjoint.locks import lock
+from adjoint.locks import reentrant_lock
 from adjoint.primitives import TABLE
 from adjoint.rules.shape import unbroadcast
 from adjoint.torch import anomaly, devices, dtypes, graph, state
@@ -402,7 +402,7 @@ def post_hooks(x: Tensor) -> None:
                 raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
-_adding = lock()
+_adding = reentrant_lock()  # a finalizer may run a backward pass in the middle of one
 
 
 def accumulate(x: Tensor, g: Tensor, create: bool, *, retained: bool = False) -> None:
@@ -441,6 +441,8 @@ class GradientEdge(NamedTuple):
 
 
 def _several(x: Any) -> tuple[Any, ...]:
+    if isinstance(x, (dict, int, float, str)):
+        raise TypeError(f"expected Tensors or GradientEdges, but got {type(x).__name__}")
     return (x,) if x is None or isinstance(x, (Tensor, GradientEdge)) else tuple(x)
 
 
@@ -451,6 +453,8 @@ def _roots(outputs: Any, grads: Any, walk: Pass) -> tuple[dict[Node, Any], int]:
         raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
     roots: dict[Node, Any] = {}
     size = 0
+    if walk.batched:
+        _check_batch(given)
     for i, (out, g) in enumerate(zip(outputs, given, strict=True)):
         array = _array_of(out)
         if array.node is None:
@@ -468,6 +472,18 @@ def _roots(outputs: Any, grads: Any, walk: Pass) -> tuple[dict[Node, Any], int]:
         known = roots.get(array.node)
         roots[array.node] = start if known is None else walk.of_array(start).add(known, start)
     return roots, size
+
+
+def _check_batch(given: Any) -> None:
+    """Raise the errors of `vmap` for gradients that are no batch, or batches of several sizes."""
+    sizes = set()
+    for g in given:
+        if isinstance(g, Tensor):
+            if not g.ndim or not g.shape[0]:
+                raise IndexError("is_grads_batched=True: each grad_output needs a first axis of at least one gradient")
+            sizes.add(g.shape[0])
+    if len(sizes) > 1:
+        raise ValueError(f"is_grads_batched=True: expected batches of one size, got sizes {sorted(sizes)}")
 
 
 def _array_of(out: Any) -> Any:
@@ -563,7 +579,7 @@ def backward(
             "torch.func.vjp instead or call backward() outside of functorch transforms."
         )
     if inputs is not None:
-        inputs = _several(inputs)
+        inputs = tuple(inputs.values()) if isinstance(inputs, dict) else _several(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph:
@@ -596,6 +612,12 @@ def called(node: Any, grads: tuple[Any, ...]) -> Any:
     for g in grads:
         if g is not None and not isinstance(g, Tensor):
             raise TypeError(f"expected Tensor or None, but got {type(g).__name__}")
+    for g, shape in zip(grads, node.shape if several else (node.shape,), strict=True):
+        if g is not None and shape is not None and tuple(g.shape) != tuple(shape):
+            raise RuntimeError(f"expected a gradient of shape {list(shape)}, received {list(g.shape)}")
+    if all([g is None for g in grads]):
+        nothing = graph.with_constants(node, [None for _ in graph.operands_of(node)], None)
+        return nothing[0] if len(nothing) == 1 else tuple(nothing)
     walk = Pass(True, modes.enabled)
     if node.__class__ is Accumulate:
         walk.leaf(node, None, walk.given(grads[0]))
@@ -616,8 +638,8 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
-    """The gradients of outputs with respect to inputs, without adding to `.grad`.
+) -> Any:
+    """The gradients of outputs with respect to inputs, without adding to `.grad`: a tuple, or of a dict a dict.
 
     >>> import adjoint.torch as torch
     >>> x = torch.tensor(3.0, requires_grad=True)
@@ -633,6 +655,12 @@ def grad(
         warnings.warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True).", FutureWarning, stacklevel=2
         )
+    if isinstance(inputs, dict):
+        each = grad(
+            outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
+            is_grads_batched, materialize_grads,
+        )  # fmt: skip
+        return dict(zip(inputs, each, strict=True))
     outs, ins = _several(outputs), _several(inputs)
     if not ins:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")

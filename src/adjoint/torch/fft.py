@@ -95,13 +95,17 @@ def ifftshift(input: Tensor, dim: Any = None) -> Any:
 
 
 @with_out
-def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
+def fftfreq(
+    n: int, d: float = 1.0, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, layout: Any = None
+) -> Any:  # fmt: skip
     """The frequencies of `fft` of n points that are d apart."""
     return finished(ad.fft.fftfreq(n, d).numpy(), numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 
 @with_out
-def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
+def rfftfreq(
+    n: int, d: float = 1.0, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, layout: Any = None
+) -> Any:  # fmt: skip
     """The frequencies of `rfft` of n points that are d apart."""
     return finished(ad.fft.rfftfreq(n, d).numpy(), numpy_dtype(dtype) or default_float(), requires_grad, device)
 

@@ -14,7 +14,7 @@ from adjoint import errors
 from adjoint.torch import creation, devices, lifted
 from adjoint.torch.calls import NUMBERS, call, into, number, off, operand, run, write
 from adjoint.torch.dtypes import bfloat16, default_float, numpy_dtype, result_dtype
-from adjoint.torch.graph import label
+from adjoint.torch.graph import label, maker, marks_of, name_of
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.tensor import (
     INNER,
@@ -26,6 +26,7 @@ from adjoint.torch.tensor import (
     is_lifted,
     leaf_of,
     level_of,
+    next_number,
     of,
     values,
     where_is,
@@ -38,7 +39,10 @@ def public(*names: str, in_place: bool = False, method: bool = True, out: bool =
     """Make it a function of the face under these names, and a method; with `in_place` there are `name_`, too."""
 
     def given(function: F) -> F:
+        made = NODES.get(names[0])
         spelled = numpy_named(function)
+        if made is not None:
+            spelled = one_node(spelled, *made.split())
         known: Any = with_out(spelled) if out else spelled
         for f in (function, spelled, known):
             f.__name__ = f.__qualname__ = names[0]
@@ -52,6 +56,48 @@ def public(*names: str, in_place: bool = False, method: bool = True, out: bool =
         return known  # type: ignore[no-any-return]
 
     return given
+
+
+# what PyTorch calls the node of a function, where it is not what the last step is called here, - for that; the second
+# name is for a tensor in the last place
+NODES = {
+    "deg2rad": "Deg2Rad", "rad2deg": "Rad2Deg", "rsub": "Rsub", "clamp_min": "ClampMin", "clamp_max": "ClampMax",
+    "remainder": "Remainder RemainderBackward1", "fmod": "Fmod FmodBackward1", "lerp": "Lerp LerpBackward1",
+    "nanmean": "Div", "kron": "UnsafeView", "aminmax": "Aminmax", "var_mean": "VarMean", "std_mean": "StdMean",
+    "scatter_reduce": "ScatterReduce", "index_reduce": "IndexReduce", "cholesky": "Cholesky", "index_add": "IndexAdd",
+    "cholesky_inverse": "CholeskyInverse", "lu_unpack": "LuUnpack", "fill": "Fill FillBackward1", "max": "-",
+    "min": "-", "kthvalue": "-", "mode": "-", "view_as_complex": "ViewAsComplex",
+    "select_scatter": "SelectScatter", "slice_scatter": "SliceScatter", "diagonal_scatter": "DiagonalScatter",
+    "scatter": "ScatterBackward1 Scatter", "index_put": "IndexPut", "diagflat": "DiagEmbed",
+    **{f"{name}_copy": f"{made}Backward0_copy" for name, made in {
+        "alias": "Alias", "as_strided": "AsStrided", "diagonal": "Diagonal", "expand": "Expand", "permute": "Permute",
+        "select": "Select", "slice": "Slice", "split": "Split", "split_with_sizes": "SplitWithSizes",
+        "squeeze": "Squeeze", "t": "T", "transpose": "Transpose", "unbind": "Unbind", "unfold": "Unfold",
+        "unsqueeze": "Unsqueeze", "view": "View", "view_as_complex": "ViewAsComplex", "view_as_real": "ViewAsReal",
+        "detach": "Detach",
+    }.items()},
+    "narrow_copy": "NarrowCopy",
+}  # fmt: skip
+
+
+def one_node(function: Any, made: str, made_of_tensor: str = "") -> Any:
+    """A function whose steps are one node to users."""
+
+    @functools.wraps(function)
+    def spelled(*args: Any, **options: Any) -> Any:
+        start = next_number()
+        found = function(*args, **options)
+        if not off():
+            last = [*args, *options.values()][-1]
+            name = made_of_tensor if made_of_tensor and isinstance(last, Tensor) else made
+            for x in found if isinstance(found, tuple) else (found,):
+                node = None if is_lifted(x) else x._array.node
+                if node is not None and node.number > start:
+                    first = maker(node)
+                    label(first, name_of(first, marks_of(first).label) if name == "-" else name, start)
+        return found
+
+    return spelled
 
 
 _NUMPY = {"axis": "dim", "keepdims": "keepdim"}
@@ -270,16 +316,16 @@ def _pair(name: str, primitive: str, made: str, *, floating: bool = False, symbo
 
     public(name, in_place=True, out=True)(spelled)
     if symbol:
-        _symbols(symbol, spelled, METHODS[name + "_"])
+        _symbols(symbol, FUNCTIONS[name], METHODS[name + "_"])
 
 
-_KNOWN = (Tensor, *NUMBERS, np.generic)
+_KNOWN = (Tensor, *NUMBERS, np.number, np.bool_)
 
 
 def _symbols(symbol: str, function: Any, in_place: Any) -> None:
     METHODS[f"__{symbol}__"] = lambda x, y: function(x, y) if isinstance(y, _KNOWN) else NotImplemented
     METHODS[f"__r{symbol}__"] = lambda x, y: function(y, x) if isinstance(y, _KNOWN) else NotImplemented
-    METHODS[f"__i{symbol}__"] = in_place
+    METHODS[f"__i{symbol}__"] = lambda x, y: in_place(x, y) if isinstance(y, _KNOWN) else NotImplemented
 
 
 for _row in """
@@ -344,7 +390,7 @@ def pow(input: Any, exponent: Any) -> Tensor:
 
 METHODS["__pow__"] = lambda x, y: pow(x, y) if isinstance(y, _KNOWN) else NotImplemented
 METHODS["__rpow__"] = lambda x, y: pow(y, x) if isinstance(y, _KNOWN) else NotImplemented
-METHODS["__ipow__"] = METHODS["pow_"]
+METHODS["__ipow__"] = lambda x, y: x.pow_(y) if isinstance(y, _KNOWN) else NotImplemented
 
 
 def composed(name: str, function: Any, made: str, *, floating: bool = True) -> Any:
@@ -367,6 +413,19 @@ def _truths(x: Any) -> bool:
     return x.dtype == np.dtype(bool)  # type: ignore[no-any-return]
 
 
+def numbers_first(function: Any, *numbers: str) -> Any:
+    """It also takes numbers before tensors, as it once did: `x.addcmul_(0.5, y, z)`, `addmm(beta, x, alpha, y, z)`."""
+
+    def spelled(*args: Any, **options: Any) -> Any:
+        if len(args) > 3:
+            given = [a for a in args if isinstance(a, (int, float, complex))]
+            args = tuple([a for a in args if not isinstance(a, (int, float, complex))])
+            options.update(zip(numbers, given, strict=False))
+        return function(*args, **options)
+
+    return spelled
+
+
 def _composed(name: str, function: Any, made: str, *, floating: bool = False) -> None:
     public(name, in_place=True, out=True)(composed(name, function, made, floating=floating))
 
@@ -377,8 +436,18 @@ _composed("fmin", lambda x, y: ad.logical_and(x, y) if _truths(x) else ad.where(
 _composed("heaviside", lambda x, y: ad.astype(ad.heaviside(x, y), y.dtype), "Heaviside")
 _composed("xlogy", "special.xlogy", "Xlogy", floating=True)
 _composed("lerp", lambda x, end, weight: ad.lerp(x, end, weight), "Lerp")
-_composed("addcmul", lambda x, a, b, *, value=1: x + a * b * value if value != 1 else x + a * b, "Addcmul")
-_composed("addcdiv", lambda x, a, b, *, value=1: x + a / b * value if value != 1 else x + a / b, "Addcdiv")
+public("addcmul", in_place=True, out=True)(
+    numbers_first(
+        composed("addcmul", lambda x, a, b, *, value=1: x + a * b * value if value != 1 else x + a * b, "Addcmul"),
+        "value",
+    )
+)
+public("addcdiv", in_place=True, out=True)(
+    numbers_first(
+        composed("addcdiv", lambda x, a, b, *, value=1: x + a / b * value if value != 1 else x + a / b, "Addcdiv"),
+        "value",
+    )
+)
 
 
 @public("logaddexp2", out=True)
@@ -552,7 +621,10 @@ def _type(self: Tensor, dtype: Any = None) -> Any:
     if isinstance(dtype, str):
         from adjoint.torch.dtypes import DTYPES
 
-        dtype = next(d for d in DTYPES.values() if f"torch.{d.class_name}Tensor" == dtype)
+        found = next((d for d in DTYPES.values() if f"torch.{d.class_name}Tensor" == dtype), None)
+        if found is None:
+            raise ValueError(f"invalid type: {dtype!r}")
+        dtype = found
     return to(self, dtype=getattr(dtype, "dtype", dtype))  # of torch.FloatTensor and its like it is the type's
 
 
@@ -569,7 +641,7 @@ def real(input: Tensor) -> Tensor:
     from adjoint.torch.kinds import Part
     from adjoint.torch.memory import view_of
 
-    return view_of(input, Part("real"), "Real") if input._dtype.kind == "c" else input
+    return view_of(input, Part("real"), "Select") if input._dtype.kind == "c" else input
 
 
 @public("imag")
@@ -579,7 +651,7 @@ def imag(input: Tensor) -> Tensor:
 
     if input._dtype.kind != "c":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return view_of(input, Part("imag"), "Imag")
+    return view_of(input, Part("imag"), "Select")
 
 
 def _set_part(part: Any) -> Any:

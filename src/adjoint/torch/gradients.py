@@ -73,6 +73,8 @@ class Gradients:
 
     @requires_grad.setter
     def requires_grad(self: Any, on: bool) -> None:
+        if on.__class__ is not bool:
+            raise RuntimeError("requires_grad must be a bool")
         self.requires_grad_(on)
 
     @requires_grad.deleter
@@ -81,7 +83,10 @@ class Gradients:
 
     def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
         """Record gradients for this tensor from now on, or no longer."""
-        if self.requires_grad == bool(requires_grad):
+        if requires_grad.__class__ is not bool:
+            kind = type(requires_grad).__name__
+            raise TypeError(f"requires_grad_(): argument 'requires_grad' must be bool, not {kind}")
+        if self.requires_grad == requires_grad:
             return self
         if lifted.in_transform(self):
             raise RuntimeError(
@@ -316,8 +321,7 @@ class Gradients:
             return 0
         if rare.memory is None:
             return rare.version  # type: ignore[no-any-return]
-        base = base_of(self)._rare
-        return base.version if base.silent else rare.memory.version  # type: ignore[no-any-return]
+        return memory.counter_of(self).version  # type: ignore[no-any-return]
 
     @property
     def _base(self: Any) -> Any:

@@ -47,7 +47,7 @@ _NAMES = {
     "reshape": "View", "permute_dims": "Permute", "expand_dims": "Unsqueeze", "broadcast_to": "Expand",
     "index_set": "IndexPut", "astype": "ToCopy", "concat": "Cat", "expit": "Sigmoid", "cumulative_sum": "Cumsum",
     "cumulative_prod": "Cumprod", "vector_norm": "LinalgVectorNorm", "take_along_axis": "Gather", "clip": "Clamp",
-    "gammaln": "Lgamma", "to_device": "ToCopy", "linear": "Addmm",
+    "gammaln": "Lgamma", "to_device": "ToCopy", "linear": "Addmm", "log1p": "Log1P",
 }  # fmt: skip
 
 
@@ -55,12 +55,14 @@ class Marks:
     """What hangs on a node."""
 
     __slots__ = (
-        "cast", "hooks", "in_place", "label", "metadata", "overwritten", "post", "pre", "retained", "start", "wrapper",
+        "cast", "hooks", "in_place", "label", "metadata", "operands", "overwritten", "post", "pre", "retained", "start",
+        "wrapper",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.label: str | None = None  # the function's name
         self.start: int | None = None  # nodes above this number are inside of the function
+        self.operands: Any = None  # the nodes of its operands, None for constants, where they are known
         self.hooks: dict[int, Any] = {}  # of tensors
         self.pre: dict[int, Any] = {}
         self.post: dict[int, Any] = {}
@@ -106,7 +108,7 @@ def marks_of(node: Any) -> Marks:
         return known
     made = Marks()
     if known.__class__ is tuple:
-        made.label, made.start = known
+        made.label, made.start, made.operands = known
     else:
         made.label = known
     node.marks = made
@@ -129,15 +131,18 @@ def is_hooked(node: Any) -> bool:
     return known.__class__ is Marks and bool(known.hooks or known.pre or known.post)
 
 
-def label(node: Any, name: str, start: int | None = None) -> None:
-    """Give a node the name of the function that made it; of a function's other nodes all numbers are above `start`."""
+def label(node: Any, name: str, start: int | None = None, operands: Any = None) -> None:
+    """Give a node the name of the function that made it; of a function's other nodes all numbers are above `start`.
+
+    `operands` are the nodes of the function's operands, None for constants.
+    """
     if node is None or node.__class__ is Accumulate:
         return
     known: Any = getattr(node, "marks", None)
     if known.__class__ is Marks:
-        known.label, known.start = name, start
+        known.label, known.start, known.operands = name, start, operands
     else:
-        node.marks = name if start is None else (name, start)
+        node.marks = name if start is None else (name, start, operands)
 
 
 def with_leaves_early(nodes: list[Any]) -> list[Any]:
@@ -312,7 +317,11 @@ class GradFn:
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes of the operands that gradients go to, each with which of its results is meant."""
-        edges = [(grad_fn(parent), parent.result or 0) for parent in operands_of(self._node)]
+        parents = operands_of(self._node)
+        edges = [(grad_fn(parent), parent.result or 0) for parent in parents]
+        known = marks_of(self._node).operands
+        if known is not None and {*known} - {None} == {*parents}:
+            return tuple([(None, 0) if node is None else edges[parents.index(node)] for node in known])
         return tuple(with_constants(self._node, edges, (None, 0)))
 
     @property
@@ -428,6 +437,8 @@ def with_constants(node: Any, edges: list[Any], nowhere: Any) -> list[Any]:
     """What there is for each edge of a node of two operands; that of a constant leads nowhere."""
     if node.__class__ is Accumulate or marks_of(node).start is not None or len(edges) != 1:
         return edges
+    if marks_of(node).label == "RsubBackward1":
+        return edges
     if marks_of(node).label == "CopyBackwards":
         return [nowhere, *edges]
     vjp = node.vjp
@@ -446,11 +457,11 @@ def operands_of(node: Any) -> list[Any]:
     out: list[Any] = []
     seen, pending = set(), [node]
     while pending:
-        for parent in pending.pop().edges():
-            if parent.number <= start or parent.__class__ is Accumulate:
-                if parent not in out:
-                    out.append(parent)
-            elif parent not in seen:
-                seen.add(parent)
-                pending.append(parent)
+        node = pending.pop()
+        if node.number <= start or node.__class__ is Accumulate:
+            if node not in out:
+                out.append(node)
+        elif node not in seen:
+            seen.add(node)
+            pending.extend(reversed(node.edges()))
     return out

@@ -147,8 +147,6 @@ def _entries(x: Any, key: Any) -> list[Any]:
         raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a number")
     if used > len(shape):
         raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
-    if sum([k is Ellipsis for k in given]) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
     out: list[Any] = []
     axis = 0
     for k in given:

@@ -28,7 +28,7 @@ TABLE = {
         "-unfold_copy -unsqueeze_copy -view_as_complex_copy -view_as_real_copy -view_copy"
     ),
     "exchange": ".__dlpack__ .__dlpack_device__ -from_dlpack -frombuffer -to_dlpack",
-    "resizing": ".as_strided_ .resize_ .resize_as_ .set_",
+    "resizing": ("-empty_permuted -empty_strided .as_strided_ .new_empty_strided .resize_ .resize_as_ .set_"),
     "matrices": (
         "-chain_matmul cholesky cholesky_inverse cholesky_solve cross det inner inverse logdet lu lu_solve "
         "-lu_unpack matrix_exp matrix_power orgqr -pca_lowrank pinverse qr slogdet svd -svd_lowrank"
@@ -36,6 +36,10 @@ TABLE = {
     "special": (
         "float_power .float_power_ frexp igamma .igamma_ igammac .igammac_ ldexp .ldexp_ mvlgamma .mvlgamma_ "
         "polygamma .polygamma_"
+    ),
+    "older": (
+        ".apply_ .as_subclass .eig .hardshrink .lstsq .map_ .map2_ nonzero_static .prelu .reinforce .resize "
+        ".resize_as .solve split_with_sizes .symeig triangular_solve unsafe_chunk unsafe_split unsafe_split_with_sizes"
     ),
     "signals": (
         "-bartlett_window -binomial -blackman_window .cauchy_ .geometric_ -hamming_window -hann_window istft "

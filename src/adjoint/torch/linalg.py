@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import adjoint as ad
-from adjoint.torch import creation
+from adjoint.torch import creation, return_types
 from adjoint.torch.calls import LinAlgError as LinAlgError
 from adjoint.torch.calls import call
+from adjoint.torch.dtypes import of_numpy, promote
 from adjoint.torch.functions import numpy_named, with_out
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.reductions import axes_of, norm_of
-from adjoint.torch.tensor import Tensor, axis_of, beside, looked
+from adjoint.torch.tensor import Tensor, axis_of, beside, looked, where_is
 
 
 def _plain(name: str, function: Any, made: str | None = None) -> Any:
@@ -72,80 +73,40 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
     return FUNCTIONS["diagonal"](A, offset, dim1, dim2)
 
 
-class SlogDet(NamedTuple):
-    sign: Tensor
-    logabsdet: Tensor
-
-
-class Eigh(NamedTuple):
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-
-class Eig(NamedTuple):
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-
-class LU(NamedTuple):
-    P: Tensor
-    L: Tensor
-    U: Tensor
-
-
-class LUFactor(NamedTuple):
-    LU: Tensor
-    pivots: Tensor
-
-
-class Lstsq(NamedTuple):
-    solution: Tensor
-    residuals: Tensor
-    rank: Tensor
-    singular_values: Tensor
-
-
-class QR(NamedTuple):
-    Q: Tensor
-    R: Tensor
-
-
-class SVD(NamedTuple):
-    U: Tensor
-    S: Tensor
-    Vh: Tensor
+@with_out
+def slogdet(A: Tensor) -> Any:
+    return return_types.linalg_slogdet(*call(lambda a: tuple(ad.linalg.slogdet(a)), "LinalgSlogdet", A))
 
 
 @with_out
-def slogdet(A: Tensor) -> SlogDet:
-    return SlogDet(*call(lambda a: tuple(ad.linalg.slogdet(a)), "LinalgSlogdet", A))
+def eigh(A: Tensor, UPLO: str = "L") -> Any:
+    return return_types.linalg_eigh(*call(lambda a: tuple(ad.linalg.eigh(a, UPLO)), "LinalgEigh", A))
 
 
 @with_out
-def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
-    return Eigh(*call(lambda a: tuple(ad.linalg.eigh(a, UPLO)), "LinalgEigh", A))
+def qr(A: Tensor, mode: str = "reduced") -> Any:
+    return return_types.linalg_qr(*call(lambda a: tuple(ad.linalg.qr(a, mode=mode)), "LinalgQr", A))
 
 
 @with_out
-def qr(A: Tensor, mode: str = "reduced") -> QR:
-    return QR(*call(lambda a: tuple(ad.linalg.qr(a, mode=mode)), "LinalgQr", A))
+def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
+    if driver is not None:
+        raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs")
+    return return_types.linalg_svd(
+        *call(lambda a: tuple(ad.linalg.svd(a, full_matrices=full_matrices)), "LinalgSvd", A)
+    )
 
 
 @with_out
-def svd(A: Tensor, full_matrices: bool = True) -> SVD:
-    return SVD(*call(lambda a: tuple(ad.linalg.svd(a, full_matrices=full_matrices)), "LinalgSvd", A))
-
-
-@with_out
-def eig(A: Tensor) -> Eig:
+def eig(A: Tensor) -> Any:
     """Complex eigenvalues and eigenvectors of length one; a gradient that depends on their phases is refused."""
-    return Eig(*call(lambda a: tuple(ad.linalg.eig(a)), "LinalgEig", A))
+    return return_types.linalg_eig(*call(lambda a: tuple(ad.linalg.eig(a)), "LinalgEig", A))
 
 
 @with_out
-def lu(A: Tensor, *, pivot: bool = True) -> LU:
+def lu(A: Tensor, *, pivot: bool = True) -> Any:
     _refuse_without_pivots(pivot)
-    return LU(*call(lambda a: tuple(ad.linalg.lu(a)), "LinalgLu", A))
+    return return_types.linalg_lu(*call(lambda a: tuple(ad.linalg.lu(a)), "LinalgLu", A))
 
 
 def _refuse_without_pivots(pivot: bool) -> None:
@@ -154,13 +115,13 @@ def _refuse_without_pivots(pivot: bool) -> None:
 
 
 @with_out
-def lu_factor(A: Tensor, *, pivot: bool = True) -> LUFactor:
+def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """L and U in one matrix, and the rows that were swapped at each step, counted from 1."""
     _refuse_without_pivots(pivot)
     count = min(A.shape[-2:]) if A.ndim > 1 else 0
     square = A.ndim < 2 or A.shape[-2] == A.shape[-1]
     both, order = call(_square_factors if square else _factors, "LinalgLuFactorEx", A)
-    return LUFactor(both, _each_row(order, lambda rows: _swaps(rows)[:count], count, np.int32))
+    return return_types.linalg_lu_factor(both, _each_row(order, lambda rows: _swaps(rows)[:count], count, np.int32))
 
 
 def _square_factors(a: Any) -> Any:
@@ -211,27 +172,6 @@ def permutations(pivots: Tensor, m: int, like: Tensor) -> Any:
     return creation.eye(m, dtype=like.dtype)[order].mT
 
 
-class CholeskyEx(NamedTuple):
-    L: Tensor
-    info: Tensor
-
-
-class InvEx(NamedTuple):
-    inverse: Tensor
-    info: Tensor
-
-
-class SolveEx(NamedTuple):
-    result: Tensor
-    info: Tensor
-
-
-class LUFactorEx(NamedTuple):
-    LU: Tensor
-    pivots: Tensor
-    info: Tensor
-
-
 def _indefinite(a: Any) -> int:
     """The size of the first leading block without a Cholesky factor, 0 where there is none."""
     low, high = 0, len(a) + 1
@@ -269,6 +209,11 @@ def _check(info: Tensor, name: str, why: str) -> None:
 
 def _with_info(name: str, function: Any, A: Tensor, first: Any, why: str, check_errors: bool) -> tuple[Any, Tensor]:
     """What a function of stacks gives, nan where there is nothing to give, and where each matrix failed."""
+    if where_is(A) is None:  # of other devices not all raise
+        try:
+            return function(A), creation.zeros(A.shape[:-2], dtype=of_numpy(np.dtype("int32")))
+        except LinAlgError:
+            pass
     info = _infos(A, first)
     failed: Any = FUNCTIONS["ne"](info, 0)
     if check_errors:
@@ -281,44 +226,46 @@ def _with_info(name: str, function: Any, A: Tensor, first: Any, why: str, check_
 
 
 @with_out
-def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyEx:
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """`cholesky`, and of each matrix the size of the first leading block that is not positive definite, or 0."""
     why = (
         "The factorization could not be completed because the input is not positive-definite (the leading minor of "
         "order {k} is not positive-definite)."
     )
     made = _with_info("linalg.cholesky_ex", lambda a: cholesky(a, upper=upper), A, _indefinite, why, check_errors)
-    return CholeskyEx(*made)
+    return return_types.linalg_cholesky_ex(*made)
 
 
 @with_out
-def inv_ex(A: Tensor, *, check_errors: bool = False) -> InvEx:
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """`inv`, and of each matrix the place of the first pivot that is zero, or 0."""
     why = "The diagonal element {k} is zero, the inversion could not be completed because the input matrix is singular."
-    return InvEx(*_with_info("linalg.inv_ex", inv, A, _zero_pivot, why, check_errors))
+    return return_types.linalg_inv_ex(*_with_info("linalg.inv_ex", inv, A, _zero_pivot, why, check_errors))
 
 
 @with_out
-def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> SolveEx:
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
     """`solve`, and of each matrix the place of the first pivot that is zero, or 0."""
     why = "The solver failed because the input matrix is singular."
-    return SolveEx(
+    return return_types.linalg_solve_ex(
         *_with_info("torch.linalg.solve_ex", lambda a: solve(a, B, left=left), A, _zero_pivot, why, check_errors)
     )
 
 
 @with_out
-def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> LUFactorEx:
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """`lu_factor`, and of each matrix the place of the first pivot that is zero, or 0."""
     both, pivots = lu_factor(A, pivot=pivot)
-    info = _infos(A, _zero_pivot)
+    zeros = np.diagonal(looked(both), 0, -2, -1) == 0
+    found = np.where(zeros.any(-1), zeros.argmax(-1) + 1, 0) if zeros.shape[-1] else np.zeros(zeros.shape[:-1])
+    info = beside(A, found.astype(np.int32))
     if check_errors:
         _check(
             info,
             "torch.linalg.lu_factor_ex",
             "U[{k},{k}] is zero and using it on lu_solve would result in a division by zero.",
         )
-    return LUFactorEx(both, pivots, info)
+    return return_types.linalg_lu_factor_ex(both, pivots, info)
 
 
 @with_out
@@ -334,7 +281,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
 
 
 @with_out
-def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Lstsq:
+def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Any:
     """The X for which A X - B is shortest. There are residuals, and singular values, where PyTorch's driver
     has them."""
     if A.ndim < 2 or B.ndim < 1:
@@ -349,21 +296,41 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Lst
         rest = rest.reshape(-1)[:0]
     ranked = driver != "gels"
     known = driver in ("gelsd", "gelss")
-    return Lstsq(
+    return return_types.linalg_lstsq(
         x, rest, rank if ranked else creation.empty(0, dtype=rank.dtype, device=rank.device),
         singular.detach() if known else creation.empty(0, dtype=singular.dtype, device=singular.device),
     )  # fmt: skip
 
 
+def _in_type(x: Any, dtype: Any, name: str) -> Any:
+    """A tensor in the type that a norm is to be taken in. Raises RuntimeError for one that is narrower, or no such."""
+    if dtype is None:
+        return x
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {dtype}")
+    if dtype.is_complex and not x.is_complex():
+        raise RuntimeError(f"{name}: dtype should be real for real inputs, but got {dtype}")
+    if promote(x._dtype, dtype.of_numpy) != dtype.of_numpy:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({x.dtype}) should be convertible without narrowing to the specified "
+            f"dtype ({dtype})"
+        )
+    return x.to(dtype=dtype)
+
+
 @with_out
 @numpy_named
-def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Any:
+def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    x = _in_type(x, dtype, "linalg.vector_norm")
     return norm_of(x, ord, axes_of(dim, x.ndim), keepdim)
 
 
 @with_out
 @numpy_named
-def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Any:
+def matrix_norm(
+    input: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    A = _in_type(input, dtype, "linalg.matrix_norm")
     axes = axes_of(tuple(dim), A.ndim)
 
     def norm(a: Any) -> Any:
@@ -375,8 +342,9 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
 
 @with_out
 @numpy_named
-def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Any:
+def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """Of all elements without `ord`, of a vector or a matrix with it."""
+    A = _in_type(input, dtype, "linalg.norm")
     if ord is None or isinstance(dim, int) or (dim is None and A.ndim == 1) or (dim is not None and len(dim) == 1):
         return vector_norm(A, 2 if ord is None else ord, dim, keepdim)
     return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import adjoint as ad
-from adjoint.torch import creation, linalg
+from adjoint.torch import creation, linalg, return_types
 from adjoint.torch.calls import call
 from adjoint.torch.functions import public
 from adjoint.torch.tensor import Tensor
 
-for _name in ("det", "slogdet", "matrix_exp", "matrix_power"):
+for _name in ("det", "matrix_exp", "matrix_power"):
     public(_name)(getattr(linalg, _name))
+public("slogdet")(lambda input: return_types.slogdet(linalg.slogdet(input)))
 public("inverse", out=True)(lambda input: linalg.inv(input))
 public("chain_matmul", method=False, out=True)(lambda *matrices: linalg.multi_dot(matrices))
 public("orgqr", out=True)(lambda input, tau: linalg.householder_product(input, tau))
@@ -60,13 +61,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Any:
 
 @public("qr", out=True)
 def qr(input: Tensor, some: bool = True) -> Any:
-    return linalg.qr(input, "reduced" if some else "complete")
-
-
-class _SVD(NamedTuple):
-    U: Tensor
-    S: Tensor
-    V: Tensor
+    return return_types.qr(linalg.qr(input, "reduced" if some else "complete"))
 
 
 @public("svd", out=True)
@@ -75,7 +70,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     if not compute_uv:
         raise NotImplementedError("adjoint.torch: svd(compute_uv=False) is not there; write linalg.svdvals")
     u, s, vh = linalg.svd(input, full_matrices=not some)
-    return _SVD(u, s, vh.mH)
+    return return_types.svd(u, s, vh.mH)
 
 
 @public("svd_lowrank", method=False)
@@ -105,12 +100,6 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     return (both, pivots, info) if get_infos else (both, pivots)
 
 
-class _Unpacked(NamedTuple):
-    P: Tensor
-    L: Tensor
-    U: Tensor
-
-
 @public("lu_unpack", method=False)
 def lu_unpack(LU_data: Any, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """The permutation and both factors, from `linalg.lu_factor`; an empty tensor for what is not wanted."""
@@ -119,9 +108,9 @@ def lu_unpack(LU_data: Any, LU_pivots: Tensor, unpack_data: bool = True, unpack_
     none = creation.empty(0, dtype=LU_data.dtype)
     P = linalg.permutations(LU_pivots, m, LU_data) if unpack_pivots else none
     if not unpack_data:
-        return _Unpacked(P, none, none)
+        return return_types.lu_unpack(P, none, none)
     one = creation.eye(m, k, dtype=LU_data.dtype)
-    return _Unpacked(P, LU_data[..., :k].tril(-1) + one, LU_data[..., :k, :].triu())
+    return return_types.lu_unpack(P, LU_data[..., :k].tril(-1) + one, LU_data[..., :k, :].triu())
 
 
 @public("lu_solve", out=True)

@@ -35,6 +35,7 @@ from adjoint.torch.tensor import (
     Accumulate,
     Rare,
     Tensor,
+    constant,
     copied,
     dtype_of,
     forget,
@@ -95,6 +96,12 @@ def base_of(x: Tensor) -> Tensor:
     while x._rare is not None and x._rare.parent is not None:
         x = x._rare.parent
     return x
+
+
+def counter_of(x: Tensor) -> Any:
+    """What counts the writes to a tensor that shares memory: the memory, or what `.data` gave."""
+    base = base_of(x)._rare
+    return base if base.silent else base.memory
 
 
 def is_view(x: Tensor) -> bool:
@@ -209,6 +216,28 @@ def detached(x: Tensor, *, silent: bool = False) -> Tensor:
         if rare.where is not None and rare.path:
             memory.read(out._array)
     memory.add(out)
+    return out
+
+
+def copied_with(x: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A copy of a tensor, which shares memory with the copies, known to `memo`, of what shares memory with it."""
+    memory = x._rare.memory
+    known = memo.get(id(memory))
+    if known is None:
+        known = memo[id(memory)] = constant(copied(memory.value))
+    out = detached(known)
+    path: tuple[Any, ...] = ()
+    base = x
+    while base._rare.parent is not None:
+        path = (base._rare.view, *path)
+        base = base._rare.parent
+    rare = out._rare
+    rare.path = base._rare.path + path
+    out._dtype = x._dtype
+    out._array = var_of(_whole(rare), None)
+    rare.place = place_of(x)
+    if rare.where is not None and rare.path:
+        rare.memory.read(out._array)
     return out
 
 

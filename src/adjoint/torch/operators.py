@@ -15,9 +15,10 @@ import numpy as np
 from adjoint.graph.nodes import Var, numbers
 from adjoint.torch import state
 from adjoint.torch.calls import NUMBERS, into, operand, run, write
-from adjoint.torch.graph import overwritten, result_overwritten
+from adjoint.torch.dtypes import result_dtype
+from adjoint.torch.graph import label, overwritten, result_overwritten
 from adjoint.torch.state import recorded
-from adjoint.torch.tensor import INNER, LEVEL, Accumulate, Rare, Tensor, new
+from adjoint.torch.tensor import INNER, LEVEL, Accumulate, Rare, Tensor, is_lifted, new, next_number
 
 FUNCTIONS: dict[str, Any] = {}  # torch.name
 METHODS: dict[str, Any] = {}  # Tensor.name
@@ -264,21 +265,46 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
     straight = METHODS[f"__{symbol}__"] = _compiled(name, source(False), kinds, primitive, slow)
     commutes = name in ("add", "mul")  # 2 * x is x * 2, as its node says
     reflected = straight if commutes else _compiled(name, source(True), kinds, primitive, slow_reflected)
+    if name == "div":
+        reflected = _divided
+    elif name == "sub":
+        reflected = _named(reflected, "RsubBackward1")
     METHODS[f"__r{symbol}__"] = reflected
     function = _spelled(name, straight, apply)
     write_source = _WRITE_SOURCE.format(
-        parameter=", other", argument=", other", prepare=_PREPARE_OPERAND, value=", array"
-    )
+        parameter=", other, *older", argument=", other", prepare=_PREPARE_OPERAND, value=", array"
+    ).replace("options:\n        return slow(self, other", "options or older:\n        return slow(self, other, *older")
 
-    def slow_write(self: Any, other: Any, **options: Any) -> Any:
-        return write(self, function, operand(other, name), **options)
+    def slow_write(self: Any, other: Any, *older: Any, **options: Any) -> Any:
+        return write(self, function, operand(other, name), *older, **options)
 
-    in_place = _compiled(name + "_", write_source, kinds.replace("i", ""), primitive, slow_write)
-    METHODS[f"__i{symbol}__"] = in_place
+    def slow_operator(self: Any, other: Any) -> Any:
+        return slow_write(self, other) if isinstance(other, _KNOWN) else NotImplemented
+
+    writes = kinds.replace("i", "")
+    in_place = _compiled(name + "_", write_source, writes, primitive, slow_write)
+    METHODS[f"__i{symbol}__"] = _compiled(name + "_", write_source, writes, primitive, slow_operator)
     _declare(names, function, in_place)
 
 
-_KNOWN = (Tensor, *NUMBERS, np.generic)
+_KNOWN = (Tensor, *NUMBERS, np.number, np.bool_)
+
+
+def _divided(x: Any, y: Any) -> Any:
+    """y / x, which PyTorch computes as a product."""
+    return FUNCTIONS["reciprocal"](x) * y if isinstance(y, (*_KNOWN, np.ndarray)) else NotImplemented
+
+
+def _named(function: Any, made: str) -> Any:
+    """An operator whose node has another name."""
+
+    def spelled(x: Any, y: Any) -> Any:
+        out = function(x, y)
+        if out is not NotImplemented and not is_lifted(out) and out._array.node is not None:
+            label(out._array.node, made)
+        return out
+
+    return spelled
 
 
 def _is_bool(x: Any) -> bool:
@@ -289,12 +315,18 @@ def _spelled(name: str, operator: Any, apply: Any) -> Any:
     """The function of an operator, with PyTorch's options."""
     if name in ("add", "sub"):
 
-        def scaled(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+        def scaled(input: Any, other: Any, *older: Any, alpha: Any = 1, out: Any = None) -> Any:
+            if older:  # `alpha` stood before `other`
+                alpha, (other,) = other, older
             other = operand(other, name)
             if alpha == 1 and out is None and isinstance(input, Tensor):
                 return operator(input, other)
-            other = other if alpha == 1 else other * alpha
-            return into(out, apply(operand(input, name, "input"), other))
+            start = next_number()
+            found = apply(operand(input, name, "input"), other if alpha == 1 else other * alpha)
+            if alpha != 1 and not is_lifted(found) and found._array.node is not None:
+                tracked = [x._array.node for x in (input, other) if isinstance(x, Tensor)]
+                label(found._array.node, name.capitalize(), start, tracked)
+            return into(out, found)
 
         return scaled
     if name == "div":
@@ -334,10 +366,12 @@ def _comparison(names: list[str], symbol: str, primitive: str) -> None:
         if isinstance(input, NUMBERS):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         x, y = operand(input, name, "input"), operand(other, name)
+        if name not in ("eq", "ne") and result_dtype((x, y)).kind == "c":
+            raise NotImplementedError(f"{name} is not implemented for complex numbers, which have no order")
         return into(out, run(primitive, (x, y)))
 
     def slow(x: Any, y: Any) -> Any:
-        if isinstance(y, np.ndarray):
+        if isinstance(y, np.ndarray) and name == "eq" and y.dtype.kind in "biufc":
             y = FUNCTIONS["tensor"](y)
         return apply(x, y) if isinstance(y, _KNOWN) else NotImplemented
 

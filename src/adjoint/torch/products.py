@@ -6,7 +6,7 @@ from typing import Any
 
 import adjoint as ad
 from adjoint.torch.calls import call, named, off
-from adjoint.torch.functions import public
+from adjoint.torch.functions import numbers_first, public
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.reductions import axes_of
 from adjoint.torch.tensor import LEVEL, Tensor, is_elsewhere, of
@@ -55,8 +55,8 @@ def _misfit(x: Tensor, y: Tensor) -> str:
     )
 
 
-METHODS["__matmul__"] = matmul
-METHODS["__rmatmul__"] = lambda x, y: matmul(y, x)
+METHODS["__matmul__"] = lambda x, y: matmul(x, y) if isinstance(y, Tensor) else NotImplemented
+METHODS["__rmatmul__"] = lambda x, y: matmul(y, x) if isinstance(y, Tensor) else NotImplemented
 
 
 def _product(name: str, ranks: tuple[int, int]) -> None:
@@ -89,9 +89,27 @@ def _in_type(out: Any, *operands: Tensor) -> Any:
     return out.bool() if all([x._dtype.kind == "b" for x in operands]) else out
 
 
+def _of_sublists(*given: Any) -> tuple[str, tuple[Any, ...]]:
+    """The equation and the operands of operands that are each followed by the numbers of their axes."""
+    pairs = len(given) // 2
+    operands = given[0 : 2 * pairs : 2]
+    if not pairs or not all([isinstance(x, Tensor) for x in operands]):
+        raise TypeError("einsum(): the first argument is an equation, or tensors and lists of their axes take turns")
+
+    def letters(axes: Any) -> str:
+        if any([axis is not ... and not 0 <= axis < 52 for axis in axes]):
+            raise ValueError(f"einsum(): not in the range [0, 52) are some axes of {axes}")
+        return "".join(["..." if a is ... else chr(a + 65 if a < 26 else a + 71) for a in axes])
+
+    equation = ",".join([letters(axes) for axes in given[1 : 2 * pairs : 2]])
+    return equation + ("->" + letters(given[-1]) if len(given) % 2 else ""), operands
+
+
 @public("einsum", method=False)
-def einsum(equation: str, *operands: Any) -> Any:
-    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+def einsum(equation: Any, *operands: Any) -> Any:
+    if not isinstance(equation, str):
+        equation, operands = _of_sublists(equation, *operands)
+    elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     return call(lambda *xs: ad.einsum(equation, *xs), "View", *operands)
 
@@ -126,7 +144,7 @@ def _affine(name: str, product: Any) -> None:
 
         return _in_type(call(function, name.capitalize(), input, x, y), input, x, y)
 
-    public(name, in_place=True, out=True)(spelled)
+    public(name, in_place=True, out=True)(numbers_first(spelled, "beta", "alpha"))
 
 
 _affine("addmm", "matmul")

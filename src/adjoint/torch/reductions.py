@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import adjoint as ad
+from adjoint.torch import return_types
 from adjoint.torch.calls import call, named, off, without_slope
 from adjoint.torch.dtypes import numpy_dtype, of_numpy, result_dtype
 from adjoint.torch.functions import floating_of, public, to
@@ -15,26 +15,6 @@ from adjoint.torch.graph import label
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.tensor import LEVEL, Tensor, axis_of, beside, is_elsewhere, is_lifted, looked, of
-
-
-class _Pair(NamedTuple):
-    values: Tensor
-    indices: Tensor
-
-
-class _Range(NamedTuple):
-    min: Tensor
-    max: Tensor
-
-
-@functools.cache
-def pair_of(name: str) -> Any:
-    """The class of pairs of values and indices that a function gives."""
-
-    def text(self: Any) -> str:
-        return f"torch.return_types.{name}(\nvalues={self.values!r},\nindices={self.indices!r})"
-
-    return type(name, (_Pair,), {"__slots__": (), "__repr__": text})
 
 
 def axes_of(dim: Any, ndim: int) -> Any:
@@ -183,7 +163,7 @@ def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
         )
     axes = () if dim is None else dim
-    return _Range(FUNCTIONS["amin"](input, axes, keepdim), FUNCTIONS["amax"](input, axes, keepdim))
+    return return_types.aminmax(FUNCTIONS["amin"](input, axes, keepdim), FUNCTIONS["amax"](input, axes, keepdim))
 
 
 def _label(x: Any, name: str) -> None:
@@ -193,7 +173,7 @@ def _label(x: Any, name: str) -> None:
 
 def picked(x: Tensor, places: Any, dim: Any, keepdim: bool, made: str) -> Any:
     """The elements at places along an axis, which keep their gradient for themselves."""
-    pair = pair_of(made.partition("Backward")[0].lower())
+    pair = getattr(return_types, made.partition("Backward")[0].lower())
     if not x.ndim:
         return pair(FUNCTIONS["clone"](x), beside(x, np.zeros((), np.int64)))
     axis = axis_of(dim, x.ndim)
@@ -380,12 +360,12 @@ def _order_of(array: Any, dim: int, descending: bool) -> Any:
 @public("sort", out=True)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     if not input.ndim:
-        return pair_of("sort")(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
+        return return_types.sort(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
     axis = axis_of(dim, input.ndim)
     index = _order(input, axis, descending)
     out = FUNCTIONS["gather"](input, axis, index)
     _label(out, "Sort")
-    return pair_of("sort")(out, index)
+    return return_types.sort(out, index)
 
 
 @public("argsort")
@@ -399,11 +379,11 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if not 0 <= k <= (input.shape[axis] if input.ndim else 1):
         raise RuntimeError("selected index k out of range")
     if not input.ndim:
-        return pair_of("topk")(*sort(input))
+        return return_types.topk(*sort(input))
     index = _order(input, axis, largest).narrow(axis, 0, k).contiguous()
     out = FUNCTIONS["gather"](input, axis, index)
     _label(out, "Topk")
-    return pair_of("topk")(out, index)
+    return return_types.topk(out, index)
 
 
 @public("kthvalue", out=True)
@@ -434,18 +414,18 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         # elements of that value share its gradient, as those that tie for a maximum do
         return call(lambda x: ad.max(ad.where(x == middle, x, -float("inf"))), "Median", flat)
     if not input.ndim:
-        return pair_of("median")(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
+        return return_types.median(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
     axis = axis_of(dim, input.ndim)
     middle = (input.shape[axis] - 1) // 2
     if is_batched(input):
         unknown = FUNCTIONS["isnan"](input)
         places = _order(input, axis, False).select(axis, middle)
         places = FUNCTIONS["where"](unknown.any(axis), unknown.long().argmax(axis), places)
-        return picked(input, places, dim, keepdim, "Median")
+        return picked(input, places, dim, keepdim, "MedianBackward1")
     order = np.argsort(looked(input), axis, kind="stable")
     nan = np.isnan(looked(input)) if input._dtype.kind == "f" else np.zeros(tuple(input.shape), bool)
     places = np.where(nan.any(axis), nan.argmax(axis), np.take(order, middle, axis))
-    return picked(input, places, dim, keepdim, "Median")
+    return picked(input, places, dim, keepdim, "MedianBackward1")
 
 
 def _shared_median(flat: Tensor) -> Any:
@@ -481,6 +461,8 @@ def cat(tensors: Any, dim: int = 0) -> Any:
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
     parts = one_type(tensors)
     given = [x for x in parts if not (x.ndim == 1 and x.shape[0] == 0)] or parts
+    if given[0].ndim == 1:
+        given = parts
     axis = axis_of(dim, given[0].ndim)
     if len(given) < len(parts):  # an empty vector goes with anything, and has a gradient
         shape = [n * (i != axis) for i, n in enumerate(given[0].shape)]

@@ -8,6 +8,7 @@ from typing import Any
 from adjoint.graph.nodes import var_of
 from adjoint.torch.calls import off
 from adjoint.torch.creation import sizes_of
+from adjoint.torch.functions import public
 from adjoint.torch.graph import result_overwritten
 from adjoint.torch.kinds import contiguous_strides
 from adjoint.torch.memory import check_write, memory_of, move, place_of, shape_of, strided
@@ -112,3 +113,39 @@ def as_strided_(self: Any, size: Any, stride: Any, storage_offset: int | None = 
 
 
 METHODS.update(set_=set_, resize_=resize_, resize_as_=resize_as_, as_strided_=as_strided_)
+
+
+@public("empty_strided", method=False)
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """A tensor of zeros whose elements lie in memory at these distances."""
+    shape, steps = tuple(size), tuple(stride)
+    if len(shape) != len(steps):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(steps)})"
+        )
+    count = 1 + sum([(n - 1) * step for n, step in zip(shape, steps, strict=True)]) if math.prod(shape) else 0
+    flat = FUNCTIONS["zeros"](count, dtype=dtype, device=device)
+    return flat.as_strided(shape, steps).detach().requires_grad_(requires_grad)
+
+
+@public("empty_permuted", method=False)
+def empty_permuted(
+    size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """A tensor of zeros whose axes lie in memory in this order, the last one closest together."""
+    shape, order = tuple(size), [int(axis) for axis in physical_layout]
+    if sorted(order) != [*range(len(shape))]:
+        raise RuntimeError(f"Dimension out of range or given twice: {order} is no order of {len(shape)} axes")
+    steps = dict(zip(order, contiguous_strides([shape[axis] for axis in order]), strict=True))
+    return empty_strided(
+        shape, [steps[axis] for axis in range(len(shape))], dtype=dtype, device=device, requires_grad=requires_grad
+    )
+
+
+METHODS["new_empty_strided"] = lambda self, size, stride, *, dtype=None, device=None, **options: empty_strided(
+    size, stride, dtype=dtype or self.dtype, device=device or self.device, **options
+)

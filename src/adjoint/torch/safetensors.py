@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import files
+from adjoint import errors, files
 from adjoint.torch.devices import chosen
 from adjoint.torch.memory import is_same_part
 from adjoint.torch.tensor import Tensor, looked, placed
+
+
+class MissingFileError(errors.FileError, FileNotFoundError):
+    """There is no such file."""
 
 
 def save_file(tensors: dict[str, Tensor], filename: Any, metadata: dict[str, str] | None = None) -> None:
@@ -42,10 +46,15 @@ def save_file(tensors: dict[str, Tensor], filename: Any, metadata: dict[str, str
 def load_file(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:
     """The tensors of a file by name; bfloat16, which the face lacks, become float32, which has all their values.
 
-    Raises FileError for a file that is damaged or not there.
+    Raises FileError for a file that is damaged or not there; the latter is a FileNotFoundError, too.
     """
     there = chosen(device)
-    found = files.read(filename)
+    try:
+        found = files.read(filename)
+    except errors.FileError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise MissingFileError(str(error)) from error
+        raise
     wide = {n: x.astype(np.float32) if x.dtype.name == "bfloat16" else np.array(x) for n, x in found.items()}
     return {n: placed(x, there) for n, x in wide.items()}
 

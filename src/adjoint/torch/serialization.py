@@ -7,6 +7,7 @@ PyTorch reads. Reading knows tensors, storages and plain containers; a file that
 from __future__ import annotations
 
 import collections
+import functools
 import io
 import os
 import pickle
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors, files
-from adjoint.torch import devices, dtypes
+from adjoint.torch import devices, dtypes, return_types
 from adjoint.torch.kinds import dense_strides, positions, strides_contiguous
 from adjoint.torch.memory import detached, place_of, strided
 from adjoint.torch.tensor import Tensor, looked, numpy_of, placed, values, where_is
@@ -71,6 +72,12 @@ def rebuild_tensor(
 def _part(storage: Any, offset: Any, size: Any, stride: Any) -> Tensor:
     size, stride = tuple(size), tuple(stride)
     flat = storage.flat
+    last = offset + sum([(n - 1) * step for n, step in zip(size, stride, strict=True)])
+    if min((0, offset, *size, *stride)) < 0 or (0 not in size and last >= flat.size):
+        raise UnpicklingError(
+            f"torch.load: a tensor of shape {size} reaches beyond its storage of {flat.size} elements; the file is "
+            "damaged"
+        )
     if (
         storage.base is None
         and not offset
@@ -81,12 +88,6 @@ def _part(storage: Any, offset: Any, size: Any, stride: Any) -> Tensor:
     else:
         if storage.base is None:
             storage.base = placed(flat, storage.where)
-        where = positions(size, stride, offset)
-        if where.size and not (where.min() >= 0 and where.max() < flat.size):
-            raise UnpicklingError(
-                f"torch.load: a tensor of shape {size} reaches beyond its storage of {flat.size} elements; the file is "
-                "damaged"
-            )
         out = detached(strided(storage.base, size, stride, offset, "AsStrided"))
     return out
 
@@ -113,8 +114,14 @@ _THEIRS = {
     (__name__, "rebuild_tensor"): ("torch._utils", "_rebuild_tensor_v2"),
     (__name__, "rebuild_parameter"): ("torch._utils", "_rebuild_parameter"),
     **{(__name__, name): ("torch", name) for name in _STORAGES},
+    **{("adjoint.torch.return_types", name): ("torch.return_types", name) for name in return_types.TABLE},
     **{("adjoint.torch", name): ("torch", name) for name in (*dtypes.DTYPES, "Size", "device")},
 }
+
+
+def _named(name: str, *values: Any) -> Any:
+    """A named tuple of a function's results."""
+    return getattr(return_types, name)(*values)
 
 
 def _encode(text: str, encoding: str) -> bytes:
@@ -122,6 +129,13 @@ def _encode(text: str, encoding: str) -> bytes:
     if encoding != "latin1":
         raise UnpicklingError(f"torch.load: bytes in the encoding {encoding!r}; the file is damaged")
     return text.encode("latin1")
+
+
+def _bytes(*args: Any) -> bytearray:
+    """A bytearray of what the file has. A number would ask for as many bytes."""
+    if any([isinstance(given, int) for given in args]):
+        raise UnpicklingError("torch.load: a bytearray of a number; the file is damaged")
+    return bytearray(*args)
 
 
 class _Made:
@@ -147,6 +161,7 @@ _CALLED: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_parameter"): rebuild_parameter,
     ("torch", "Size"): dtypes.Size,
     ("torch", "device"): devices.device,
+    **{("torch.return_types", name): functools.partial(_named, name) for name in return_types.TABLE},
     ("collections", "OrderedDict"): collections.OrderedDict,
     ("collections", "defaultdict"): collections.defaultdict,
     ("collections", "Counter"): collections.Counter,
@@ -154,13 +169,17 @@ _CALLED: dict[tuple[str, str], Any] = {
     **{
         (module, kind.__name__): kind
         for module in ("builtins", "__builtin__")
-        for kind in (set, frozenset, complex, bytearray, slice, range)
+        for kind in (set, frozenset, complex, slice, range)
     },
+    ("builtins", "bytearray"): _bytes,
+    ("__builtin__", "bytearray"): _bytes,
 }
 _KNOWN: dict[tuple[str, str], Any] = {
     **{name: _Made(make) for name, make in _CALLED.items()},
     **{("torch", name): _Made(None, kind.dtype) for name, kind in _STORAGES.items()},
     **{("torch", name): kind for name, kind in dtypes.DTYPES.items()},
+    ("torch", "BFloat16Storage"): _Made(None, dtypes.bfloat16),
+    ("torch", "bfloat16"): dtypes.bfloat16,
 }
 
 
@@ -275,6 +294,7 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(file, fix_imports=True, encoding="utf-8")
         self.archive, self.moved = archive, moved
         self.storages: dict[str, Storage] = {}
+        self.refused: Any = None  # what `map_location` raised, or a device that is not there
 
     def find_class(self, module: str, name: str) -> Any:
         try:
@@ -292,7 +312,11 @@ class _Unpickler(pickle.Unpickler):
         known = self.storages.get(key)
         if known is None:
             known = Storage(storage.dtype, self.archive.array(key, storage.dtype, size), key)
-            self._place(known, str(location))
+            try:
+                self._place(known, str(location))
+            except Exception as error:
+                self.refused = error
+                raise
             self.storages[key] = known
         return known
 
@@ -325,9 +349,9 @@ class _Archive:
         file.seek(-len(head), os.SEEK_CUR)
         try:
             self.zip = zipfile.ZipFile(file)
-        except zipfile.BadZipFile:
+        except Exception as error:  # which damaged files make `zipfile` raise of many types
             if head == b"PK\x03\x04":
-                raise DamagedFileError("torch.load: the zip file has no end; it was not written whole") from None
+                raise DamagedFileError("torch.load: the zip file has no end; it was not written whole") from error
             raise UnpicklingError(
                 "torch.load: this is no zip file as PyTorch writes since 1.6; older files and other formats are not "
                 "read. Load it with PyTorch, and save it again"
@@ -340,21 +364,30 @@ class _Archive:
     def read(self, name: str) -> bytes:
         try:
             return self.zip.read(self.folder + name)
-        except (KeyError, zipfile.BadZipFile) as error:
+        except Exception as error:
             raise UnpicklingError(f"torch.load: {name} cannot be read: {error}; the file is damaged") from error
 
     def array(self, key: str, dtype: Any, size: int) -> Any:
         content = self.read(f"data/{key}")
-        order = "<"
+        order: Any = "<"
         if self.folder + "byteorder" in self.zip.namelist() and self.read("byteorder") == b"big":
             order = ">"
-        kind = dtype.of_numpy
+        half = dtype is dtypes.bfloat16  # which the face lacks: float32 has all its values
+        kind = np.dtype("uint16") if half else dtype.of_numpy
         if len(content) != size * kind.itemsize:
             raise UnpicklingError(
                 f"torch.load: storage {key} has {len(content)} bytes, {size} of {dtype} take {size * kind.itemsize}; "
                 "the file is damaged"
             )
-        return np.frombuffer(content, kind.newbyteorder(order)).astype(kind)
+        found = np.frombuffer(content, kind.newbyteorder(order)).astype(kind)
+        return (found.astype(np.uint32) << 16).view(np.float32) if half else found
+
+
+def _check_pickle(content: bytes) -> None:
+    """Raise ValueError for what makes an unpickler ask for more memory than the pickle has bytes."""
+    for opcode, argument, _ in pickletools.genops(content):
+        if opcode.name == "LONG_BINPUT" and argument is not None and argument > len(content):
+            raise ValueError(f"place {argument} of {len(content)}")
 
 
 def load(
@@ -365,7 +398,7 @@ def load(
 
     Tensors are on the devices that they were saved from, or where `map_location` says: a device, a dictionary of
     devices, or a function of a storage and its device, which gives the storage to leave it in main memory, or None.
-    `weights_only` is accepted and always so.
+    `weights_only` is accepted and always so. What is bfloat16 in the file is float32 here, which has all its values.
 
     Raises UnpicklingError, a `pickle.UnpicklingError`, for a file that names anything else, or is damaged.
     """
@@ -374,9 +407,11 @@ def load(
             return load(io.BytesIO(file.read()), map_location)
     archive = _Archive(f)
     content = archive.read("data.pkl")
+    unpickler = _Unpickler(archive, io.BytesIO(content), map_location)
     try:
-        return _Unpickler(archive, io.BytesIO(content), map_location).load()
-    except (AttributeError, EOFError, IndexError, KeyError, TypeError, ValueError, pickle.UnpicklingError) as error:
-        if isinstance(error, errors.AdjointError):
+        _check_pickle(content)
+        return unpickler.load()
+    except Exception as error:
+        if isinstance(error, errors.AdjointError) or error is unpickler.refused:
             raise
         raise UnpicklingError(f"torch.load: the file's pickle is damaged: {error}") from error

@@ -1,13 +1,13 @@
-"""What PyTorch's programs ask of devices, compilers and kernels: most are not there, and the answers say so."""
+"""What programs set and ask of compilers, precision and threads: most changes nothing, and the answers say so."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import contextlib
 from typing import Any
 
 from adjoint.compiler.threads import get_num_threads, set_num_threads
-from adjoint.torch import creation, devices
-from adjoint.torch.amp import GradScaler, autocast
+from adjoint.torch import accelerators, amp, creation, devices
+from adjoint.torch.missing import room
 
 
 def _no(*args: Any, **options: Any) -> bool:
@@ -18,8 +18,11 @@ def _none(*args: Any, **options: Any) -> None:
     return None
 
 
-def _zero(*args: Any, **options: Any) -> int:
-    return 0
+def _one() -> int:
+    return 1
+
+
+# --- compilers -------------------------------------------------------------------------------------
 
 
 def compile(model: Any = None, **options: Any) -> Any:
@@ -27,71 +30,122 @@ def compile(model: Any = None, **options: Any) -> Any:
     return (lambda given: given) if model is None else model
 
 
+def _itself(fn: Any = None, recursive: bool = True, *, reason: Any = None) -> Any:
+    """The function itself."""
+    return (lambda given: given) if fn is None else fn
+
+
+def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
+    """One function or the other, called with the operands.
+
+    >>> import adjoint.torch as torch
+    >>> x = torch.tensor(3.0)
+    >>> torch.cond(x > 2, torch.sin, torch.cos, (x,)) == torch.sin(x)
+    tensor(True)
+    """
+    return true_fn(*operands) if pred else false_fn(*operands)
+
+
+def while_loop(cond_fn: Any, body_fn: Any, carried_inputs: Any) -> Any:
+    """Values that a function makes of them while another one says so."""
+    while cond_fn(*carried_inputs):
+        found = body_fn(*carried_inputs)
+        carried_inputs = found if isinstance(found, (tuple, list)) else (found,)
+    return tuple(carried_inputs)
+
+
+def _nowhere(exclude_tags: Any = ()) -> list[str]:
+    """No backends."""
+    return []
+
+
+def _stance(*args: Any, **options: Any) -> Any:
+    """A block that changes nothing."""
+    return contextlib.nullcontext()
+
+
+def set_rng_state(new_state: Any) -> None:
+    """Go on with random numbers from a state."""
+    creation.default_generator.set_state(new_state)
+
+
+# --- precision, determinism ------------------------------------------------------------------------
+
+_said: dict[str, Any] = {"precision": "highest", "deterministic": 0, "warn_always": False}
+
+
 def set_float32_matmul_precision(precision: str) -> None:
-    """Nothing: products are in the precision of their operands."""
+    """What `get_float32_matmul_precision` says; products are in the precision of their operands."""
     if precision not in ("highest", "high", "medium"):
         raise ValueError(f"set_float32_matmul_precision: 'highest', 'high' or 'medium', received {precision!r}")
+    _said["precision"] = precision
 
 
-def get_float32_matmul_precision() -> str:
-    return "highest"
+def get_float32_matmul_precision() -> Any:
+    """What was set."""
+    return _said["precision"]
 
 
-def _device_module(*names: str) -> Any:
-    """A kind of device that is not here."""
-    given = dict.fromkeys(names, _none)
-    return SimpleNamespace(
-        is_available=_no, device_count=_zero, synchronize=_none, manual_seed=_none, manual_seed_all=_none,
-        empty_cache=_none, **given,
-    )  # fmt: skip
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """What `are_deterministic_algorithms_enabled` says: there are no others."""
+    _said["deterministic"] = (1 if warn_only else 2) if mode else 0
 
 
-def _has_gpu() -> bool:
-    return devices.gpus() > 0
+def are_deterministic_algorithms_enabled() -> bool:
+    """What was set."""
+    return bool(_said["deterministic"])
 
 
-def _no_gpu(device: Any = None) -> None:
-    devices.where(devices.on_gpu(device))  # raises where it is not there
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether warnings were asked for instead of errors."""
+    return bool(_said["deterministic"] == 1)
 
 
-def _current_gpu() -> int:
-    _no_gpu()
-    return 0
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """The same by numbers: "default" or 0, "warn" or 1, "error" or 2."""
+    words = ("default", "warn", "error")
+    if debug_mode not in (*words, 0, 1, 2):
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected `default`, `warn`, or `error`, or 0, 1, 2, but got {debug_mode}"
+        )
+    _said["deterministic"] = words.index(debug_mode) if isinstance(debug_mode, str) else debug_mode
 
 
-cuda: Any = _device_module("set_device", "reset_peak_memory_stats")
-cuda.is_available, cuda.device_count, cuda.current_device = _has_gpu, devices.gpus, _current_gpu
-cuda.amp = SimpleNamespace(autocast=autocast, GradScaler=GradScaler)
-cuda.is_bf16_supported, cuda.max_memory_allocated, cuda.memory_allocated = _no, _zero, _zero
-mps: Any = _device_module()
-xpu: Any = _device_module()
-accelerator: SimpleNamespace = SimpleNamespace(
-    is_available=_no, device_count=_zero, current_accelerator=_none, synchronize=_none, set_device_index=_none
-)
-backends: SimpleNamespace = SimpleNamespace(
-    cudnn=SimpleNamespace(
-        benchmark=False, deterministic=False, enabled=False, allow_tf32=False, is_available=_no, version=_none
-    ),
-    cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=False), is_built=_no),
-    mps=SimpleNamespace(is_available=_no, is_built=_no),
-    mkldnn=SimpleNamespace(enabled=False, is_available=_no),
-    openmp=SimpleNamespace(is_available=_no),
-)
+def get_deterministic_debug_mode() -> int:
+    """What was set, as a number."""
+    return int(_said["deterministic"])
 
 
-def _one() -> int:
-    return 1
+def set_warn_always(b: bool) -> None:
+    """What `is_warn_always_enabled` says."""
+    _said["warn_always"] = bool(b)
 
 
+def is_warn_always_enabled() -> bool:
+    """What was set."""
+    return bool(_said["warn_always"])
+
+
+COMPILER: dict[str, Any] = {  # `torch.compiler`
+    "compile": compile, "disable": _itself, "allow_in_graph": _itself, "assume_constant_result": _itself,
+    "reset": _none, "cudagraph_mark_step_begin": _none, "is_compiling": _no, "is_dynamo_compiling": _no,
+    "is_exporting": _no, "list_backends": _nowhere, "set_default_backend": _none,
+    "get_default_backend": lambda: "inductor", "set_stance": _stance,
+}  # fmt: skip
 ALL: dict[str, Any] = {
     "set_default_device": devices.set_default_device, "get_default_device": devices.get_default_device,
-    "get_num_threads": get_num_threads, "get_num_interop_threads": _one, "set_warn_always": _none,
-    "is_warn_always_enabled": _no,
-    "GradScaler": GradScaler, "default_generator": creation.default_generator,
-    "get_rng_state": creation.default_generator.get_state, "set_rng_state": creation.default_generator.set_state,
-    "compile": compile, "autocast": autocast, "cuda": cuda, "mps": mps, "xpu": xpu, "accelerator": accelerator,
-    "backends": backends, "set_float32_matmul_precision": set_float32_matmul_precision,
-    "get_float32_matmul_precision": get_float32_matmul_precision, "use_deterministic_algorithms": _none,
-    "are_deterministic_algorithms_enabled": _no, "set_num_threads": set_num_threads, "set_num_interop_threads": _none,
-    "is_autocast_enabled": _no,
+    "get_num_threads": get_num_threads, "get_num_interop_threads": _one, "init_num_threads": _none,
+    "set_warn_always": set_warn_always, "is_warn_always_enabled": is_warn_always_enabled,
+    "default_generator": creation.default_generator, "get_rng_state": creation.default_generator.get_state,
+    "set_rng_state": set_rng_state, "compile": compile, "cond": cond, "while_loop": while_loop,
+    "set_float32_matmul_precision": set_float32_matmul_precision,
+    "get_float32_matmul_precision": get_float32_matmul_precision,
+    "use_deterministic_algorithms": use_deterministic_algorithms,
+    "are_deterministic_algorithms_enabled": are_deterministic_algorithms_enabled,
+    "is_deterministic_algorithms_warn_only_enabled": is_deterministic_algorithms_warn_only_enabled,
+    "set_deterministic_debug_mode": set_deterministic_debug_mode, "set_flush_denormal": _no,
+    "get_deterministic_debug_mode": get_deterministic_debug_mode, "set_num_threads": set_num_threads,
+    "set_num_interop_threads": _none, "compiled_with_cxx11_abi": _no, "is_vulkan_available": _no,
+    **amp.ALL, **accelerators.ALL,
+    "compiler": room("adjoint.torch.compiler", COMPILER, package=True),
 }  # fmt: skip

@@ -27,19 +27,20 @@ def _window(name: str, function: str, *settings: tuple[str, float]) -> None:
         kind = numpy_dtype(dtype) or default_float()
         if kind.kind != "f":
             raise RuntimeError(f"{name} expects floating point dtypes, got: {dtype}")
-        made = _values_of(function, int(window_length), bool(periodic), found)
+        made = values_of(function, int(window_length), bool(periodic), found)
         return finished(made, kind, requires_grad, device)
 
     public(name, method=False)(spelled)
 
 
-def _values_of(function: str, length: int, periodic: bool, settings: dict[str, float]) -> Any:
+def values_of(function: str, length: int, periodic: bool, settings: dict[str, float]) -> Any:
+    """The values of one of adjoint's windows."""
     if length == 0:
         return np.zeros(0)
     if function == "hamming":  # alpha - beta cos, out of (1 - cos) / 2
         hann = ad.fft.hann(length, periodic=periodic, dtype=ad.float64).numpy()
         return settings["alpha"] - settings["beta"] * (1 - 2 * hann) if length > 1 else np.ones(1)
-    given = (settings["beta"],) if settings else ()
+    given = tuple(settings.values())
     return getattr(ad.fft, function)(length, *given, periodic=periodic, dtype=ad.float64).numpy()
 
 
@@ -134,8 +135,10 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 
 @public("randint_like", method=False)
 def randint_like(
-    input: Tensor, *bounds: int, dtype: Any = None, requires_grad: bool = False, device: Any = None
-) -> Any:
+    input: Tensor, *bounds: int, low: int | None = None, high: int | None = None, dtype: Any = None,
+    requires_grad: bool = False, device: Any = None,
+) -> Any:  # fmt: skip
+    bounds = (*bounds, *[bound for bound in (low, high) if bound is not None])
     made = creation.randint(*bounds, tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device)
     return made.requires_grad_(requires_grad)
 

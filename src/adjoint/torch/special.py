@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import adjoint as ad
+from adjoint.torch import return_types
 from adjoint.torch.calls import call, into, write
 from adjoint.torch.functions import check_tensors, composed, floating_of, public, to, with_out
 from adjoint.torch.missing import missing as _missing
@@ -102,18 +103,13 @@ def float_power(input: Any, exponent: Any) -> Any:
     return _wide(input) ** _wide(exponent)
 
 
-class _Frexp(NamedTuple):
-    mantissa: Tensor
-    exponent: Tensor
-
-
 @public("frexp", out=True)
 def frexp(input: Tensor) -> Any:
     """Numbers between a half and one, and powers of two."""
     if input._dtype.kind != "f":
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     mantissa, exponent = call("frexp", "Frexp", input)
-    return _Frexp(mantissa, to(exponent, dtype=np.dtype("int32")))
+    return return_types.frexp(mantissa, to(exponent, dtype=np.dtype("int32")))
 
 
 @public("ldexp", in_place=True, out=True)

@@ -318,8 +318,10 @@ class set_grad_enabled(_Context):
     """Record gradients or not: from now on, or inside of a `with` block, or in a decorated function."""
 
     def __init__(self, mode: bool) -> None:
+        if mode.__class__ is not bool:
+            raise TypeError(f"set_grad_enabled(): argument 'enabled' must be bool, not {type(mode).__name__}")
         self._before: tuple[bool, bool] | None = recorded.now()
-        self._mode = bool(mode)
+        self._mode = mode
         recorded.change((self._mode, self._before[1]))
 
     def _only_inside(self) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import adjoint as ad
-from adjoint.torch import creation
+from adjoint.torch import creation, return_types
 from adjoint.torch.calls import call, without_slope
 from adjoint.torch.functions import floating_of, public, to
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.operators import FUNCTIONS
-from adjoint.torch.reductions import axes_of, pair_of, picked, shared_by_nan
+from adjoint.torch.reductions import axes_of, picked, shared_by_nan
 from adjoint.torch.tensor import Tensor, axis_of, beside, looked
 
 
@@ -95,11 +95,6 @@ def _bounds(array: Any, low: Any, high: Any) -> Any:
     return (low - 1, high + 1) if low == high else (low, high)
 
 
-class _Histogram(NamedTuple):
-    hist: Tensor
-    bin_edges: Tensor
-
-
 @public("histogram", out=True)
 def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """How many elements are in each bin, or their weights, and the edges."""
@@ -111,7 +106,7 @@ def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None
             free = call(lambda x: ad.histogram(x, bins, range)[1], None, input)
             bounds = bounds + (free - free.detach())
     found, edges = call("histogram", "Histogram", input, bounds, density=density, weights=weight)
-    return _Histogram(to(found, dtype=input._dtype), edges)
+    return return_types.histogram(to(found, dtype=input._dtype), edges)
 
 
 def _quantile(name: str) -> None:
@@ -159,26 +154,26 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
             return shared_by_nan(flat, "Nanmedian")
         return call(lambda x: ad.max(ad.where(x == middle, x, -float("inf"))), "Nanmedian", flat)
     if not input.ndim:
-        return pair_of("nanmedian")(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
+        return return_types.nanmedian(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
     axis = axis_of(dim, input.ndim)
     if is_batched(input):
         known = FUNCTIONS["sum"](input == input, axis, keepdim=True)
         middle = (known - 1).clamp(min=0) // 2
         order = FUNCTIONS["argsort"](FUNCTIONS["where"](input != input, float("inf"), input), axis)
         order = FUNCTIONS["where"](known > 0, FUNCTIONS["gather"](order, axis, middle), 0)
-        return picked(input, order.squeeze(axis), dim, keepdim, "Nanmedian")
+        return picked(input, order.squeeze(axis), dim, keepdim, "NanmedianBackward1")
     array = looked(input)
     order = np.argsort(array, axis, kind="stable")  # nan is last
     count = np.count_nonzero(array == array, axis, keepdims=True)
     places = np.take_along_axis(order, np.maximum(count - 1, 0) // 2, axis)
-    return picked(input, np.squeeze(places, axis), dim, keepdim, "Nanmedian")
+    return picked(input, np.squeeze(places, axis), dim, keepdim, "NanmedianBackward1")
 
 
 @public("mode", out=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element along an axis, of several the least, and its last place."""
     if not input.ndim:
-        return pair_of("mode")(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
+        return return_types.mode(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
     axis = axis_of(dim, input.ndim)
     if is_batched(input):
         return picked(input, _last_of_most(input, axis), dim, keepdim, "Mode")
@@ -206,11 +201,11 @@ def _running(name: str) -> None:
     def spelled(input: Tensor, dim: int) -> Any:
         axis = axis_of(dim, input.ndim)
         if not input.ndim:
-            return pair_of(name)(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
+            return getattr(return_types, name)(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
         if input._dtype.kind == "b":
             found, places = spelled(input.byte(), dim)
-            return pair_of(name)(found.bool(), places)
-        return pair_of(name)(*call(name, name.capitalize(), input, axis=axis))
+            return getattr(return_types, name)(found.bool(), places)
+        return getattr(return_types, name)(*call(name, name.capitalize(), input, axis=axis))
 
     public(name, out=True)(spelled)
 

@@ -8,6 +8,7 @@ tensors have, such as a gradient, hooks, aliases or another device, is in one ob
 from __future__ import annotations
 
 import contextlib
+import copy
 import weakref
 from typing import Any
 
@@ -18,7 +19,8 @@ from adjoint.decorators.autodiff import Autodiff
 from adjoint.graph.nodes import LeafNode, Var, new_leaf, numbers, var_of
 from adjoint.torch import devices, dtypes, state
 from adjoint.torch.devices import where_of
-from adjoint.torch.dtypes import Size, dtype
+from adjoint.torch.dtypes import Size, dtype, strided
+from adjoint.torch.missing import why_not
 from adjoint.torch.state import modes
 
 LEVEL: Any = Autodiff(NumPy())
@@ -73,7 +75,9 @@ class Tensor:
     # hot code reads `_here`, which is empty for what is on no level of NumPy's; all other code asks for `_array`
     __slots__ = ("__dict__", "__weakref__", "_dtype", "_here", "_rare")
     __array_priority__ = 1000
-    is_sparse = is_quantized = is_nested = is_meta = is_mkldnn = False
+    is_sparse = is_sparse_csr = is_quantized = is_nested = is_meta = is_mkldnn = is_vulkan = False
+    is_mps = is_xpu = is_ipu = is_xla = is_mtia = is_maia = False
+    name: Any = None
 
     _here: Any
     _dtype: Any
@@ -104,7 +108,8 @@ class Tensor:
     def __getattr__(self, name: str) -> Any:
         if name == "_here" and where_is(self) is None:  # of what shares memory that was written to
             return _read_again(self)
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
+        why = None if name.startswith("_") else why_not(name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}" + (f": {why}" if why else ""))
 
     # --- what it is ---
 
@@ -142,8 +147,8 @@ class Tensor:
         return self.numel() * self.itemsize
 
     @property
-    def layout(self) -> str:
-        return "torch.strided"
+    def layout(self) -> Any:
+        return strided
 
     def size(self, dim: int | None = None) -> Any:
         return self.shape if dim is None else self.shape[axis_of(dim, self.ndim)]
@@ -179,7 +184,7 @@ class Tensor:
     def is_conj(self) -> bool:
         return False  # conj() is computed at once, as neg() is
 
-    is_neg = is_conj
+    is_neg = is_distributed = is_conj
     is_pinned = is_conj
     is_shared = is_conj
 
@@ -245,6 +250,14 @@ class Tensor:
         refuse_numpy(self)
         return np.array(values(self), dtype=dtype)
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+        """What NumPy's functions of tensors give; truths are numbers, as in PyTorch."""
+        from adjoint.torch.memory import of_numpy_array
+
+        found = np.asarray(array)
+        dtypes.of_numpy(found.dtype)
+        return of_numpy_array(found.astype(np.uint8) if found.dtype.kind == "b" else found)
+
     def __repr__(self) -> str:
         from adjoint.torch.printing import text
 
@@ -268,11 +281,20 @@ class Tensor:
             )
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
-        out = _rebuilt(type(self), np.array(looked(self)), self.requires_grad, vars(self).copy(), self.device)
+        attributes = copy.deepcopy(vars(self), memo)
+        if self._rare is not None and self._rare.memory is not None:
+            from adjoint.torch.memory import copied_with
+
+            out: Any = copied_with(self, memo)
+            out.__class__ = type(self)
+            vars(out).update(attributes)
+            out.requires_grad_(self.requires_grad)
+        else:
+            out = _rebuilt(type(self), np.array(looked(self)), self.requires_grad, attributes, self.device)
         if self.grad is not None:
             out._rare.grad = self.grad.__deepcopy__(memo)
         memo[id(self)] = out
-        return out
+        return out  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         made = np.array(looked(self)), self.requires_grad and self.is_leaf, vars(self).copy(), self.device

@@ -371,6 +371,13 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     return _parts(tensor, axis, sizes, "Split")
 
 
+def _split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    return split(self, split_size, dim)
+
+
+METHODS["split"] = _split  # whose argument has another name
+
+
 METHODS["split_with_sizes"] = lambda self, sizes, dim=0: split(self, list(sizes), dim)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from adjoint.train.pace import number
-from adjoint.train.run import History
+from adjoint.train.text import number
 
 Points = list[tuple[float, float]]
+Row = Mapping[str, Any]
 _BESIDE = ("epoch", "step", "seconds", "loss", "lr", "valid_loss")  # columns of a history that are no metrics
 
 
@@ -37,28 +37,27 @@ class Chart(NamedTuple):
         return not self.linear and bool(ys) and min(ys) > 0 and max(ys) > 20 * min(ys)
 
 
-def charts(history: History) -> list[Chart]:
-    """The loss, then a chart for each metric that is a number, then the rate if it changes."""
+def charts(rows: Sequence[Row], steps: Mapping[str, Sequence[Any]]) -> list[Chart]:
+    """Of a history: the loss, then a chart for each metric that is a number, then the rate if it changes."""
     loss = [
-        Series("training", _finite(history.steps["step"], history.steps["loss"]), True),
-        Series("validation", _column(history, "valid_loss")),
+        Series("training", _finite(steps["step"], steps["loss"]), True),
+        Series("validation", _column(rows, "valid_loss")),
     ]
     found = [Chart("loss", loss)]
-    names = [name for name in history.columns if name not in _BESIDE]
+    names = dict.fromkeys(name for row in rows for name in row if name not in _BESIDE)
     for name in dict.fromkeys(name.removeprefix("valid_") for name in names):
-        parts = [Series("training", _column(history, name)), Series("validation", _column(history, f"valid_{name}"))]
+        parts = [Series("training", _column(rows, name)), Series("validation", _column(rows, f"valid_{name}"))]
         found.append(Chart(name, parts))
-    rate = Chart("learning rate", [Series("", _column(history, "lr"))], linear=True)
+    rate = Chart("learning rate", [Series("", _column(rows, "lr"))], linear=True)
     if len({y for _, y in rate.series[0].points}) > 1:
         found.append(rate)
     kept = [chart._replace(series=[series for series in chart.series if series.points]) for chart in found]
     return [chart for chart in kept if chart.series]
 
 
-def _column(history: History, name: str) -> Points:
-    if name not in history.columns:
-        return []
-    return _finite([row.get("step") for row in history.rows], history[name])
+def _column(rows: Sequence[Row], name: str) -> Points:
+    present = [row for row in rows if name in row]
+    return _finite([row.get("step") for row in present], [row[name] for row in present])
 
 
 def _finite(xs: Sequence[Any], ys: Sequence[Any]) -> Points:

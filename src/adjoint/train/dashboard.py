@@ -15,9 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from adjoint.train.charts import Chart, braille, charts
-from adjoint.train.pace import Pace, duration, number, size, total
+from adjoint.train.pace import Pace, total
 from adjoint.train.run import Run
 from adjoint.train.system import gpu_memory, memory
+from adjoint.train.text import duration, number, size
 
 _COLOURS = ("bright_blue", "yellow")  # of training and validation
 
@@ -58,7 +59,7 @@ class Dashboard:
 def view(run: Run, pace: Pace) -> Panel:
     """All of it, for one moment."""
     parts: list[Any] = [_heading(run), _facts(run, pace)]
-    found, rows = charts(run.history), _rows(run)
+    found, rows = charts(run.history.rows, run.history.steps), _rows(run)
     if found:
         parts += [Text(""), _Charts(found, len(rows))]
     if rows:

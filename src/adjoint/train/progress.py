@@ -13,9 +13,10 @@ import numpy as np
 from adjoint import errors
 from adjoint.functions.arguments import as_choice, as_positive
 from adjoint.train.charts import charts, svg
-from adjoint.train.pace import Pace, duration, number, size, total
+from adjoint.train.pace import Pace, total
 from adjoint.train.run import Callback, Run
 from adjoint.train.system import memory
+from adjoint.train.text import duration, number, size
 
 
 class View(Protocol):
@@ -225,7 +226,7 @@ def page(run: Run, pace: Pace) -> str:
         f"{duration(run.seconds)} so far",
         size(memory()),
     ]
-    drawn = "".join(f"<div>{svg(chart)}</div>" for chart in charts(run.history))
+    drawn = "".join(f"<div>{svg(chart)}</div>" for chart in charts(run.history.rows, run.history.steps))
     now = {} if run.reason else {"loss": run.loss, **run.metrics}
     last = run.history.rows[-1] if run.history.rows else {}
     values = [*_listed(now), *_listed({name: x for name, x in last.items() if name.startswith("valid_")})]

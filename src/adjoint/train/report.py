@@ -16,9 +16,9 @@ from adjoint.functions.arguments import items
 from adjoint.train.charts import Chart, Series, charts, svg
 from adjoint.train.metrics.classes import ConfusionMatrix
 from adjoint.train.metrics.scores import Calibration
-from adjoint.train.pace import duration, number, size
 from adjoint.train.run import Callback, Run
 from adjoint.train.system import environment, memory
+from adjoint.train.text import duration, number, size
 
 _FUNCTION = re.compile(r"<function ([\w.]+?)(?:\.<locals>\S*)? at 0x[0-9a-f]+>")  # a repr says where it is in memory
 _ROWS = 200  # of the history that are shown
@@ -90,7 +90,7 @@ def page(run: Run, title: str, labels: list[str] | None, example: Any) -> str:
     reason = run.reason or "running"
     state = {"done": "good", "error": "bad"}.get(reason, "partly")
     now = datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
-    drawn = [f"<figure>{svg(chart)}</figure>" for chart in charts(run.history)]
+    drawn = [f"<figure>{svg(chart)}</figure>" for chart in charts(run.history.rows, run.history.steps)]
     sections = [
         ("Curves", f'<div class="grid">{"".join(drawn)}</div>' if drawn else ""),
         *_pictures(run, labels),

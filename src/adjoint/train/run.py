@@ -108,9 +108,11 @@ class History:
     def _repr_html_(self) -> str:
         """For notebooks: the curves, and the table of epochs below them."""
         from adjoint.markup import folded, table  # used by few
-        from adjoint.train.charts import charts, svg  # which reads histories
+        from adjoint.train.charts import charts, svg
 
-        drawn = "".join(f'<div style="flex:1 1 300px;max-width:460px">{svg(chart)}</div>' for chart in charts(self))
+        drawn = "".join(
+            f'<div style="flex:1 1 300px;max-width:460px">{svg(chart)}</div>' for chart in charts(self.rows, self.steps)
+        )
         rows = [[_shown(row.get(name)) for name in self.columns] for row in self.rows]
         epochs = folded(f"{len(self)} epochs", table(self.columns, rows), len(self) <= 20)
         return f'<div><div style="display:flex;flex-wrap:wrap;gap:12px">{drawn}</div>{epochs}</div>'

@@ -131,18 +131,11 @@ class Arguments:
         self.keys: list[int | str] = _keys(name, f, argnums, args, kwargs)
         self.all: bool = not kwargs and self.keys == [*range(len(args))]
         chosen = list(args) if self.all else [args[k] if isinstance(k, int) else kwargs[k] for k in self.keys]
-        before, holes = next(FLATTENED), None
         self.flat: bool = trees.are_leaves(chosen)
-        within = not self.flat and isinstance(chosen[0], Fields)  # as a loss of a model has it first
         if self.flat:
-            self.leaves, self.held = chosen, trees.row(list, len(chosen))
-        elif not within:
-            self.leaves, self.held = trees.flatten(chosen)
-        if within or next(FLATTENED) > before + 1:  # there are modules
-            held, holes = parted(chosen)
-            self.leaves, self.held = trees.flatten(held)
-        if not self.leaves and any([x is None for x in chosen]):
-            raise errors.ArgumentError(f"{name}: there is nothing to differentiate by: argument {self.keys[0]} is None")
+            self.leaves, self.held, holes = chosen, trees.row(list, len(chosen)), None
+        else:
+            holes = self._flatten(chosen)
         self.structure = self.held if holes is None else trees.structure(holes)
         if holes is None and len(self.keys) == len(args) + len(kwargs):
             others = self.leaves
@@ -151,18 +144,19 @@ class Arguments:
         highest = _highest([*others, *beside], name)
         self.as_numpy: bool = highest is None
         self.base: Backend = highest or observed_leaf(default_device())
-        number = self.base.leaf.number_type
+        base, number = self.base, self.base.leaf.number_type
+        dtype: Any
         for again in (False, True):
             self.arrays, self.dtypes = [], []
             kinds: set[dtypes.DType | None] = set()
             try:
                 for i, x in enumerate(self.leaves):
-                    if x.__class__ is np.ndarray and _FLOATING.get(x.dtype) is x.dtype:
-                        array, dtype = self.base.from_numpy(x, copy=keep), x.dtype
-                        kinds.add(dtype)
-                    elif x.__class__ is Tensor and x._dtype.kind in dtypes.INEXACT:
-                        array, dtype = lift_to(x, self.base), x._dtype
+                    if x.__class__ is Tensor and x._dtype.kind in dtypes.INEXACT:
+                        array, dtype = x._array if x._device is base else lift_to(x, base), x._dtype
                         kinds.add(None if None in kinds or not counts_as_array(x) else dtype)
+                    elif x.__class__ is np.ndarray and _FLOATING.get(x.dtype) is x.dtype:
+                        array, dtype = base.from_numpy(x, copy=keep), x.dtype
+                        kinds.add(dtype)
                     elif number is not None and (x.__class__ is number or x.__class__ is float):
                         array = self.base.from_numpy(number(x), copy=False)
                         dtype = self.base.dtype_of(array)
@@ -177,7 +171,22 @@ class Arguments:
             except errors.DtypeError:
                 if again or not self._hold_integers():
                     raise
-        self.dtype: dtypes.DType | None = dtypes.precision(frozenset(kinds))
+        self.dtype: dtypes.DType | None = None if None in kinds else dtypes.precision(frozenset(kinds))
+
+    def _flatten(self, chosen: list[Any]) -> Any:
+        """Take the selected arguments apart; gives their structure with holes for what is no parameter of a module."""
+        before, holes = next(FLATTENED), None
+        within = isinstance(chosen[0], Fields)  # as a loss of a model has it first
+        if not within:
+            self.leaves, self.held = trees.flatten(chosen)
+        if within or next(FLATTENED) > before + 1:  # there are modules
+            held, holes = parted(chosen)
+            self.leaves, self.held = trees.flatten(held)
+        if not self.leaves and any([x is None for x in chosen]):
+            raise errors.ArgumentError(
+                f"{self.name}: there is nothing to differentiate by: argument {self.keys[0]} is None"
+            )
+        return holes
 
     def _hold_integers(self) -> bool:
         """Make integers parts of the structure where an argument has other leaves, and say whether there were any."""
@@ -496,7 +505,7 @@ def matching(
             continue
         plain = x.__class__ is np.float64 and dtype is dtypes.float64
         if plain or (x.__class__ is Tensor and x._dtype is dtype):
-            array = array_of(x, base) if plain else lift_to(x, base)
+            array = array_of(x, base) if plain else x._array if x._device is base else lift_to(x, base)
             if array.shape == like.shape:
                 fitting.append(array)
                 continue

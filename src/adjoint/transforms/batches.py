@@ -47,6 +47,7 @@ def vmap(
     """A function that runs f for each example of a batch, all together.
 
     Where f takes (n,) and gives (m,), the function takes (examples, n) and gives (examples, m).
+    On NumPy arrays, where f meets a tensor that `require_grad` tracks, f begins again: what it prints comes twice.
 
     Parameters
     ----------

@@ -403,7 +403,7 @@ def _is_outermost(name: str, leaves: Sequence[Any]) -> bool:
     level = current_level()
     if level is None:
         return True
-    if name in ("cond", "switch") or not any([isinstance(x, Tensor) for x in leaves]):
+    if name in ("cond", "switch") or not any([isinstance(x, Tensor) and x.__class__ is not Number for x in leaves]):
         return False
     return level.leaf.is_fresh and not (isinstance(level, Decorator) and (level.is_fresh or level.aliases is not None))
 

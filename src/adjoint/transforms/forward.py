@@ -54,7 +54,12 @@ def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any]
     level: Tangent[Any] = Tangent.fresh(call.base)
     with transform_level(level, dtype=call.dtype):
         active = [Dual(x, t) for x, t in zip(call.arrays, given, strict=True)]
-        out, aux = split_aux(name, call.run(f, level, active), has_aux)
+        out = call.run(f, level, active)
+        if not has_aux and out.__class__ is Tensor and out._device is level:  # what follows, of one result
+            dual = out._array
+            tangent = zeros_like(call.base, dual.value) if dual.tangent is None else dual.tangent
+            return call.result(dual.value, out._dtype), call.result(tangent)
+        out, aux = split_aux(name, out, has_aux)
         leaves, structure = results_of(name, out)
         duals = [on_level(x, level) for x in leaves]
         known = [x._dtype if x.__class__ is Tensor else None for x in leaves]

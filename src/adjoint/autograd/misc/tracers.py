@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from adjoint.autograd.missing import missing
 from adjoint.autograd.wrap_util import wraps
 
 
@@ -15,3 +16,7 @@ def const_graph(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[
 
 
 __all__ = ["const_graph"]
+
+
+def __getattr__(name: str) -> Any:
+    raise missing(__name__, name)

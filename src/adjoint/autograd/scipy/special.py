@@ -9,11 +9,25 @@ import scipy.special
 
 from adjoint import special
 from adjoint.autograd.primitives import primitive, traced
+from adjoint.numpy_protocols import of_number
+
+
+def _along(function: Any) -> Any:
+    """A function along axes, to which 0 and -1 are axes of a number too, as to SciPy's."""
+
+    def run(a: Any, axis: Any = None, *args: Any, **options: Any) -> Any:
+        a, of_axis = of_number("logsumexp", a, {"axis": axis})
+        return function(a, of_axis["axis"], *args, **options)
+
+    return run
+
+
+_ALONG = {name: _along(getattr(special, name)) for name in ("log_softmax", "logsumexp", "softmax")}
 
 for _name in scipy.special.__all__:
     _value = getattr(scipy.special, _name)
     if callable(_value) and not isinstance(_value, type):
-        _ours = getattr(special, _name) if _name in special.__all__ else None
+        _ours = _ALONG.get(_name, getattr(special, _name) if _name in special.__all__ else None)
         globals()[_name] = primitive(_value) if _ours is None else traced(_value, _ours)
 
 

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.backends.reference.exact_hypergeometric import carlson_and_jacobi, hypergeometric
 from adjoint.backends.special import HOSTED
 
 Function = Callable[..., Any]
 
 
 def definitions(mp: Any) -> dict[str, Function]:
-    return {**_bessel(mp), **_exponential(mp), **_elliptic(mp), **_quantiles(mp)}
+    ours = {**_bessel(mp), **_exponential(mp), **_elliptic(mp), **_quantiles(mp)}
+    return {**ours, **hypergeometric(mp), **carlson_and_jacobi(mp)}
 
 
 def _bessel(mp: Any) -> dict[str, Function]:

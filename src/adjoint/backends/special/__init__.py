@@ -30,7 +30,10 @@ KERNELS = _of(
 )
 
 _CYLINDER = "bessel_j bessel_y bessel_iv bessel_ive bessel_k"
-_ELLIPTIC = "elliptic_complete elliptic_incomplete"
+_ELLIPTIC = "elliptic_complete elliptic_incomplete carlson jacobi_elliptic"
+_HYPERGEOMETRIC = (
+    "hyp0f1 hyp1f1 hyp2f1 struve airy trigonometric_integral exponential_mean fresnel spence owens_t erfi wrightomega"
+)
 _EXPONENTIAL = "expi expn lambertw dawsn wofz erf_complex erfc_complex"
 _QUANTILES = "gammaincinv gammainccinv betaincinv betainccinv stdtrit"
 
@@ -38,9 +41,10 @@ _QUANTILES = "gammaincinv gammainccinv betaincinv betainccinv stdtrit"
 @functools.cache
 def _hosted() -> Functions:
     """Imported when one is first asked for: few programs do."""
-    from adjoint.backends.special import cylinder, elliptic, exponential, quantiles
+    from adjoint.backends.special import cylinder, elliptic, exponential, hypergeometric, quantiles
 
-    return _of([(cylinder, _CYLINDER), (elliptic, _ELLIPTIC), (exponential, _EXPONENTIAL), (quantiles, _QUANTILES)])
+    topics = [(cylinder, _CYLINDER), (elliptic, _ELLIPTIC), (exponential, _EXPONENTIAL), (quantiles, _QUANTILES)]
+    return _of([*topics, (hypergeometric, _HYPERGEOMETRIC)])
 
 
 def _run(name: str, *operands: Any, **parameters: Any) -> Any:
@@ -48,7 +52,8 @@ def _run(name: str, *operands: Any, **parameters: Any) -> Any:
 
 
 HOSTED: Functions = {
-    name: functools.partial(_run, name) for name in f"{_CYLINDER} {_ELLIPTIC} {_EXPONENTIAL} {_QUANTILES}".split()
+    name: functools.partial(_run, name)
+    for name in f"{_CYLINDER} {_ELLIPTIC} {_EXPONENTIAL} {_QUANTILES} {_HYPERGEOMETRIC}".split()
 }
 
 __all__ = ["HOSTED", "KERNELS", "erf"]

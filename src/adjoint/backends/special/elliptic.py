@@ -6,6 +6,7 @@ one sign, and the trapezoidal rule converges exponentially.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -71,3 +72,53 @@ def elliptic_incomplete(phi: Array, m: Array, *, kind: int, order: int) -> Array
     part = np.where(s == 0.0, 0.0, sine * s ** (2 * order) * part)
     whole = np.where(turns == 0.0, 0.0, 2.0 * turns * elliptic_complete(p, kind=kind, order=order))
     return np.where(finite, part + whole, math.nan)
+
+
+# --- Carlson's integrals and Jacobi's functions -------------------------------------------------
+
+# c times the integral of t^w times the product of (t + z)^-b over t > 0, with c, w and b for each operand, 19.16;
+# that of the last one diverges, and its derivatives do not
+_CARLSON: dict[str, tuple[float, int, tuple[float, ...]]] = {
+    "rf": (0.5, 0, (0.5, 0.5, 0.5, 0.0)),
+    "rd": (1.5, 0, (0.5, 0.5, 1.5, 0.0)),
+    "rj": (1.5, 0, (0.5, 0.5, 0.5, 1.0)),
+    "rg": (-0.25, 1, (0.5, 0.5, 0.5, 0.0)),
+}
+
+
+@hosted
+def carlson(x: Array, y: Array, z: Array, p: Array, *, kind: str, order: tuple[int, ...]) -> Array:
+    """Or its derivative, of an order for each operand: what is integrated has one sign."""
+    numbers = (x, y, z, p) if kind == "rj" else (x, y, z)
+    if not any(order):
+        return getattr(scipy_special(), f"ellip{kind}")(*numbers)
+    front, weight, powers = _CARLSON[kind]
+    front *= math.prod(-(b + k) for b, n in zip(powers, order, strict=True) for k in range(n))
+    if not front:
+        return 0.0 * x
+    raised = [b + n for b, n in zip(powers, order, strict=True)][: len(numbers)]
+    inside = functools.reduce(np.logical_and, [(v >= 0.0) & (v < math.inf) for v in numbers])
+    steep = sum([np.where(v == 0.0, b, 0.0) for v, b in zip(numbers, raised, strict=True)]) >= weight + 1
+    inside &= ~steep
+    values = [np.where(inside, v, 1.0) for v in numbers]
+    scale = functools.reduce(np.maximum, values)
+    values = [v / scale for v in values]
+    lowest = functools.reduce(np.minimum, [np.where(v == 0.0, 1.0, v) for v in values])
+    fall = sum(raised) - weight - 1
+
+    def integrand(u: Array) -> Array:
+        t = np.exp(u)
+        return math.prod([(t + v) ** -b for v, b in zip(values, raised, strict=True)], start=t ** (weight + 1))
+
+    zero = functools.reduce(np.logical_or, [v == 0.0 for v in values])
+    start = np.log(lowest) - np.where(zero, 80.0, 40.0)
+    out = front * scale**-fall * trapezoid(integrand, start, 0.0 * start + 40.0 / fall, _STEP)
+    beyond = functools.reduce(np.logical_or, [(v < 0.0) | np.isnan(v) for v in numbers])
+    edge = np.where(steep, math.copysign(math.inf, front), 0.0)
+    return np.where(inside, out, np.where(beyond, math.nan, edge))
+
+
+@hosted
+def jacobi_elliptic(u: Array, m: Array, *, kind: int) -> Array:
+    """sn, cn, dn, and the amplitude."""
+    return scipy_special().ellipj(u, m)[kind]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.compiler.graph import Equation, Graph, Value
-from adjoint.compiler.native.elements import constant, supported
+from adjoint.compiler.native.elements import constant
 from adjoint.compiler.native.kernels import Host
 from adjoint.compiler.native.views import contiguous, is_view, picked, view
 from adjoint.primitives import index_shape, slices
@@ -195,7 +195,7 @@ def take_assignment(plan: Plan, e: Equation) -> bool:
         old = Value(old.shape, old.dtype, np.asarray(x.const)[slices(key)])
     elif e.name == "index_add" and not plan._take_view(found):
         return False
-    if e.name == "index_add" and not supported(Equation("add", [old, value], {}, [old])):
+    if e.name == "index_add" and not plan._supported(Equation("add", [old, value], {}, [old])):
         return False
     if e.name == "index_set" and value.__class__ is not Value:
         return False

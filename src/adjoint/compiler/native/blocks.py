@@ -91,7 +91,7 @@ class Block:
                     self.over.pop(out, None)
             later.update(id(x) for x in n.buffers)
         left = [x for x in written if x not in wanted and id(x) not in self.hosted]
-        self.places, self.memory = _arena(self.nests, left)
+        self.places, self.memory = shared_places(self.nests, left)
         self.texts: list[str] = [text for n in self.nests for text in n.texts]
         self.called: dict[str, str] = {key: text for n in self.nests for key, text in n.called.items()}
 
@@ -306,7 +306,7 @@ def _row(b: Builder, pointer: str, index: str, x: Any) -> str:
     return b(f"getelementptr i8, ptr {pointer}, i64 {start}")
 
 
-def _arena(nests: Sequence[Nest | Controlled], temporary: Sequence[Value]) -> tuple[dict[int, int], int]:
+def shared_places(nests: Sequence[Any], temporary: Sequence[Value]) -> tuple[dict[int, int], int]:
     """Places in one piece of memory, shared by what is not needed at the same time, and the size of all."""
     wanted = {id(x) for x in temporary}
     first: dict[int, int] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -27,10 +27,11 @@ _SMALL = 16  # times smaller is small
 _TINY, _MANY = 4, 8  # rows and columns of a matrix, and matrices
 
 
-def lowered(graph: Graph, checks: bool = True) -> Graph:
+def lowered(graph: Graph, checks: bool = True, whole: Collection[str] = ()) -> Graph:
     """The graph with larger primitives taken apart, in its own equations. Checks of values come last.
 
-    `checks` says that machine code may check values, which it does of places and of matrices.
+    `checks` says that machine code may check values, which it does of places and of matrices. `whole` are names of
+    primitives that are left as they are.
     """
     graph = joined(kept(hoisted(graph)))
     equations: list[Equation] = []
@@ -38,8 +39,8 @@ def lowered(graph: Graph, checks: bool = True) -> Graph:
     recorded = dict.fromkeys(graph.inputs, False)
     for e in graph.equations:
         recorded.update(dict.fromkeys(e.results, e.backward))
-        if e.name in LOWERED and all(_ready(x) for x in (*e.operands, *e.results)):
-            writer = _Writer(found, recorded, e.backward, e.line, checks)
+        if e.name in LOWERED and e.name not in whole and all(_ready(x) for x in (*e.operands, *e.results)):
+            writer = _Writer(found, recorded, e.backward, e.line, checks, whole)
             made = LOWERED[e.name](writer, *e.operands, **e.parameters)
             equations += [e] if made is None else writer.named(made if isinstance(made, tuple) else (made,), e)
         else:
@@ -135,16 +136,22 @@ class _Writer:
     """A backend of formulas: each primitive is written down as an equation."""
 
     def __init__(
-        self, checks: list[Equation], recorded: dict[Any, bool], backward: bool, line: Any, may_check: bool
+        self,
+        checks: list[Equation],
+        recorded: dict[Any, bool],
+        backward: bool,
+        line: Any,
+        may_check: bool,
+        whole: Collection[str],
     ) -> None:
         self.equations: list[Equation] = []
-        self.may_check = may_check
+        self.may_check, self.whole = may_check, whole
         self.checks, self.recorded = checks, recorded  # of the whole graph; the latter, in a backward pass or not
         self.backward, self._line = backward, line
 
     def within(self) -> _Writer:
         """For the graph of an equation of this one."""
-        return _Writer(self.checks, self.recorded, self.backward, self._line, self.may_check)
+        return _Writer(self.checks, self.recorded, self.backward, self._line, self.may_check, self.whole)
 
     def dtype_of(self, x: Value) -> DType:
         return x.dtype
@@ -158,7 +165,8 @@ class _Writer:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def write(*operands: Any, **parameters: Any) -> Any:
-            if name in LOWERED and (made := LOWERED[name](self, *operands, **parameters)) is not None:
+            rule = None if name in self.whole else LOWERED.get(name)
+            if rule is not None and (made := rule(self, *operands, **parameters)) is not None:
                 return made
             if all(x.__class__ is not Value or x.const is not None for x in operands):
                 known = NumPy()[name](*[x.const if x.__class__ is Value else x for x in operands], **parameters)

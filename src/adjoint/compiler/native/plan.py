@@ -11,8 +11,8 @@ rows are.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -51,8 +51,12 @@ _PRODUCT_OF_STEP = 1 << 15  # ... and in the step of a loop, which without BLAS 
 
 
 class Plan:
-    """A graph as kernels and steps of Python's, in order."""
+    """A graph as kernels and steps of Python's, in order.
 
+    `taken` has by the names of primitives what makes steps of those that are neither elementwise nor sums.
+    """
+
+    taken: ClassVar[Mapping[str, Callable[[Any, Equation], bool]]]
     checks: bool
     graph: Graph
     inner: bool
@@ -92,10 +96,10 @@ class Plan:
                     return
             elif e.name == "real" and assignments.take_unchanged(self, e):
                 return
-            elif supported(e):
+            elif self._supported(e):
                 if self._take_ordered(e) or self._take_native(e):
                     return
-            elif e.name in _TAKEN and _TAKEN[e.name](self, e):
+            elif e.name in self.taken and self.taken[e.name](self, e):
                 return
             elif (order := self._order_of_result(e)) is not None:
                 (out,) = e.results
@@ -105,6 +109,10 @@ class Plan:
                 self._order_as(base, out, order)  # type: ignore[arg-type]
                 return
         self._take_host(e)
+
+    def _supported(self, e: Equation) -> bool:
+        """Whether there is code for an equation, if it is elementwise."""
+        return supported(e)
 
     def _take_host(self, e: Equation) -> None:
         self.place.update(dict.fromkeys(e.results, len(self.steps)))
@@ -553,7 +561,7 @@ def _with_own_outputs(graph: Graph) -> Graph:
     return Graph(graph.inputs, equations, outputs)
 
 
-_TAKEN = {
+Plan.taken = {
     "branch": Plan._take_branch,
     "concat": Plan._take_concat,
     "conv": images.take_conv,

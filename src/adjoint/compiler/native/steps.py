@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
-from typing import Any
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,14 @@ from adjoint.compiler.native.lowering import lowered
 from adjoint.compiler.native.plan import Plan
 
 
+class _Region(Protocol):
+    inputs: list[Value]
+    outputs: list[Any]
+
+
+AnyRegion = TypeVar("AnyRegion", bound=_Region)
+
+
 def with_regions(
     graph: Graph, name: Callable[[], str], donated: Container[Any] = (), checks: bool = True, apart: bool = False
 ) -> tuple[Graph, list[Region]]:
@@ -23,8 +31,16 @@ def with_regions(
     `checks` says that machine code may check values, and the graph be run again where these are not as they should be.
     `apart` makes an equation of each kernel, so that each can be timed.
     """
-    graph = lowered(graph, checks)
-    plan = Plan(graph, checks=checks)
+    plan = Plan(lowered(graph, checks), checks=checks)
+    made, found = joined(plan, "native", lambda wanted: regions(plan, wanted, name, donated, apart), apart)
+    return made, list(found.values())
+
+
+def joined(
+    plan: Plan, equation: str, regions: Callable[[set[Any]], Mapping[int, AnyRegion]], apart: bool = False
+) -> tuple[Graph, Mapping[int, AnyRegion]]:
+    """The graph of a plan with an equation of this name for each region; `regions` are told what has to be at hand."""
+    graph = plan.graph
     region_of = _numbered(plan, apart)
     wanted: set[Any] = set()  # what Python has to have
     for i, step in enumerate(plan.steps):
@@ -35,7 +51,7 @@ def with_regions(
             wanted.update(x for x in roots if region_of.get(plan.place.get(x, -1)) != region_of[i])
     wanted.update(plan.root.get(x, x) for x in graph.outputs)
     wanted.update(x for x, steps in plan.parts.items() if len({region_of[i] for i in steps}) > 1)
-    found = regions(plan, wanted, name, donated, apart)
+    found = regions(wanted)
     equations: list[Equation] = []
     made: set[Any] = set()
     written: set[Any] = set()
@@ -59,10 +75,10 @@ def with_regions(
             begun = [x for x in region.outputs if x in written]  # of which another region has written parts
             new = [x for x in region.outputs if x not in written]
             written.update(new)
-            equations.append(Equation("native", [*region.inputs, *begun], {"region": region}, new))
+            equations.append(Equation(equation, [*region.inputs, *begun], {"region": region}, new))
     for x in graph.outputs:
         bring(x)
-    return Graph(graph.inputs, equations, graph.outputs), list(found.values())
+    return Graph(graph.inputs, equations, graph.outputs), found
 
 
 def _numbered(plan: Plan, apart: bool) -> dict[int, int]:

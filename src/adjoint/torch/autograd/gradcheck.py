@@ -94,6 +94,8 @@ def _checked_inputs(inputs: Any) -> tuple[Any, ...]:
 
 def _results(out: Any) -> tuple[Any, ...]:
     found = (out,) if isinstance(out, Tensor) else tuple(out)
+    if any([isinstance(x, Tensor) and x._dtype.kind == "b" for x in found]):
+        raise RuntimeError("gradcheck: a result of truths has no differences; return numbers, or leave it out")
     return tuple([x for x in found if isinstance(x, Tensor) and x._dtype.kind in "fc"])
 
 

@@ -39,6 +39,6 @@ globals().update(LAYERS)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "modules":
-        return _importlib.import_module(f"{__name__}.modules")
+    if name in ("attention", "common_types", "grad", "modules"):
+        return _importlib.import_module(f"{__name__}.{name}")
     raise _missing(name, "adjoint.torch.nn")

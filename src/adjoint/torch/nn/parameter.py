@@ -11,6 +11,7 @@ import numpy as np
 from adjoint.torch.devices import chosen
 from adjoint.torch.dtypes import default_float, numpy_dtype
 from adjoint.torch.memory import detached
+from adjoint.torch.missing import missing as _missing
 from adjoint.torch.tensor import Tensor, beside, constant, forget, give_array, placed, rare_of, where_is
 
 
@@ -166,3 +167,12 @@ class UninitializedBuffer(Waiting):
     """A buffer whose shape is not known yet."""
 
     __slots__ = ()
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(param, (UninitializedParameter, UninitializedBuffer))
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing(name, __name__)

@@ -14,6 +14,7 @@ from adjoint.torch.nn.module import clear_gradient, kind_of
 from adjoint.torch.state import grad_mode
 from adjoint.torch.tensor import Tensor
 
+required: Any = object()  # optimizers of old had it in the place of a rate that must be given
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 
 _PRE: dict[int, Any] = {}  # hooks of all optimizers

@@ -12,6 +12,7 @@ from adjoint.torch import engine, saving
 from adjoint.torch.autograd.function import Function
 from adjoint.torch.autograd.graph import saved_tensors_hooks
 from adjoint.torch.creation import default_generator
+from adjoint.torch.missing import missing as _missing
 from adjoint.torch.state import grad_mode, modes
 from adjoint.torch.tensor import Tensor
 
@@ -336,3 +337,16 @@ def checkpoint_sequential(
         end = start + size - 1
         input = checkpoint(part(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=keep_rng)
     return part(end + 1, len(chain) - 1)(input)
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
+    """The states of the GPUs' random numbers: none, because one generator draws for all devices."""
+    return [], []
+
+
+def set_device_states(devices: Any, states: Any, *, device_type: Any = None) -> None:
+    """Take back what `get_device_states` gave: nothing."""
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing(name, __name__)

@@ -16,7 +16,7 @@ ALL: dict[str, Any] = dict(_activations.ALL)  # every function by its name
 for _module, _names in {
     _images: """
         affine_grid channel_shuffle fold grid_sample interpolate pad pixel_shuffle pixel_unshuffle
-        scaled_dot_product_attention unfold upsample
+        scaled_dot_product_attention unfold upsample upsample_bilinear upsample_nearest
     """,
     _layers: """
         adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d

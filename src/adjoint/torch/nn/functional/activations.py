@@ -122,8 +122,11 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     return write(input, apply) if inplace else apply(tensor(input, "threshold"))
 
 
-def threshold_(input: Tensor, threshold_: float, value: float) -> Any:
-    return threshold(input, threshold_, value, True)
+def threshold_(input: Tensor, threshold: float, value: float) -> Any:
+    return _threshold(input, threshold, value, True)
+
+
+_threshold = threshold
 
 
 def prelu(input: Tensor, weight: Tensor) -> Any:

@@ -116,6 +116,24 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Any:
+    """`interpolate` with mode="nearest" by an older name."""
+    _warn_of("upsample_nearest")
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Any:
+    """`interpolate` with mode="bilinear" and align_corners=True by an older name."""
+    _warn_of("upsample_bilinear")
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
+def _warn_of(name: str) -> None:
+    warnings.warn(
+        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", UserWarning, stacklevel=4
+    )
+
+
 def affine_grid(theta: Tensor, size: Any, align_corners: Any = None) -> Any:
     """Where an affine map takes the pixels of an image from, for `grid_sample`."""
     if min(size) <= 0:

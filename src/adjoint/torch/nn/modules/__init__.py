@@ -38,14 +38,17 @@ _BASES: dict[str, dict[str, Any]] = {  # what programs ask `isinstance` of
     "batchnorm": dict(zip(("_BatchNorm", "_NormBase"), _nn.LAYERS["BatchNorm1d"].__mro__[1:], strict=False)),
     "instancenorm": {"_InstanceNorm": _nn.LAYERS["InstanceNorm1d"].__mro__[1]},
     "loss": {"_Loss": _Loss},
+    "lazy": {"LazyModuleMixin": _nn.LAYERS["LazyLinear"].__mro__[1]},
 }
 _found: dict[str, list[str]] = {room.strip(): [*_BASES.get(room.strip(), ())] for room, _ in _LISTED}
 for _name in _nn.LAYERS:
     _found[next(room.strip() for room, names in _LISTED if re.fullmatch(names.strip(), _name))].append(_name)
+_found["lazy"] = ["LazyModuleMixin"]
 _found["container"] = ["Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"]
 _rooms(__name__, _found, {**vars(_nn), **{name: base for known in _BASES.values() for name, base in known.items()}})
 
 from adjoint.torch.nn.modules import module as module  # noqa: E402  (a name of `nn`, too, which is another module)
+from adjoint.torch.nn.modules import utils as utils  # noqa: E402
 
 
 def __getattr__(name: str) -> Any:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import sys
+import warnings
 from typing import Any
 
 from adjoint.torch.missing import missing as _missing
+from adjoint.torch.missing import room as _room
 from adjoint.torch.nn.utils import rnn as rnn
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.state import no_grad
@@ -82,12 +87,61 @@ def vector_to_parameters(vec: Any, parameters: Any) -> None:
             start += size
 
 
-def __getattr__(name: str) -> Any:
-    import importlib
+def clip_grad_norm(
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
+) -> Any:
+    """The older name of `clip_grad_norm_`."""
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
-    if name in ("parametrize", "parametrizations"):
+
+def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """A module whose parameters nobody has set: here they have the values that they begin with."""
+    from adjoint.torch.nn.module import Module
+
+    if not issubclass(module_cls, Module):
+        raise RuntimeError(f"Expected a Module; got {module_cls}")
+    if "device" not in inspect.signature(module_cls).parameters:
+        raise RuntimeError("Module must support a 'device' arg to skip initialization")
+    return module_cls(*args, **kwargs)
+
+
+def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
+    """The module itself: the order of axes in memory is that of the axes."""
+    return module
+
+
+convert_conv3d_weight_memory_format = convert_conv2d_weight_memory_format
+_FROM = {  # modules that are imported when a name of theirs is first asked for
+    "parametrizations": "remove_weight_norm remove_spectral_norm".split(),
+    "fusion": "fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights".split(),
+    "parametrize": [], "prune": [], "stateless": [],
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FROM:
         return importlib.import_module(f"{__name__}.{name}")
-    if name in ("weight_norm", "spectral_norm", "remove_weight_norm", "remove_spectral_norm"):
-        found = importlib.import_module(f"{__name__}.parametrizations")
-        return getattr(found, name if name.startswith("remove") else f"old_{name}")
+    if name in ("weight_norm", "spectral_norm"):
+        return getattr(importlib.import_module(f"{__name__}.parametrizations"), f"old_{name}")
+    for module, names in _FROM.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
     raise _missing(name, "adjoint.torch.nn.utils")
+
+
+for _room_name, _names in {
+    "clip_grad": "clip_grad_norm clip_grad_norm_ clip_grad_value_ clip_grads_with_norm_ get_total_norm",
+    "convert_parameters": "parameters_to_vector vector_to_parameters",
+    "init": "skip_init",
+    "memory_format": "convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format",
+    "weight_norm": "weight_norm remove_weight_norm",
+    "spectral_norm": "spectral_norm remove_spectral_norm",
+}.items():
+    _made = _room(f"{__name__}.{_room_name}", _names.split(), sys.modules[__name__])
+    if _room_name not in _names.split():  # where a function has the name, it keeps it
+        globals()[_room_name] = _made

@@ -198,3 +198,26 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
 def type_before_parametrizations(module: Any) -> type:
     """The class that a module had."""
     return type(module)._plain if is_parametrized(module) else type(module)
+
+
+def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tensor_name: str | None = None) -> Any:
+    """Give a module the parametrizations of another one, or that of one tensor, and the tensors that they start from.
+
+    >>> import adjoint.torch as torch
+    >>> from adjoint.torch.nn.utils import parametrizations, parametrize
+    >>> one = parametrizations.weight_norm(torch.nn.Linear(2, 2))
+    >>> other = parametrize.transfer_parametrizations_and_params(one, torch.nn.Linear(2, 2))
+    >>> torch.equal(one.weight, other.weight)
+    True
+    """
+    if not is_parametrized(from_module):
+        return to_module
+    given = from_module.parametrizations
+    for name in list(given) if tensor_name is None else [tensor_name]:
+        if not hasattr(to_module, name):
+            setattr(to_module, name, Parameter(getattr(from_module, name)))
+        for function in given[name]:
+            register_parametrization(to_module, name, function)
+        for original in given[name]._names():
+            setattr(to_module.parametrizations[name], original, getattr(given[name], original))
+    return to_module

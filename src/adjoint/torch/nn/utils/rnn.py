@@ -47,6 +47,11 @@ def _taken(x: Any, index: Any, axis: int = 0) -> Any:
     return FUNCTIONS["index_select"](x, axis, _beside(x, index))
 
 
+def invert_permutation(permutation: Any) -> Any:
+    """The order that undoes an order; None for None."""
+    return None if permutation is None else permutation.argsort()
+
+
 def pack_padded_sequence(
     input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:

@@ -1,5 +1,8 @@
 """`torch.utils.data`: datasets, samplers, and the loader of batches."""
 
+from typing import Any
+
+from adjoint.torch.missing import missing as _missing
 from adjoint.torch.missing import rooms as _rooms
 from adjoint.torch.utils.data.datasets import ChainDataset as ChainDataset
 from adjoint.torch.utils.data.datasets import ConcatDataset as ConcatDataset
@@ -14,6 +17,7 @@ from adjoint.torch.utils.data.loader import default_collate as default_collate
 from adjoint.torch.utils.data.loader import default_convert as default_convert
 from adjoint.torch.utils.data.loader import get_worker_info as get_worker_info
 from adjoint.torch.utils.data.samplers import BatchSampler as BatchSampler
+from adjoint.torch.utils.data.samplers import DistributedSampler as DistributedSampler
 from adjoint.torch.utils.data.samplers import RandomSampler as RandomSampler
 from adjoint.torch.utils.data.samplers import Sampler as Sampler
 from adjoint.torch.utils.data.samplers import SequentialSampler as SequentialSampler
@@ -25,6 +29,13 @@ _SAMPLERS = "BatchSampler RandomSampler Sampler SequentialSampler SubsetRandomSa
 _LOADER = "DataLoader default_collate get_worker_info"
 _rooms(
     __name__,
-    {"dataset": _DATASETS.split(), "sampler": _SAMPLERS.split(), "dataloader": _LOADER.split()},
+    {
+        "dataset": _DATASETS.split(), "sampler": _SAMPLERS.split(), "dataloader": _LOADER.split(),
+        "distributed": ["DistributedSampler"],
+    },
     globals(),
-)
+)  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing(name, __name__)

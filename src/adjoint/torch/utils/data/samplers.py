@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from adjoint.torch import creation
+from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.tensor import Tensor, looked
 
 T_co = TypeVar("T_co", covariant=True)
@@ -143,3 +144,44 @@ class BatchSampler(Sampler[list[int]]):
     def __len__(self) -> int:
         count = len(self.sampler) / self.batch_size
         return math.floor(count) if self.drop_last else math.ceil(count)
+
+
+class DistributedSampler(Sampler[int]):
+    """A part of all records, for one of several processes that are given by number: `num_replicas` and `rank`.
+
+    >>> from adjoint.torch.utils.data import DistributedSampler
+    >>> list(DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))
+    [1, 3, 0]
+    """
+
+    def __init__(
+        self, dataset: Any, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True,
+        seed: int = 0, drop_last: bool = False,
+    ) -> None:  # fmt: skip
+        if num_replicas is None or rank is None:
+            raise RuntimeError(
+                "Requires distributed package to be available: adjoint.torch has none, so give num_replicas and rank"
+            )
+        if rank >= num_replicas or rank < 0:
+            raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
+        self.dataset, self.num_replicas, self.rank, self.epoch = dataset, num_replicas, rank, 0
+        self.drop_last, self.shuffle, self.seed = drop_last, shuffle, seed
+        count = len(dataset)
+        self.num_samples: int = count // num_replicas if drop_last else math.ceil(count / num_replicas)
+        self.total_size: int = self.num_samples * num_replicas
+
+    def __iter__(self) -> Any:
+        count = len(self.dataset)
+        order = list(range(count))
+        if self.shuffle:
+            generator = creation.Generator().manual_seed(self.seed + self.epoch)
+            order = FUNCTIONS["randperm"](count, generator=generator).tolist()
+        around = itertools.islice(itertools.cycle(order), self.total_size) if count else iter(())
+        return itertools.islice(around, self.rank, None, self.num_replicas)
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Which pass over the data this is: each has an order of its own."""
+        self.epoch = epoch

@@ -1,0 +1,88 @@
+"""`torch.signal.windows`: adjoint's windows under PyTorch's arguments."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adjoint.torch.creation import finished
+from adjoint.torch.dtypes import DTYPES, default_float, numpy_dtype
+from adjoint.torch.missing import missing as _missing
+from adjoint.torch.missing import room as _room
+from adjoint.torch.operators import FUNCTIONS
+from adjoint.torch.signals import values_of
+
+__path__: list[str] = []
+
+
+def _window(name: str, values: Any, **defaults: Any) -> Any:
+    """A window whose values are a function of its length, of whether it is periodic, and of settings."""
+
+    def window(
+        M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
+        requires_grad: bool = False, **given: Any,
+    ) -> Any:  # fmt: skip
+        if M < 0:
+            raise ValueError(f"{name} requires non-negative window length, got M={M}")
+        kind = numpy_dtype(dtype) or default_float()
+        if kind.kind != "f":
+            raise ValueError(f"{name} expects floating point dtypes, got: {dtype}")
+        if not given.keys() <= defaults.keys():
+            raise TypeError(f"{name}() got an unexpected keyword argument among {sorted(given)}")
+        made = values(int(M), not sym, defaults | given) if M > 1 else [1.0] * M
+        return finished(made, kind, requires_grad, device)
+
+    window.__name__ = window.__qualname__ = name
+    window.__doc__ = f"The window `{name}`; without `sym` it is one period of a longer one."
+    return window
+
+
+def _ours(name: str) -> Any:
+    return lambda M, periodic, settings: values_of(name, M, periodic, settings)
+
+
+def _gaussian(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
+    if settings["std"] <= 0:
+        raise ValueError(f"Standard deviation must be positive, got: {settings['std']} instead.")
+    return values_of("gaussian", M, periodic, settings)
+
+
+def _general_hamming(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
+    return values_of("hamming", M, periodic, {"alpha": settings["alpha"], "beta": 1 - settings["alpha"]})
+
+
+def _general_cosine(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
+    weights = settings["a"]
+    if not isinstance(weights, (list, tuple)) or not weights:
+        raise ValueError("Coefficients must be a list that is not empty")
+    places = FUNCTIONS["arange"](M, dtype=DTYPES["float64"]) * (2 * math.pi / (M if periodic else M - 1))
+    parts = [(-1) ** i * weight * FUNCTIONS["cos"](places * i) for i, weight in enumerate(weights)]
+    return FUNCTIONS["stack"](parts).sum(0).numpy()
+
+
+def _exponential(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
+    center, tau = settings["center"], settings["tau"]
+    if tau <= 0:
+        raise ValueError(f"Tau must be positive, got: {tau} instead.")
+    if not periodic and center is not None:
+        raise ValueError("Center must be None for symmetric windows")
+    center = (M if periodic else M - 1) / 2 if center is None else center
+    places = FUNCTIONS["arange"](M, dtype=DTYPES["float64"])
+    return FUNCTIONS["exp"]((places - center).abs() * (-1 / tau)).numpy()
+
+
+_WINDOWS: dict[str, Any] = {
+    **{name: _window(name, _ours(name)) for name in ("bartlett", "blackman", "cosine", "hann", "nuttall")},
+    "exponential": _window("exponential", _exponential, center=None, tau=1.0),
+    "gaussian": _window("gaussian", _gaussian, std=1.0),
+    "general_cosine": _window("general_cosine", _general_cosine, a=None),
+    "general_hamming": _window("general_hamming", _general_hamming, alpha=0.54),
+    "hamming": _window("hamming", lambda M, periodic, _: _general_hamming(M, periodic, {"alpha": 0.54})),
+    "kaiser": _window("kaiser", _ours("kaiser"), beta=12.0),
+}
+windows: Any = _room(f"{__name__}.windows", _WINDOWS, package=True)
+windows.windows = _room(f"{__name__}.windows.windows", _WINDOWS)
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing(name, __name__)

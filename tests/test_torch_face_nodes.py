@@ -1,0 +1,73 @@
+"""What nodes of the face are called, beside PyTorch's, for every function of the table."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import torch_functions
+import torch_functions_later  # noqa: F401  # further cases
+from each import Each
+
+import adjoint.torch as ours
+
+# whose last step is another one there
+OTHER = set(
+    """
+    atleast_1d atleast_2d atleast_3d broadcast_tensors chain_matmul cumulative_trapezoid diag div einsum fill_ istft
+    linalg.cond linalg.lstsq linalg.lu_solve linalg.matrix_norm linalg.matrix_power linalg.multi_dot linalg.solve_ex
+    linalg.solve_triangular linalg.tensorinv linalg.vander linalg.vecdot logdet matmul matrix_power median nanmedian
+    nanquantile polygamma quantile repeat_interleave squeeze_ stft t_ transpose_ trapezoid trapz triangular_solve
+    unsafe_chunk unsafe_split unsafe_split_with_sizes
+    """.split()
+)
+
+
+def names(t: Any, case: Any, dtype: str) -> list[str | None]:
+    function, makers, _ = case
+    r = np.random.default_rng(0)
+    arguments = []
+    for maker in makers:
+        value = np.asarray(maker(r))
+        x = t.tensor(value.tolist(), dtype=getattr(t, dtype) if value.dtype.kind == "f" else None)
+        arguments.append(x.requires_grad_() if value.dtype.kind == "f" else x)
+    found = function(t, *arguments)
+    parts = found if isinstance(found, (tuple, list)) else [found]
+    return [type(x.grad_fn).__name__ for x in parts if isinstance(x, t.Tensor) and x.requires_grad]
+
+
+@pytest.mark.peers
+def test_nodes_have_the_names_that_they_have_in_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    counted = 0
+    with Each() as each, warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for name, cases in torch_functions.CASES.items():
+            for case in cases if name not in OTHER else ():
+                for kind, dtype in {"f": "float64", "c": "complex128"}.items():
+                    if kind in case[2]:
+                        with each(f"{name} {dtype}"):
+                            try:
+                                expected = names(torch, case, dtype)
+                            except (RuntimeError, TypeError):  # which takes no such numbers
+                                continue
+                            assert names(ours, case, dtype) == expected
+                            counted += 1
+    assert counted > 500
+
+
+@pytest.mark.peers
+def test_nodes_have_the_edges_that_they_have_in_pytorch() -> None:
+    def program(t: Any) -> list[Any]:
+        x, b = t.ones(2, 2, requires_grad=True), t.ones(2, 2)
+        found = (
+            x @ x, x * x, x @ b, b @ x, 1 - x, 2 / x, t.cat([x, b]), t.stack([b, x]), x - b, b - x, x + x, x**2,
+            t.where(x > 0, b, x), x.log1p(), x % 2, t.fft.rfft(x), t.addmm(b, x, x), x.max(0)[0], t.minimum(x, x),
+            t.add(x, x, alpha=2), t.deg2rad(x), x.select_scatter(x[0], 0, 0), x.index_add(0, t.tensor([0]), x[:1]),
+        )  # fmt: skip
+        nodes = [y.grad_fn for y in found]
+        return [(type(n).__name__, [(type(f).__name__, i) for f, i in n.next_functions]) for n in nodes]
+
+    assert program(ours) == program(pytest.importorskip("torch"))
