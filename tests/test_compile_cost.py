@@ -96,3 +96,40 @@ def test_inside_of_a_transform_there_is_no_graph_of_its_own() -> None:
     for look in (f.lower, f.compile, f.cost):
         with pytest.raises(errors.ArgumentError, match="called inside of a transform; call it outside"):
             ad.grad(lambda x, look=look: look(x))(1.0)
+
+
+def test_kernels_are_counted_and_timed_where_there_is_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("llvmlite")
+    monkeypatch.setenv("ADJOINT_COMPILE", "1")
+
+    def f(w: Any, x: Any) -> Any:
+        slope = ad.grad(lambda w: (ad.tanh(x @ w) ** 2).mean())(w)
+        lines = ad.scan(lambda c, row: (ad.sin(c) * row, c), x[0], x)
+        return slope, ad.linalg.cholesky(w.mT @ w), lines
+
+    rng = np.random.default_rng(0)
+    arrays = rng.normal(size=(60, 50)), rng.normal(size=(70, 60))  # small matrices are factored by machine code
+    g = ad.compile(f)
+    expected, _ = ad.tree.flatten(g(*arrays))
+    kernels = [line for line in g.lower(*arrays).kernels if not line.startswith(" ")]
+
+    p = ad.Profiled(ad.NumPy())
+    w, x = (ad.tensor(a, device=ad.Autodiff(p)) for a in arrays)
+    g(w, x)
+    p.reset()
+    for _ in range(3):
+        out, _ = ad.tree.flatten(g(w, x))
+        for y, z in zip(out, expected, strict=True):
+            np.testing.assert_array_equal(y.numpy(), z)
+    rows = {row.primitive: row for row in p.profile().rows}
+    assert rows["cholesky"].calls == 3
+    for line in kernels:
+        (row,) = [row for name, row in rows.items() if name.startswith(f"f {line}")]
+        assert row.calls == 3
+        assert row.bytes > 0
+    shown = [step.equation for step in g.cost(*arrays).steps]
+    assert all(any(text.startswith(line) for text in shown) for line in kernels)
+    assert any("cholesky" in text for text in shown)
+    assert len(shown) >= len(kernels) + 1
+    product = next(step for step in g.cost(*arrays).steps if "(70, 60) @ (60, 50)" in step.equation)
+    assert (product.operations, product.bytes) == (2 * 70 * 60 * 50, (70 * 60 + 60 * 50 + 70 * 50) * 8)

@@ -260,9 +260,10 @@ class Compiled:
         return self
 
     def cost(self, *args: Any, **kwargs: Any) -> Cost:
-        """What a call with these arguments costs: a table of operations, bytes and time, one row for each equation.
+        """What a call with these arguments costs: a table of operations, bytes and time.
 
-        The equations run one by one, then the whole function; the fastest of some runs counts.
+        It has a row for each kernel of machine code, and for each equation that has none. They are timed one by one,
+        and the whole function; the fastest of some runs counts.
 
         >>> import adjoint as ad
         >>> cost = ad.compile(lambda x, y: (x @ y).sum()).cost(ad.ones((2, 3)), ad.ones((3, 4)))

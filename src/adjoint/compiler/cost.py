@@ -1,8 +1,9 @@
-"""What a compiled function costs, equation by equation: operations, bytes and measured time."""
+"""What a compiled function costs, kernel by kernel and equation by equation: operations, bytes and measured time."""
 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -11,17 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adjoint.backend import Backend
-from adjoint.compiler.graph import Equation, Value, evaluate
+from adjoint.compiler.operations import bytes_of_equation, operations_of
 from adjoint.compiler.programs import Program
-from adjoint.decorators.observed import flops
-from adjoint.primitives import TABLE
+from adjoint.compiler.replay import Replay
 
 REPEATED = 5  # runs of an equation or of the whole, of which the fastest counts
-_EFFECTS = ("key", "seed", "call")
 
 
 class Step(NamedTuple):
-    """An equation as text; `operations` of floating-point numbers, `bytes` of what it reads and makes, and seconds.
+    """An equation or a kernel as text; its `operations` of floating-point numbers, `bytes` read and made, and seconds.
 
     `expected` are the seconds that memory, or arithmetic if that is more, would take at this machine's speed: of an
     equation that takes much longer, most is Python's way to it, or functions such as `exp` that count as one operation.
@@ -35,7 +34,7 @@ class Step(NamedTuple):
 
 
 class Cost:
-    """`steps`, one for each equation of the graph, and `seconds`, those of the whole function without its levels.
+    """`steps`, one for each kernel or equation, and `seconds`, those of the whole function without its levels.
 
     `str()` of it is a table. Operations are estimates, as those of `Profiled`; those of a loop count all its steps, but
     for `while_loop`, whose number is not known, and a choice counts its largest branch.
@@ -72,31 +71,25 @@ def _row(equation: str, operations: float, size: float, seconds: float, expected
 
 
 def cost_of(program: Program, arrays: Sequence[Any]) -> Cost:
-    """Runs the equations one by one on these arrays, and then the whole."""
+    """Runs the whole on these arrays, and then kernels and equations one by one."""
     graph = program.graph
     if program.symbols is not None:
         graph = graph.at(program.symbols.bind([x.shape for x in arrays]))
-    spent: list[float] = []
-
-    def timed(e: Equation, run: Callable[[], Any]) -> Any:
-        found, out = _fastest(run, 1 if e.name in _EFFECTS or e.has_effect else REPEATED)
-        spent.append(found)
-        return out
-
-    try:
-        with program.base.leaf.quiet():
-            evaluate(graph, arrays, program.base, timed)
-    except Exception:
-        program.replay(arrays)  # which raises what the function raises
-        raise
-    whole, _ = _fastest(lambda: program.replay(arrays), 1 if program.draws else REPEATED)
-    lines = [line for line in str(graph).split("\n")[1:-1] if not line.startswith(" ")]
-    steps = [
-        Step(
-            line, operations := operations_of(e), size := _bytes(e), seconds, _expected(operations, size, program.base)
-        )
-        for line, e, seconds in zip(lines, graph.equations, spent, strict=True)
-    ]
+    times = 1 if program.draws else REPEATED
+    whole, _ = _fastest(lambda: program.replay(arrays), times)
+    ticks: list[float] = []
+    replay = Replay(graph, program.base, program.name, tick=lambda: ticks.append(time.perf_counter()))
+    spent = [math.inf] * len(replay.equations)
+    for run in range(times + 1):  # of which the first one makes machine code
+        ticks[:] = [time.perf_counter()]
+        replay(arrays)
+        if run or times == 1:
+            found = [after - before for before, after in itertools.pairwise(ticks)]
+            spent = list(map(min, spent, found))
+    steps = []
+    for text, e, seconds in zip(replay.shown, replay.equations, spent, strict=True):
+        operations, size = operations_of(e), bytes_of_equation(e)
+        steps.append(Step(text, operations, size, seconds, _expected(operations, size, program.base)))
     return Cost(steps, whole)
 
 
@@ -124,21 +117,3 @@ def _speed(base: Backend) -> tuple[float, float]:
     product, _ = _fastest(lambda: base.concrete_values(base["matmul"](square, square)), REPEATED)
     sum_of_two, _ = _fastest(lambda: base.concrete_values(base["add"](vector, vector)), REPEATED)
     return product / (2 * n**3), sum_of_two / (2 * 8 * million)
-
-
-def operations_of(e: Equation) -> int:
-    """An estimate of the floating-point operations of an equation, with those of its graphs."""
-    if e.name in TABLE:
-        shapes = [x.shape for x in e.operands if isinstance(x, Value)]
-        result = e.results[0]
-        assert isinstance(result, Value)
-        return flops(TABLE[e.name], shapes, result.shape, e.parameters)
-    inner = [sum(map(operations_of, g.equations)) for g in e.graphs]
-    if e.name == "scan":
-        return int(e.parameters["length"]) * inner[0]
-    return max(inner, default=0) if e.name == "branch" else 0
-
-
-def _bytes(e: Equation) -> int:
-    arrays = [x for x in (*e.operands, *e.results) if isinstance(x, Value)]
-    return sum([math.prod(x.shape) * x.dtype.itemsize for x in arrays])

@@ -6,7 +6,6 @@ inputs and constants. What else an equation can be is listed at `Equation`.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -284,13 +283,8 @@ def _verify_interface(
 # --- one equation after the other ----------------------------------------------------------------
 
 
-def evaluate(
-    graph: Graph, arrays: Sequence[Any], leaf: Any, watch: Callable[[Equation, Callable[[], Any]], Any] | None = None
-) -> list[Array]:
-    """The outputs for these inputs, on a leaf: the plainest reading of a graph, which faster ones are compared with.
-
-    `watch` is given each equation and what runs it, and gives what that gave.
-    """
+def evaluate(graph: Graph, arrays: Sequence[Any], leaf: Any) -> list[Array]:
+    """The outputs for these inputs, on a leaf: the plainest reading of a graph, which faster ones are compared with."""
     known: dict[Any, Any] = dict(zip(graph.inputs, arrays, strict=True))
 
     def read(x: Any) -> Any:
@@ -304,13 +298,11 @@ def evaluate(
             parameters = e.parameters
             if parameters.get("key").__class__ is Key:
                 parameters = {**parameters, "key": known[parameters["key"]]()}
-            run: Callable[[], Any] = functools.partial(leaf[e.name], *operands, **parameters)
-            out = run() if watch is None else watch(e, run)
+            out = leaf[e.name](*operands, **parameters)
             results = out if TABLE[e.name].results > 1 else (out,)
         else:
             functions = [lambda *xs, g=g: evaluate(g, xs, leaf) for g in e.graphs]
-            run = functools.partial(SPECIAL[e.name], leaf, functions, operands, **e.parameters)
-            results = run() if watch is None else watch(e, run)
+            results = SPECIAL[e.name](leaf, functions, operands, **e.parameters)
         known.update(zip(e.results, results, strict=True))
     return list(map(read, graph.outputs))
 

@@ -21,9 +21,11 @@ from adjoint import errors, random_keys
 from adjoint.backend import Backend
 from adjoint.backends.numpy import NumPy
 from adjoint.compiler.graph import SPECIAL, Drawn, Equation, Graph, Key, Value
+from adjoint.compiler.operations import operations_of_region
 from adjoint.compiler.sizes import SCOPE, Symbols, has_sizes, is_size, written
+from adjoint.decorators.observed import Profiled
 from adjoint.operands import fail
-from adjoint.primitives import TABLE, slices
+from adjoint.primitives import TABLE, Spec, slices
 
 if TYPE_CHECKING:
     from adjoint.compiler.cuda.segments import Code
@@ -55,10 +57,12 @@ class Replay:
         symbols: Symbols | None = None,
         donated: Sequence[int] = (),
         native: bool = True,
+        tick: Callable[[], None] | None = None,
     ) -> None:
         self.graph, self.base, self.name, self.symbols = graph, base, name, symbols
         self._repeats = _has(graph, ("key", "call"))
-        writer = _Writer(base, symbols, native)
+        self._profiled = _profiled_numpy(base)
+        writer = _Writer(base, symbols, native, tick)
         writer.donated = {graph.inputs[i] for i in donated}
         writer.write("run", graph)
         self._code = writer.code
@@ -76,6 +80,8 @@ class Replay:
         exec(compile(self.source, self._file, "exec"), writer.scope)
         self.run: Callable[..., tuple[Any, ...]] = writer.scope["run"]
         self._scope = writer.scope
+        self.equations: list[Equation] = writer.equations  # that run, one after the other
+        self.shown: list[str] = writer.shown
         self.fresh = writer.fresh
 
     def __del__(self) -> None:
@@ -121,7 +127,13 @@ class Replay:
 
         parts = self._unlinked
         made = machine(module(parts))
-        self._scope.update({r.name: made.function(r.name) for r in parts})
+        for r in parts:
+            run = made.function(r.name)
+            if self._profiled is not None:
+                arrays = [Spec(tuple(x.shape), x.dtype) for x in (*r.inputs, *r.outputs)]
+                called = f"{self.name} {r.shown}"
+                run = self._profiled.counted_kernel(called, run, arrays, operations_of_region(r))
+            self._scope[r.name] = run
         self._unlinked = []
 
     def _compile(self, code: Code) -> None:
@@ -192,9 +204,17 @@ def _has(graph: Graph, names: Sequence[str]) -> bool:
     return any(e.name in names or any(_has(g, names) for g in e.graphs) for e in graph.equations)
 
 
+def _profiled_numpy(base: Backend) -> Profiled[Any] | None:
+    """The profile that counts what NumPy does, if that is all that a backend is."""
+    return base if type(base) is Profiled and type(base.inner) is NumPy else None
+
+
 def makes_code(base: Backend) -> bool:
-    """Whether functions on a backend become code of their own: machine code on NumPy, CUDA's on CuPy."""
-    if type(base) is NumPy:
+    """Whether functions on a backend become code of their own: machine code on NumPy, CUDA's on CuPy.
+
+    Also where a profile counts what NumPy does.
+    """
+    if type(base) is NumPy or _profiled_numpy(base) is not None:
         from adjoint.compiler.native.machine import wanted
 
         return wanted()
@@ -217,7 +237,7 @@ class _Typed:
 
 
 class _Writer:
-    def __init__(self, base: Backend, symbols: Symbols | None, native: bool) -> None:
+    def __init__(self, base: Backend, symbols: Symbols | None, native: bool, tick: Callable[[], None] | None) -> None:
         self.base, self.on_numpy, self.symbols = base, type(base) is NumPy, symbols
         self.lines: list[str] = []
         self.places: dict[int, Equation] = {}
@@ -225,9 +245,16 @@ class _Writer:
         self.fresh: list[bool] = []
         self.donated: set[Any] = set()  # inputs whose memory may be written to
         made = native and symbols is None and makes_code(base)  # code has sizes in it
-        self.native = made and self.on_numpy
+        self.native = made and (self.on_numpy or _profiled_numpy(base) is not None)
+        self.tick = tick  # called after each equation
+        self.apart = tick is not None or type(base) is Profiled
+        self.equations: list[Equation] = []
+        self.shown: list[str] = []
+        self._regions_count = itertools.count()
+        if tick is not None:
+            self.scope["tick"] = tick
         self.code: Code | None = None
-        if made and not self.on_numpy:
+        if made and not self.native:
             from adjoint.compiler.cuda.segments import Code
 
             self.code = Code(base)
@@ -265,7 +292,8 @@ class _Writer:
             from adjoint.compiler.native.steps import with_regions
 
             # what is donated may be written over by the time of a check
-            graph, found = with_regions(graph, lambda: f"n{next(self._count)}", self.donated, checks=not self.donated)
+            number = lambda: f"n{next(self._regions_count)}"
+            graph, found = with_regions(graph, number, self.donated, not self.donated, self.apart)
             self.regions += found
         if self.code is not None:
             from adjoint.compiler.cuda.segments import with_segments
@@ -289,9 +317,18 @@ class _Writer:
             for line in body.lines(e):
                 self.lines.append(indent + line)
                 self.places[len(self.lines)] = e
+            if self.tick is not None and name == "run":
+                self.lines.append(indent + " tick()")
         outputs = [body.read(x) for x in graph.outputs]
         self.lines.append(f"{indent} return ({''.join(x + ', ' for x in outputs)})")
         if name == "run":
+            if self.tick is not None:
+                texts = [line for line in str(graph).split("\n")[1:-1] if not line.startswith(" ")]
+                self.equations = graph.equations
+                self.shown = [
+                    e.parameters["region"].shown if e.name == "native" else text
+                    for e, text in zip(graph.equations, texts, strict=True)
+                ]
             self.fresh = [x in body.owned for x in graph.outputs]
 
 

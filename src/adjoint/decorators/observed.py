@@ -13,7 +13,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -27,6 +27,7 @@ from adjoint.primitives import ELEMENTWISE, LINALG, REDUCTION, Primitive, Shape,
 from adjoint.rules import RECORDS
 
 J = TypeVar("J", bound=Backend, covariant=True)
+T = TypeVar("T")
 
 
 class _Observed(Decorator[J]):
@@ -221,6 +222,13 @@ class _Count:
         self.totals: dict[tuple[str, str], tuple[int, int, int, int]] = {}
         self.events: collections.deque[Call] = collections.deque(maxlen=EVENTS)
 
+    def add(self, call: Call) -> None:
+        key = call.primitive, call.phase
+        with self.lock:
+            calls, time, size, work = self.totals.get(key, (0, 0, 0, 0))
+            self.totals[key] = (calls + 1, time + call.time, size + call.bytes, work + call.flops)
+            self.events.append(call)
+
 
 class Row(NamedTuple):
     """All calls of one primitive in one phase: how many, and their total time, bytes and operations."""
@@ -323,7 +331,7 @@ class Profiled(_Observed[J]):
         return self._counted(primitive, getattr(self.inner, primitive.name + "_into"))
 
     def _counted(self, primitive: Primitive, run: Implementation) -> Implementation:
-        clock, thread, count = time.perf_counter_ns, threading.get_native_id, self._count
+        clock, thread, add = time.perf_counter_ns, threading.get_native_id, self._count.add
         frames = stack if self.stacks else tuple
 
         def counted(*operands: Any, **parameters: Any) -> Any:
@@ -334,11 +342,21 @@ class Profiled(_Observed[J]):
             results = self._specs(out if primitive.results > 1 else (out,))
             size = sum([math.prod(x.shape) * x.dtype.itemsize for x in (*arrays, *results)])
             work = flops(primitive, [x.shape for x in arrays], results[0].shape, parameters)
-            key = primitive.name, _phase()
-            with count.lock:
-                old = count.totals.get(key, (0, 0, 0, 0))
-                count.totals[key] = (old[0] + 1, old[1] + spent, old[2] + size, old[3] + work)
-                count.events.append(Call(*key, start, spent, thread(), (*arrays, *results), size, work, frames()))
+            add(Call(primitive.name, _phase(), start, spent, thread(), (*arrays, *results), size, work, frames()))
+            return out
+
+        return counted
+
+    def counted_kernel(self, name: str, run: Callable[..., T], arrays: Sequence[Spec], work: int) -> Callable[..., T]:
+        """Machine code, which is counted under a name: the arrays that it reads and writes, and its operations."""
+        clock, thread, add = time.perf_counter_ns, threading.get_native_id, self._count.add
+        frames = stack if self.stacks else tuple
+        specs, size = tuple(arrays), sum([math.prod(x.shape) * x.dtype.itemsize for x in arrays])
+
+        def counted(*given: Any) -> T:
+            start = clock()
+            out = run(*given)
+            add(Call(name, _phase(), start, clock() - start, thread(), specs, size, work, frames()))
             return out
 
         return counted

@@ -42,10 +42,16 @@ class Block:
     places: dict[int, int]
 
     def __init__(
-        self, plan: Plan, steps: Sequence[Step], name: str, wanted: set[Any], donated: Container[Any] = ()
+        self,
+        plan: Plan,
+        steps: Sequence[Step],
+        name: str,
+        wanted: set[Any],
+        donated: Container[Any] = (),
+        number: int = 0,
     ) -> None:
         self.nests: list[Nest | Controlled] = []
-        for i, step in enumerate(steps):
+        for i, step in enumerate(steps, number):
             inner = f"{name}_{i}"
             if isinstance(step, Kernel):
                 kind = Across if crosses(step) else Shared if shared(step) else Nest

@@ -7,7 +7,7 @@ from typing import Any
 
 from adjoint.compiler.graph import Value
 from adjoint.compiler.native.blocks import Block
-from adjoint.compiler.native.kernels import Host
+from adjoint.compiler.native.kernels import Host, Step
 from adjoint.compiler.native.loops import FAILED
 from adjoint.compiler.native.machine import AXES, DATA, DTYPE, FLAGS, SHAPE, TYPE, WANTED
 from adjoint.compiler.native.plan import Plan
@@ -31,17 +31,31 @@ class Region:
     text: str
 
     def __init__(
-        self, plan: Plan, first: int, last: int, name: str, wanted: set[Any], donated: Container[Any] = ()
+        self,
+        plan: Plan,
+        first: int,
+        last: int,
+        name: str,
+        wanted: set[Any],
+        donated: Container[Any] = (),
+        number: int = 0,  # of the first kernel
     ) -> None:
-        self.name = name
+        self.name = f"{name}_from_{number}" if number else name
         steps = plan.steps[first:last]
-        self.block = Block(plan, steps, name, wanted, donated)
+        self.steps: list[Step] = steps
+        self.block = Block(plan, steps, name, wanted, donated, number)
         self.inputs, self.outputs, self.memory = self.block.inputs, self.block.outputs, self.block.memory
         self.checks = self.block.checks
         self.external = self.memory > _ON_STACK
         self.called = self.block.called
         self.kernels = [line for nest in self.block.nests for line in nest.shown()]
         self.text = "\n".join([*self.block.texts, self._entry(sum(s.work for s in steps if not isinstance(s, Host)))])
+
+    @property
+    def shown(self) -> str:
+        """The first kernel and all primitives of it, in one line."""
+        first, *inner = self.kernels
+        return ": ".join([first, *([", ".join(line.split(": ")[-1] for line in inner)] if inner else [])])
 
     def _entry(self, work: int) -> str:
         b = Builder()
@@ -132,8 +146,13 @@ class Region:
                 self._check(b, b(f"icmp eq i64 {size}, {n}"))
 
 
-def regions(plan: Plan, wanted: set[Any], name: Callable[[], str], donated: Container[Any] = ()) -> dict[int, Region]:
-    """The regions of a plan, by the step that each begins with. Results may be written over donated inputs."""
+def regions(
+    plan: Plan, wanted: set[Any], name: Callable[[], str], donated: Container[Any] = (), apart: bool = False
+) -> dict[int, Region]:
+    """The regions of a plan, by the step that each begins with. Results may be written over donated inputs.
+
+    `apart` makes a region of each kernel; kernels have the names that they have otherwise.
+    """
     found = {}
     i = 0
     while i < len(plan.steps):
@@ -141,7 +160,9 @@ def regions(plan: Plan, wanted: set[Any], name: Callable[[], str], donated: Cont
         while j < len(plan.steps) and not isinstance(plan.steps[j], Host):
             j += 1
         if j > i:
-            found[i] = Region(plan, i, j, name(), wanted, donated)
+            together = name()
+            for k in range(i, j) if apart else (i,):
+                found[k] = Region(plan, k, k + 1 if apart else j, together, wanted, donated, k - i)
         i = max(j, i + 1)
     return found
 

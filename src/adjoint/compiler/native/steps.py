@@ -24,23 +24,24 @@ AnyRegion = TypeVar("AnyRegion", bound=_Region)
 
 
 def with_regions(
-    graph: Graph, name: Callable[[], str], donated: Container[Any] = (), checks: bool = True
+    graph: Graph, name: Callable[[], str], donated: Container[Any] = (), checks: bool = True, apart: bool = False
 ) -> tuple[Graph, list[Region]]:
     """The graph with equations `native` in the place of others. Views are made where Python reads them.
 
     `checks` says that machine code may check values, and the graph be run again where these are not as they should be.
+    `apart` makes an equation of each kernel, so that each can be timed.
     """
     plan = Plan(lowered(graph, checks), checks=checks)
-    made, found = joined(plan, "native", lambda wanted: regions(plan, wanted, name, donated))
+    made, found = joined(plan, "native", lambda wanted: regions(plan, wanted, name, donated, apart), apart)
     return made, list(found.values())
 
 
 def joined(
-    plan: Plan, equation: str, regions: Callable[[set[Any]], Mapping[int, AnyRegion]]
+    plan: Plan, equation: str, regions: Callable[[set[Any]], Mapping[int, AnyRegion]], apart: bool = False
 ) -> tuple[Graph, Mapping[int, AnyRegion]]:
     """The graph of a plan with an equation of this name for each region; `regions` are told what has to be at hand."""
     graph = plan.graph
-    region_of = _numbered(plan)
+    region_of = _numbered(plan, apart)
     wanted: set[Any] = set()  # what Python has to have
     for i, step in enumerate(plan.steps):
         if isinstance(step, Host):
@@ -80,12 +81,12 @@ def joined(
     return Graph(graph.inputs, equations, graph.outputs), found
 
 
-def _numbered(plan: Plan) -> dict[int, int]:
+def _numbered(plan: Plan, apart: bool) -> dict[int, int]:
     """The region of each step that is a kernel, as the number of its first step."""
     found: dict[int, int] = {}
     for i, step in enumerate(plan.steps):
         if not isinstance(step, Host):
-            found[i] = found.get(i - 1, i)
+            found[i] = i if apart else found.get(i - 1, i)
     return found
 
 
