@@ -26,7 +26,7 @@ TENSOR = ad.tensor(2.0)
 
 def counted(f: Any) -> tuple[Any, list[int]]:
     """f compiled, and a list that grows with each recording."""
-    runs = _Runs()
+    runs = Runs()
 
     @ad.compile
     def g(*args: Any, **kwargs: Any) -> Any:
@@ -36,7 +36,7 @@ def counted(f: Any) -> tuple[Any, list[int]]:
     return g, runs.seen
 
 
-class _Runs:
+class Runs:
     """An object that compiled functions write to."""
 
     def __init__(self) -> None:
@@ -454,7 +454,7 @@ def test_checked_says_the_line_of_the_user() -> None:
 
 
 def test_leaked_tensors_have_ended() -> None:
-    place = _Runs()
+    place = Runs()
     ad.compile(lambda x: place.seen.append(x * 2) or x)(X)  # type: ignore[func-returns-value, arg-type]
     with pytest.raises(errors.EndedError, match="that ad.compile recorded"):
         place.seen[0] + 1

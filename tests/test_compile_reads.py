@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_compile import _Runs, counted
+from test_compile import Runs, counted
 
 import adjoint as ad
 from adjoint import errors
@@ -243,7 +243,7 @@ def test_transforms_around_record_once(inner: str, outer: str | None) -> None:
 
 
 def test_a_leaf_of_the_module_is_refused() -> None:
-    place = _Runs()
+    place = Runs()
     place.w = ad.tensor([2.0, 3.0]).require_grad()  # type: ignore[attr-defined]
     with pytest.raises(errors.DeviceError, match="make what is tracked an argument"):
         ad.compile(lambda x: x * place.w)(ad.tensor(X))  # type: ignore[attr-defined]
@@ -257,7 +257,7 @@ def test_a_tracked_result_is_no_array() -> None:
         np.testing.assert_array_equal(by_array(np.ones(2)).backward()[w].numpy(), np.ones(2))
         np.testing.assert_array_equal(by_array(2.0).backward()[w].numpy(), 2 * np.ones(2))
         np.testing.assert_array_equal(by_none().backward()[w].numpy(), 2 * w.detach().numpy())
-    place = _Runs()
+    place = Runs()
     place.w = w  # type: ignore[attr-defined]
     for f in (lambda: place.w * 2.0, lambda x: [place.w * 2.0, x]):  # type: ignore[attr-defined]
         with pytest.raises(errors.TrackedError, match="make that an argument"):
@@ -268,7 +268,7 @@ def test_what_an_outer_transform_tracks_in_an_object_is_refused() -> None:
     """Once, and not by transforms that run again and again."""
 
     def f(w: Any) -> Any:
-        place = _Runs()
+        place = Runs()
         place.w = w  # type: ignore[attr-defined]
         return ad.compile(lambda x: (x * place.w).sum())(ad.tensor(X))  # type: ignore[attr-defined]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from typing import Any
 
 import pytest
 
-from adjoint.torch.utils import _pytree as ours
-
+ours: Any = importlib.import_module("adjoint.torch.utils._pytree")  # a private module, of PyTorch
 theirs: Any = pytest.importorskip("torch.utils._pytree")
 
 Pair = namedtuple("Pair", "a b")

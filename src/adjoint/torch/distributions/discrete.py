@@ -344,9 +344,7 @@ class OneHotCategorical(Distribution):
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         new = type(self).__new__(type(self)) if _instance is None else _instance
         new._categorical = self._categorical.expand(batch_shape)
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        return self.expanded_as(new, batch_shape, self.event_shape)
 
     def __repr__(self) -> str:
         return type(self).__name__ + "()"
@@ -426,9 +424,7 @@ class Multinomial(Distribution):
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         new = type(self).__new__(type(self)) if _instance is None else _instance
         new.total_count, new._categorical = self.total_count, self._categorical.expand(batch_shape)
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        return self.expanded_as(new, batch_shape, self.event_shape)
 
     def __repr__(self) -> str:
         return "Multinomial()"

@@ -100,6 +100,12 @@ class Distribution:
         """The distribution with parameters that are broadcast to a larger batch."""
         raise NotImplementedError
 
+    def expanded_as(self, new: Any, batch_shape: Sequence[int], event_shape: Sequence[int]) -> Any:
+        """`new`, whose parameters are set, with these shapes: nothing is checked once more."""
+        Distribution.__init__(new, batch_shape, event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         """Numbers of shape `sample_shape + batch_shape + event_shape`, without gradients."""
         with torch.no_grad():
@@ -201,9 +207,7 @@ class Family(Distribution):
             setattr(new, name, value.expand((*batch_shape, *value.shape[rank:])))
         self._expand_rest(new, Size(batch_shape))
         new._parameters = self._parameters
-        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        return self.expanded_as(new, batch_shape, self._event_shape)
 
     def _expand_rest(self, new: Any, batch_shape: Any) -> None:
         """What else an expanded distribution keeps."""

@@ -119,9 +119,7 @@ class MultivariateNormal(_OfMatrix):
         new = type(self).__new__(type(self)) if _instance is None else _instance
         new.loc = self.loc.expand((*batch_shape, *self.event_shape))
         self._expand_matrix(new, batch_shape)
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        return self.expanded_as(new, batch_shape, self.event_shape)
 
     @property
     def mean(self) -> Any:
@@ -183,9 +181,7 @@ class LowRankMultivariateNormal(Distribution):
         for name, rank in {"loc": 1, "cov_diag": 1, "cov_factor": 2}.items():
             value = getattr(self, name)
             setattr(new, name, value.expand((*batch_shape, *value.shape[-rank:])))
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        return self.expanded_as(new, batch_shape, self.event_shape)
 
     @lazy_property
     def _capacitance_tril(self) -> Any:
@@ -274,9 +270,7 @@ class Wishart(_OfMatrix, ExponentialFamily):
         new = type(self).__new__(type(self)) if _instance is None else _instance
         new.df = self.df.expand(tuple(batch_shape))
         self._expand_matrix(new, batch_shape)
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        return self.expanded_as(new, batch_shape, self.event_shape)
 
     @property
     def mean(self) -> Any:
@@ -349,9 +343,7 @@ class LKJCholesky(Distribution):
         new = type(self).__new__(type(self)) if _instance is None else _instance
         new.dim, new.concentration = self.dim, self.concentration.expand(tuple(batch_shape))
         new._beta = self._beta.expand((*batch_shape, self.dim))
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        return self.expanded_as(new, batch_shape, self.event_shape)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         with torch.no_grad():

@@ -57,9 +57,7 @@ class ExpRelaxedCategorical(Distribution):
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         new = type(self).__new__(type(self)) if _instance is None else _instance
         new.temperature, new._categorical = self.temperature, self._categorical.expand(batch_shape)
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        return self.expanded_as(new, batch_shape, self.event_shape)
 
     def __repr__(self) -> str:
         return type(self).__name__ + "()"
