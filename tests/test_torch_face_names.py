@@ -176,3 +176,6 @@ def test_programs_may_ask_for_what_is_out_of_scope() -> None:
             call()
     with pytest.raises(AttributeError, match="has no '_private'"):
         ours.distributed._private
+    for module in (ours.distributed, ours.futures, ours.jit, ours.nn.parallel):  # pytest asks modules for such names
+        with pytest.raises(AttributeError, match="has no 'setup_module'"):
+            module.setup_module

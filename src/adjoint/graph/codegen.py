@@ -234,8 +234,8 @@ def pushed(
     if "N" in scope:
         lines += [f"    if {_are_numbers(fixed)}:", f"        out = {_of_numbers(primitive, fixed)}"]
         lines += ending("N", "{} + {}", True, " " * 8)
-    lines += [f"    out = {_called('run', primitive, fixed)}", *ending("B", "B.add({}, {})", False, " " * 4)]
-    scope |= {"Box": box, "new": object.__new__, "B": inner, "spread": inner.broadcast_to}
+    lines += [f"    out = {_called('run', primitive, fixed)}", *ending("B", "plus({}, {})", False, " " * 4)]
+    scope |= {"Box": box, "new": object.__new__, "B": inner, "spread": inner.broadcast_to, "plus": inner.add}
     scope |= {f"r{i}": rule for i, rule in rules.items()}
     return _made(lines, scope)
 
@@ -316,8 +316,9 @@ def _name(choice: tuple[int, ...]) -> str:
 # --- rules as expressions: what a rule calls, found by calling it once with terms in place of arrays ---
 # One that does more with arrays than hand them to elementwise primitives has no expression, and is called.
 
-SIGNS = "add + subtract - multiply * divide / less < less_equal <= greater > greater_equal >= equal == not_equal !="
-OPERATORS = dict(zip(SIGNS.split()[::2], SIGNS.split()[1::2], strict=True))  # of two operands
+# Python's operators as the primitives' declarations name them: of numbers that are their own backend
+SIGNS = "add + sub - mul * truediv / lt < le <= gt > ge >= eq == ne != neg -"
+OPERATORS = dict(zip(SIGNS.split()[::2], SIGNS.split()[1::2], strict=True))
 
 
 class _NoExpressionError(Exception):
@@ -384,8 +385,6 @@ def written(term: Any, backend: str, numbers: bool = False) -> str:
     if term.operands is None:
         return term.source
     parts = [written(x, backend, numbers) for x in term.operands]
-    if numbers and term.source in OPERATORS:
-        return f"({parts[0]} {OPERATORS[term.source]} {parts[1]})"
-    if numbers and term.source == "negative":
-        return f"(-{parts[0]})"
+    if numbers and (sign := OPERATORS.get(TABLE[term.source].operator)):
+        return f"({sign}{parts[0]})" if len(parts) == 1 else f"({parts[0]} {sign} {parts[1]})"
     return f"{backend}.{term.source}({', '.join(parts)})"

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from adjoint.torch.missing import stand_ins
 
-__getattr__ = stand_ins(__name__)
+__getattr__ = stand_ins(__name__, "Future collect_all wait_all")

@@ -59,4 +59,12 @@ def annotate(the_type: Any, the_value: F) -> F:
     return the_value
 
 
-__getattr__ = stand_ins(__name__)
+__getattr__ = stand_ins(
+    __name__,
+    "Attribute CompilationUnit Error Future ONNXTracedModule RecursiveScriptClass RecursiveScriptModule "
+    "ScriptFunction ScriptModule ScriptWarning TopLevelTracedModule TracedModule TracerWarning TracingCheckError "
+    "annotations enable_onednn_fusion export_opnames fork freeze frontend fuser isinstance jit_module_from_flatbuffer "
+    "last_executed_optimized_graph load mobile onednn_fusion_enabled optimize_for_inference optimized_execution "
+    "run_frozen_optimizations save save_jit_module_to_flatbuffer set_fusion_strategy set_module strict_fusion "
+    "supported_ops trace trace_module unsupported_tensor_ops wait",
+)

@@ -131,7 +131,7 @@ class _Absent:
 
     def __init__(self, module: str, name: str) -> None:
         self._error = missing(name, module)
-        self._names = stand_ins(f"{module}.{name}")
+        self._names = stand_ins(f"{module}.{name}", "*")
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         raise NotImplementedError(str(self._error))
@@ -140,14 +140,15 @@ class _Absent:
         return self._names(name)
 
 
-def stand_ins(module: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a module of which programs import names, and use them where there are several processes.
+def stand_ins(module: str, names: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module of which programs import these names, and use them in several processes; * is any.
 
     What has a name in capitals is a class, for annotations and `isinstance`, of which nothing is one.
     """
+    there = frozenset(names.split())
 
     def stand_in(name: str) -> Any:
-        if name.startswith("_"):
+        if name.startswith("_") or not ("*" in there or name in there):
             raise missing(name, module)
         absent = _Absent(module, name)
         if not name[0].isupper():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from adjoint.compiler.native.blocks import shared_places
 from adjoint.compiler.native.kernels import Host, Kernel, Product, bytes_of
 from adjoint.compiler.native.steps import joined
 from adjoint.compiler.setting import setting
+from adjoint.locks import lock
 
 OPTIONS = ("-std=c++17", "--fmad=false")  # each product is rounded, as it is in CuPy's functions
 _FEW = 3  # launches, from which on a graph of them is made
@@ -88,7 +88,7 @@ class Segment:
         self._places, self.memory = shared_places(self.steps, [x for x in made_here if x not in wanted])
         self._given: Sequence[Value] | None = None  # of the equation: also what other segments have begun
         self._graph: Captured | None = None
-        self._calls, self._lock = 0, threading.Lock()
+        self._calls, self._lock = 0, lock()
 
     def _written(self, step: Any) -> list[Value]:
         if isinstance(step, Multiply):
