@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -67,6 +69,75 @@ def steps(run: Callable[[Now], Any], *, again: bool) -> Callable[[Any], Any]:
 
 def slow_but(*names: str) -> list[Any]:
     return [name if name in names else pytest.param(name, marks=pytest.mark.slow) for name in (*SOLVED, *LOOPS)]
+
+
+# --- names of the module, as scripts and notebooks have them ---
+
+HELD: Any = None
+
+
+def of_another_function() -> Any:
+    return HELD
+
+
+class Layer(ad.nn.Module):
+    weight: ad.Tensor
+
+
+HOLDERS: dict[str, tuple[Callable[[Any], Any], Now]] = {  # what the module has under a name, and who reads it
+    "a tensor": (lambda x: x, lambda: (HELD, 1.5)),
+    "a list": (lambda x: [1, x], lambda: (HELD[1], 1.5)),
+    "a dictionary": (lambda x: {"x": (x, 1.5)}, lambda: HELD["x"]),
+    "a module of layers": (lambda x: Layer(weight=x), lambda: (HELD.weight, 1.5)),
+    "modules in a list": (lambda x: [Layer(weight=x)], lambda: (HELD[0].weight, 1.5)),
+    "a function": (lambda x: lambda: x, lambda: (HELD(), 1.5)),
+    "a default": (lambda x: lambda y=x: y, lambda: (HELD(), 1.5)),
+    "a keyword's default": (lambda x: lambda *, y=x: y, lambda: (HELD(), 1.5)),
+    "what is bound": (lambda x: functools.partial(lambda a, b: b, 1, b=x), lambda: (HELD(), 1.5)),
+    "a function that reads it": (lambda x: x, lambda: (of_another_function(), 1.5)),
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("name", slow_but("fixed_point", "scan in chunks"))
+def test_what_the_module_holds_is_closed_over(name: str, holder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Solvers refused it, and ad.compile did."""
+    run, (held, now) = {**SOLVED, **LOOPS}[name], HOLDERS[holder]
+    slope = ad.grad(lambda x: (run(lambda: (x, 1.5)) * x).sum())
+    expected, second = slope(X), ad.grad(lambda x: slope(x).sum())(X)
+    w = ad.tensor(X).require_grad()
+    with monkeypatch.context() as patch:
+        patch.setitem(globals(), "HELD", held(w))
+        y = (run(now) * w).sum()
+    with monkeypatch.context() as patch:
+        patch.setitem(globals(), "HELD", held(ad.tensor(X + 9)))  # which is not what y was computed from
+        first = y.backward(create_graph=True)[w]
+        np.testing.assert_allclose(first.numpy(), expected, rtol=1e-6)
+        np.testing.assert_allclose(first.sum().backward()[w].numpy(), second, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_compiled_functions_are_given_what_the_module_holds(holder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, now = HOLDERS[holder]
+    recordings = types.SimpleNamespace(count=0)
+
+    @ad.compile
+    def f(y: Any) -> Any:
+        recordings.count += 1
+        return bend(y, now).sum()
+
+    def plain(x: Any) -> Any:
+        return bend(ad.asarray(X), lambda: (x, 1.5)).sum()
+
+    once = 0
+    for shift in (0.0, 0.2, -0.3):
+        w = ad.tensor(X + shift).require_grad()
+        monkeypatch.setitem(globals(), "HELD", held(w))
+        y = f(X)
+        assert y.item() == pytest.approx(plain(X + shift).item(), rel=1e-12)
+        np.testing.assert_allclose(y.backward()[w].numpy(), ad.grad(plain)(X + shift), rtol=1e-12)
+        once = once or recordings.count
+    assert recordings.count == once
 
 
 @pytest.mark.parametrize("name", slow_but("fixed_point", "scan in chunks"))

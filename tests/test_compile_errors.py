@@ -146,19 +146,27 @@ def counts_in_its_closure() -> Any:
 
 
 def assigns(x: Any) -> Any:
-    OUTSIDE[0] = 1.0
+    OUTSIDE[0] = 3.0
     return x
 
 
 @pytest.mark.parametrize(
     ("f", "name"),
-    [(fills, "SEEN"), (sets, "TABLE"), (counts, "COUNT"), (counts_in_its_closure(), "count"), (assigns, "OUTSIDE")],
+    [(fills, "SEEN"), (sets, "TABLE"), (counts, "COUNT"), (counts_in_its_closure(), "count")],
     ids=lambda x: getattr(x, "__name__", x),
 )
 def test_what_a_function_changes_outside_is_named(f: Any, name: str) -> None:
     kind, text = raised(f, X)
     assert kind is errors.TrackedError
     assert f"changes {name!r}, which is outside of it" in text
+
+
+def test_assignment_to_a_tensor_of_the_module_is_named() -> None:
+    kind, text = raised(assigns, X)
+    assert kind is errors.TrackedError
+    assert "assigns to a tensor that the function closes over" in text
+    assert "OUTSIDE[0] = 3.0" in text
+    assert OUTSIDE.tolist() == [1.0, 2.0]
 
 
 class Holder:

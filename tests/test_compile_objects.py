@@ -125,6 +125,34 @@ def test_objects_that_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
                     np.testing.assert_array_equal(f(x).numpy(), g(x).numpy())
 
 
+def _shifted(x: Any) -> Any:
+    return x * FACTOR
+
+
+NET: Any = None
+
+
+def test_functions_and_objects_among_the_settings_of_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As arguments, in closures and in the module: what they read was not looked at again."""
+    o = _Scaled()
+    net = ad.nn.Sequential(ad.nn.Linear(2, 2), _shifted, o, functools.partial(_Scaled.run, o)).require_grad()
+    other = net.at("layers.0.weight").set(ad.tensor([[1.0, 2.0], [3.0, 4.0]]).require_grad())
+    monkeypatch.setitem(globals(), "NET", net)
+    x = ad.tensor([1.0, 2.0])
+    given, closed, of_module = (ad.compile(f) for f in (lambda m, x: m(x), lambda x: net(x), lambda x: NET(x)))
+    changes: list[Any] = [
+        lambda: None,
+        lambda: setattr(o, "factor", 2.0),
+        lambda: monkeypatch.setitem(globals(), "FACTOR", 5.0),
+        lambda: monkeypatch.setitem(globals(), "NET", other),
+    ]
+    for change in changes:
+        change()
+        for _ in range(4):
+            for f, args, m in ((given, (NET, x), NET), (closed, (x,), net), (of_module, (x,), NET)):
+                np.testing.assert_allclose(f(*args).numpy(), m(x).numpy(), rtol=1e-5)
+
+
 def test_other_kinds_of_containers_and_slots() -> None:
     slotted, several, queue, code = _Slotted(), {1.0}, collections.deque([1.0]), bytearray(b"1")
     module = types.ModuleType("written")

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import dis
+import functools
 import linecache
 import os
 import sys
 from types import CodeType, FrameType
 
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+
+
+@functools.cache
+def _libraries() -> tuple[str, ...]:
+    import sysconfig  # here, so that the import of all need not wait for it
+
+    return tuple([sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")])
+
+
+@functools.lru_cache(1024)
+def is_librarys(file: str) -> bool:
+    """Whether a file is of a library, which stays as it is."""
+    return file.startswith(_libraries()) and not file.startswith(PACKAGE)
 
 
 class Line:

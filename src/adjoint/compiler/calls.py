@@ -11,7 +11,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
-from adjoint.compiler.environment import Environment, changed, may_change, plain
+from adjoint.compiler.environment import Environment, changed, may_change, may_run, plain
 from adjoint.compiler.general import Axes
 from adjoint.compiler.numbers import Floats, follow_from
 from adjoint.compiler.programs import Place, Program, Result, placed, results_of
@@ -23,7 +23,6 @@ from adjoint.devices import current_level, default_device, observed_leaf
 from adjoint.functions.arguments import as_axis, is_numeric
 from adjoint.graph.nodes import LeafNode
 from adjoint.lines import Line
-from adjoint.module.fields import Fields
 from adjoint.primitives import Shape
 from adjoint.tensor import Tensor, raw_array, refuse_ended
 from adjoint.transforms.arguments import array_of, base_of
@@ -74,7 +73,7 @@ class Signature:
         given: Any = (args, kwargs) if not self.of_module else (f, args, kwargs)
         self.leaves, self.structure = trees.flatten(given if kwargs or self.of_module else args)
         self.reads: Any = type(f).__call__ if self.of_module else f  # the function whose surroundings count
-        self.objects = [*[x for x in self.leaves if may_change(x)], *_classes(given)]
+        self.objects = [*[x for x in self.leaves if may_change(x)], *may_run(given)]
         known, self.other = owner.surroundings, None  # and the variable that is another one than in the last call
         if known is None or not known.is_of(self.objects, self.changing) or not known.is_unchanged():
             self.other = known.changed_variable() if known is not None else None
@@ -407,15 +406,6 @@ def _line(x: Tensor[Any]) -> str:
     """Where the value of a tensor was computed, for a message."""
     line = line_of(x._device.leaf_array(raw_array(x)))
     return "" if line is None else f"\n  at {line}"
-
-
-def _classes(x: Any) -> list[type]:
-    """The classes of modules in a tree, whose methods may run."""
-    found = [type(x)] if isinstance(x, Fields) else []
-    for part in x.values() if isinstance(x, dict) else vars(x).values() if isinstance(x, Fields) else x:
-        if isinstance(part, (Fields, dict, list, tuple)):
-            found += _classes(part)
-    return found
 
 
 def kind_of_node(x: Tensor[Any]) -> str:

@@ -1,7 +1,7 @@
 """What a function reads beside its arguments: closures, names of its module, attributes of objects that it names.
 
-Tensors in closures are arguments of the compiled function. Of all else a guard is kept: when it has changed, the
-function is recorded again.
+Tensors in closures, and those that its module has for it, are arguments of the compiled function, alone, in
+containers and in modules of layers. Of all else a guard is kept: when it has changed, the function is recorded again.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
+from adjoint import tree as trees
 from adjoint.backend import Backend
 from adjoint.concrete import callbacks
 from adjoint.devices import current_level, default_device
 from adjoint.dtypes import chosen_dtype, default_dtype
-from adjoint.lines import PACKAGE
+from adjoint.lines import PACKAGE, is_librarys
+from adjoint.module.fields import Fields
 from adjoint.scopes import Variable, innermost
 from adjoint.tensor import Tensor, raw_array
 from adjoint.transforms.arguments import Function
+from adjoint.transforms.closures import names_of_module
 
 disabled: Variable[bool] = contextvars.ContextVar("adjoint_compile_disabled", default=None)
 
@@ -111,25 +114,12 @@ _OF_CLASSES = ("LOAD_NAME", "STORE_NAME", "DELETE_NAME")  # in the body of a cla
 _OURS = __name__.partition(".")[0] + "."
 
 
-@functools.cache
-def _libraries() -> tuple[str, ...]:
-    import sysconfig  # here, so that the import of all need not wait for it
-
-    return tuple([sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")])
-
-
-@functools.lru_cache(1024)
-def _is_librarys(file: str) -> bool:
-    """Whether a file is of a library, which stays as it is."""
-    return file.startswith(_libraries()) and not file.startswith(PACKAGE)
-
-
 def _is_users(module: types.ModuleType | None) -> bool:
     """Whether a module is neither of a library, nor ours, nor of Python itself."""
     if module is None:  # that of text that was executed
         return True
     file = getattr(module, "__file__", None) or ""
-    return module.__name__ not in sys.builtin_module_names and not (_is_librarys(file) or file.startswith(PACKAGE))
+    return module.__name__ not in sys.builtin_module_names and not (is_librarys(file) or file.startswith(PACKAGE))
 
 
 def changed(before: Any, now: Any) -> set[str] | None:
@@ -147,8 +137,19 @@ def may_change(x: Any) -> bool:
     return isinstance(x, (types.MethodType, functools.partial)) or equality is object.__eq__
 
 
+def may_run(x: Any) -> list[Any]:
+    """What calls of the modules in a tree may run: their classes, and functions and objects among their settings."""
+    found: list[Any] = [type(x)] if isinstance(x, Fields) else []
+    for part in x.values() if isinstance(x, dict) else vars(x).values() if isinstance(x, Fields) else x:
+        if isinstance(part, (Fields, dict, list, tuple)):
+            found += may_run(part)
+        elif may_change(part):
+            found.append(part)
+    return found
+
+
 class Environment:
-    """What a function reads beside its arguments: `tensors` in its closure, each once, and a `guard` of all else.
+    """What a function reads beside its arguments: `tensors` of its closure, each once, and a `guard` of all else.
 
     `objects` are arguments that are no arrays, of which the function may read more than what they are equal by. It
     changes attributes of the names `changing` itself: these are not looked at.
@@ -179,7 +180,7 @@ class Environment:
         ):
             return
         guard: list[Any] = []
-        seen: set[int] = set()
+        seen: set[Any] = set()
         try:
             self._gather(f, guard, seen, own=True)
             for x in objects:
@@ -228,8 +229,8 @@ class Environment:
         names += [name for known, name, value in self._known if known.get(name, _Empty) is not value]
         return names[0] if names else None
 
-    def _gather(self, x: Any, guard: list[Any], seen: set[int], *, own: bool) -> None:
-        """`own` says that a tensor can be given to the function: not so those of its module."""
+    def _gather(self, x: Any, guard: list[Any], seen: set[Any], *, own: bool) -> None:
+        """`own` says that another tensor can be given to the function: not so in the place of objects' attributes."""
         if isinstance(x, Tensor):
             if own:
                 place = next((i for i, y in enumerate(self.tensors) if y is x), len(self.tensors))
@@ -244,9 +245,9 @@ class Environment:
         if isinstance(x, _PLAIN):
             guard.append(plain(x))
             return
-        if id(x) in seen:
+        if (id(x), own) in seen:
             return
-        seen.add(id(x))
+        seen.add((id(x), own))
         if isinstance(x, types.FunctionType):
             self._gather_function(x, guard, seen, own=own)
         elif isinstance(x, types.MethodType):
@@ -266,12 +267,19 @@ class Environment:
                 guard.append((type(x), len(parts)))
             for part in parts:
                 self._gather(part, guard, seen, own=own)
+        elif isinstance(x, Fields) and own:
+            leaves, structure = trees.flatten(x)
+            guard.append(structure)
+            for leaf in leaves:
+                self._gather(leaf, guard, seen, own=True)
+            for part in may_run(x):
+                self._gather(part, guard, seen, own=False)
         else:
             guard.append(Same(x))
             if not isinstance(x, np.ndarray):
                 self._objects.append(x)
 
-    def _gather_function(self, f: types.FunctionType, guard: list[Any], seen: set[int], *, own: bool) -> None:
+    def _gather_function(self, f: types.FunctionType, guard: list[Any], seen: set[Any], *, own: bool) -> None:
         guard.append(Same(f.__code__))
         if f.__code__ in callbacks:
             return
@@ -290,21 +298,21 @@ class Environment:
             return
         self._functions.append((f, f.__code__, f.__defaults__, f.__kwdefaults__))
         for defaults in (f.__defaults__, f.__kwdefaults__):
-            self._gather(defaults, guard, seen, own=False)
+            self._gather(defaults, guard, seen, own=own)
         if vars(f):
             self._objects.append(f)
         names, assigned = _attributes(f.__code__, callbacks.count)
         self._names |= names
         self._assigned |= assigned
-        known = f.__globals__
+        known, replaced = f.__globals__, names_of_module(f) if own else ()
         for name in _names(f.__code__, callbacks.count):
             value, self._variable = known.get(name, _Empty), name
             if (id(known), name) not in self._read:
                 self._read.add((id(known), name))
                 self._known.append((known, name, value))
-            self._gather_value(value, guard, seen)
+            self._gather_value(value, guard, seen, own=name in replaced)
 
-    def _gather_value(self, value: Any, guard: list[Any], seen: set[int]) -> None:
+    def _gather_value(self, value: Any, guard: list[Any], seen: set[Any], *, own: bool = False) -> None:
         """What is read by a name of a module, or of an object."""
         if value is _Empty:
             return
@@ -312,12 +320,12 @@ class Environment:
             if _is_users(value) and id(value) not in seen:
                 seen.add(id(value))
                 self._objects.append(value)
-        elif isinstance(value, types.FunctionType) and _is_librarys(value.__code__.co_filename):
+        elif isinstance(value, types.FunctionType) and is_librarys(value.__code__.co_filename):
             guard.append(Same(value))
         else:
-            self._gather(value, guard, seen, own=False)
+            self._gather(value, guard, seen, own=own)
 
-    def _gather_attributes(self, seen: set[int]) -> None:
+    def _gather_attributes(self, seen: set[Any]) -> None:
         """What functions read of objects: what has a name that stands in their code. That may bring more of both."""
         looked: dict[int, int] = {}
         while True:
@@ -331,7 +339,7 @@ class Environment:
         self._slots = [x for x in self._slots if x[1] not in self._assigned]
         self._attributes = {at: x for at, x in self._attributes.items() if at[1] not in self._assigned}
 
-    def _gather_object(self, x: Any, seen: set[int]) -> None:
+    def _gather_object(self, x: Any, seen: set[Any]) -> None:
         held: Mapping[str, Any] = getattr(x, "__dict__", {})
         if isinstance(x, type):
             self._gather_class(x, None, seen)
@@ -347,7 +355,7 @@ class Environment:
             self._attribute(x, held, name, held[name], seen)
         self._gather_class(type(x), x, seen)
 
-    def _gather_class(self, cls: type, x: Any, seen: set[int]) -> None:
+    def _gather_class(self, cls: type, x: Any, seen: set[Any]) -> None:
         """What the user's classes have for an object, or for themselves."""
         for each in cls.__mro__:
             if not _is_users(sys.modules.get(each.__module__)):
@@ -368,14 +376,14 @@ class Environment:
                 if held is not None and name not in held:  # it may come
                     self._attribute(x, held, name, _Empty, seen)
 
-    def _attribute(self, x: Any, held: Mapping[str, Any], name: str, value: Any, seen: set[int]) -> None:
+    def _attribute(self, x: Any, held: Mapping[str, Any], name: str, value: Any, seen: set[Any]) -> None:
         if (id(x), name) not in self._read:
             self._read.add((id(x), name))
             self._held.append((held, name, value))
             if value is not _Empty:
                 self._add(x, name, value, seen)
 
-    def _add(self, x: Any, name: str, value: Any, seen: set[int]) -> None:
+    def _add(self, x: Any, name: str, value: Any, seen: set[Any]) -> None:
         found: list[Any] = []
         self._attributes[Same(x), name] = ()  # it has its place before what it leads to
         for part in _functions_of(value):

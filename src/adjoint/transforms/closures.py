@@ -1,32 +1,38 @@
-"""Closure conversion: what a function closes over as arguments."""
+"""Closure conversion: what a function closes over as arguments.
+
+A script and a notebook keep in their module what a function keeps in its closure, so names of the module count, too.
+"""
 
 from __future__ import annotations
 
 import contextvars
 import copy as copies
+import dis
 import functools
 import types
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from adjoint import errors
+from adjoint import tree as trees
 from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import check_callable
-from adjoint.lines import PACKAGE
+from adjoint.lines import PACKAGE, is_librarys
 from adjoint.operands import in_place_of
 from adjoint.scopes import Block, Variable, innermost
 from adjoint.tensor import Tensor
 from adjoint.transforms.arguments import Function
+from adjoint.tree import Branch
 
 
 def closure_convert(f: Function, *args: Any) -> tuple[Function, list[Tensor[Any]]]:
     """f as a function of what it closes over: derivatives with respect to those tensors can then be taken.
 
-    Gives (converted, closed): `converted(*args, *closed)` is `f(*args)`, where `closed` are the floating tensors that
-    f, the functions it calls from its closure, and the tuples, lists and dictionaries there hold. Globals are no part
-    of a closure. `args` are examples of arguments; only functions with Python source are converted, and others close
-    over nothing. Raises ArgumentTypeError for what is no function; `converted` raises ArgumentError for too few
-    arguments.
+    Gives (converted, closed): `converted(*args, *closed)` is `f(*args)`, where `closed` are the floating tensors in
+    variables that f reads, of functions around it and of its module, and in functions, tuples, lists, dictionaries and
+    modules of layers there. In its module nothing is looked up by a function that assigns to names there. `args` are
+    examples of arguments; only functions with Python source are converted, and others close over nothing. Raises
+    ArgumentTypeError for what is no function; `converted` raises ArgumentError for too few arguments.
 
     >>> import adjoint as ad
     >>> w = ad.tensor(3.0)
@@ -54,7 +60,7 @@ def closure_convert(f: Function, *args: Any) -> tuple[Function, list[Tensor[Any]
 
 
 def closed_over(f: Function) -> dict[int, Tensor[Any]]:
-    """The tensors that a function, those it calls from its closure, and the containers there hold, by id."""
+    """The tensors that a function reads beside its arguments, in variables, functions and containers, by id."""
     found: dict[int, Tensor[Any]] = {}
     _gather(f, found, set())
     return found
@@ -138,14 +144,48 @@ def _copied(x: Any, values: dict[int, Any], *, anew: bool, origins: dict[int, An
         raise errors.ArgumentError("what the function closes over is nested too deep; pass it as an argument") from None
 
 
-def _contents(x: Any) -> list[Any]:
-    """What a function closes over, or a container holds; nothing for all else."""
+_MANY = 1000  # entries: in larger containers of a module nobody looks for tensors
+
+
+@functools.lru_cache(1024)
+def _names(code: types.CodeType) -> tuple[str, ...]:
+    """The names of its module that a function reads, and those defined in it; none if they assign to one."""
+    steps = [x for part in _codes(code) for x in dis.get_instructions(part) if x.opname.endswith("_GLOBAL")]
+    return tuple(dict.fromkeys([x.argval for x in steps])) if all([x.opname == "LOAD_GLOBAL" for x in steps]) else ()
+
+
+def _codes(code: types.CodeType) -> list[types.CodeType]:
+    return [code, *[x for part in code.co_consts if isinstance(part, types.CodeType) for x in _codes(part)]]
+
+
+def names_of_module(f: types.FunctionType) -> list[str]:
+    """The names of its module under which a user's function reads what may have tensors in it."""
+    if f.__code__.co_filename.startswith(PACKAGE) or is_librarys(f.__code__.co_filename):
+        return []
+    known = f.__globals__
+    return [name for name in _names(f.__code__) if _may_hold(known.get(name))]
+
+
+def _may_hold(x: Any) -> bool:
     if isinstance(x, types.FunctionType):
-        return [cell.cell_contents for cell in x.__closure__ or () if _filled(cell)]
+        return not x.__code__.co_filename.startswith(PACKAGE) and not is_librarys(x.__code__.co_filename)
+    return isinstance(x, (Tensor, Branch, functools.partial)) or (
+        isinstance(x, (list, tuple, dict)) and len(x) <= _MANY
+    )
+
+
+def _contents(x: Any) -> list[Any]:
+    """What a function reads beside its arguments, or a container holds; nothing for all else."""
+    if isinstance(x, types.FunctionType):
+        inside = [cell.cell_contents for cell in x.__closure__ or () if _filled(cell)]
+        inside += [*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
+        return inside + [x.__globals__[name] for name in names_of_module(x)]
     if isinstance(x, functools.partial):
         return [x.func, x.args, x.keywords]
     if isinstance(x, dict):
         return list(x.values())
+    if isinstance(x, Branch):
+        return trees.leaves(x)  # type: ignore[no-any-return]
     return list(x) if isinstance(x, list) or _is_tuple(x) else []
 
 
@@ -184,22 +224,33 @@ def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any], origins: dict
         return values[id(x)]
     if id(x) in made:
         return made[id(x)]
-    if isinstance(x, types.FunctionType) and x.__closure__:
-        cells = [types.CellType() for _ in x.__closure__]
-        copy: Any = types.FunctionType(x.__code__, x.__globals__, x.__name__, x.__defaults__, tuple(cells))
-        copy.__kwdefaults__ = x.__kwdefaults__
+    rebuilt = lambda part: _rebuilt(part, values, made, origins, anew=anew)
+    if isinstance(x, types.FunctionType) and (x.__closure__ or _contents(x)):
+        names = names_of_module(x) if closed_over(x) else []
+        cells = [types.CellType() for _ in x.__closure__ or ()]
+        known = dict(x.__globals__) if names else x.__globals__
+        copy: Any = types.FunctionType(x.__code__, known, x.__name__, None, tuple(cells))
         copy.__dict__.update(x.__dict__)
         made[id(x)] = copy
-        for cell, old in zip(cells, x.__closure__, strict=True):
+        copy.__defaults__ = rebuilt(x.__defaults__)
+        copy.__kwdefaults__ = rebuilt(x.__kwdefaults__)
+        for cell, old in zip(cells, x.__closure__ or (), strict=True):
             if _filled(old):
-                cell.cell_contents = _rebuilt(old.cell_contents, values, made, origins, anew=anew)
+                cell.cell_contents = rebuilt(old.cell_contents)
+        for name in names:
+            known[name] = rebuilt(x.__globals__[name])
     elif isinstance(x, (list, dict)):
         copy = made[id(x)] = copies.copy(x)
         origins[id(copy)] = x
         for key in range(len(x)) if isinstance(x, list) else x:
-            copy[key] = _rebuilt(x[key], values, made, origins, anew=anew)
+            copy[key] = rebuilt(x[key])
+    elif isinstance(x, Branch):
+        parts, structure = trees.flatten(x)
+        new = [_rebuilt(part, values, made, origins, anew=False) for part in parts]  # a module is a value
+        made[id(x)] = x if _same(new, parts) else trees.unflatten(structure, new)
+        return made[id(x)]
     elif isinstance(x, functools.partial) or _is_tuple(x):
-        parts = [_rebuilt(part, values, made, origins, anew=anew) for part in _contents(x)]
+        parts = list(map(rebuilt, _contents(x)))
         if _same(parts, _contents(x)):
             return x
         if isinstance(x, functools.partial):
@@ -234,6 +285,7 @@ class Held:
                 for key, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True):
                     self.found.append((cell, _inside(cell), key, x))
                     waiting += [(y, key, x) for y in _inside(cell)]
+                waiting += [(x.__globals__[key], key, x) for key in names_of_module(x)]
             else:
                 if isinstance(x, (list, dict)):
                     self.found.append((x, _inside(x), name, owner))
