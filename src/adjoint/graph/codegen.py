@@ -318,7 +318,7 @@ def _name(choice: tuple[int, ...]) -> str:
 
 # Python's operators as the primitives' declarations name them: of numbers that are their own backend
 SIGNS = "add + sub - mul * truediv / lt < le <= gt > ge >= eq == ne != neg -"
-OPERATORS = dict(zip(SIGNS.split()[::2], SIGNS.split()[1::2], strict=True))
+OPERATORS: dict[str, str] = dict(zip(SIGNS.split()[::2], SIGNS.split()[1::2], strict=True))
 
 
 class _NoExpressionError(Exception):

@@ -185,7 +185,7 @@ def _contents(x: Any) -> list[Any]:
     if isinstance(x, dict):
         return list(x.values())
     if isinstance(x, Branch):
-        return trees.leaves(x)  # type: ignore[no-any-return]
+        return trees.leaves(x)
     return list(x) if isinstance(x, list) or _is_tuple(x) else []
 
 
@@ -224,7 +224,10 @@ def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any], origins: dict
         return values[id(x)]
     if id(x) in made:
         return made[id(x)]
-    rebuilt = lambda part: _rebuilt(part, values, made, origins, anew=anew)
+
+    def rebuilt(part: Any) -> Any:
+        return _rebuilt(part, values, made, origins, anew=anew)
+
     if isinstance(x, types.FunctionType) and (x.__closure__ or _contents(x)):
         names = names_of_module(x) if closed_over(x) else []
         cells = [types.CellType() for _ in x.__closure__ or ()]
