@@ -6,9 +6,11 @@ import dis
 import linecache
 import os
 import sys
+import time
 from types import CodeType, FrameType
 
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+IMPORTED = time.time()  # when this package was: its files are read from then on
 
 
 class Line:

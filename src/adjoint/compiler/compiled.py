@@ -256,7 +256,10 @@ class Compiled:
         (2, 3)
         """
         given = {name: _prototype(x) for name, x in kwargs.items()}
-        self._outside(Signature(self, tuple(map(_prototype, args)), given), "compile")
+        call = Signature(self, tuple(map(_prototype, args)), given)
+        program = self._outside(call, "compile")
+        if not program.live:
+            program.reusing(call.donated(self.donate))
         return self
 
     def cost(self, *args: Any, **kwargs: Any) -> Cost:

@@ -191,7 +191,6 @@ class Program:
     base: Backend
     name: str
     recorded: Graph
-    replay: Replay
     results: list[Result]
     structure: Any
 
@@ -208,8 +207,8 @@ class Program:
         self.symbols = symbols  # of a graph for several sizes
         self.live: bool = any([r.kind == "live" for r in results])
         self.graph: Graph = optimized(graph)
-        self.name, self.replay = name, Replay(self.graph, base, name, symbols)
-        self._reusing: dict[tuple[int, ...], Replay] = {}
+        self.name = name
+        self._replays: dict[tuple[int, ...], Replay] = {}
         self.build = trees.builder(structure)
         self.draws: bool = any(e.name in ("key", "seed") for e in graph.equations)
         self._constant = [x.const is not None for x in self.graph.outputs]
@@ -226,12 +225,16 @@ class Program:
         graph = self.recorded.at(sizes, lambda function: symbols.binding(function, **sizes))
         return Program(self.base, graph, self.results, self.structure, self.name)
 
+    @property
+    def replay(self) -> Replay:
+        return self.reusing(())
+
     def reusing(self, donated: Sequence[int]) -> Replay:
-        """The replay that writes over these inputs."""
-        found = self._reusing.get(tuple(donated))
+        """The replay that writes over these inputs; each is made when it is first asked for."""
+        found = self._replays.get(tuple(donated))
         if found is None:
             found = Replay(self.graph, self.base, self.name, self.symbols, donated)
-            self._reusing[tuple(donated)] = found
+            found = self._replays.setdefault(tuple(donated), found)  # another thread may have been first
         return found
 
     def outputs(self, arrays: Sequence[Any], replay: Replay) -> Sequence[Any]:
@@ -250,7 +253,7 @@ class Program:
     def tensors(self, arrays: Sequence[Any], leaves: Sequence[Any], donated: Sequence[int] = ()) -> Any:
         """The function's result, with tensors where it has tensors. None of them is `live`."""
         base = self.base
-        outs = iter(self.outputs(arrays, self.reusing(donated) if donated else self.replay))
+        outs = iter(self.outputs(arrays, self.reusing(donated)))
         made: list[Any] = []
         for kind, device, dtype, of in self.results:
             if kind == "value":
@@ -274,7 +277,7 @@ class Program:
 
     def arrays(self, given: Sequence[Any], donated: Sequence[int] = ()) -> Any:
         """The function's result, with NumPy arrays of the caller's own where it has tensors."""
-        replay = self.reusing(donated) if donated else self.replay
+        replay = self.reusing(donated)
         outs, base = replay(given), self.base
         made: list[Any] = []
         k = 0
