@@ -266,7 +266,8 @@ class Compiled:
         """What a call with these arguments costs: a table of operations, bytes and time.
 
         It has a row for each kernel of machine code, and for each equation that has none. They are timed one by one,
-        and the whole function; the fastest of some runs counts.
+        and the whole function; the fastest of some runs counts. These call nothing of `ad.debug` and leave the sequence
+        of random keys as it is; functions of `ad.external` run each time.
 
         >>> import adjoint as ad
         >>> cost = ad.compile(lambda x, y: (x @ y).sum()).cost(ad.ones((2, 3)), ad.ones((3, 4)))
