@@ -8,7 +8,7 @@ from typing import Any
 from adjoint.compiler.graph import Value
 from adjoint.compiler.native.blocks import Block
 from adjoint.compiler.native.calls import Call
-from adjoint.compiler.native.kernels import Host, Step
+from adjoint.compiler.native.kernels import Host, Step, between_hosts
 from adjoint.compiler.native.loops import FAILED
 from adjoint.compiler.native.machine import AXES, DATA, DTYPE, FLAGS, SHAPE, TYPE, WANTED
 from adjoint.compiler.native.plan import Plan
@@ -144,16 +144,11 @@ def regions(
     `apart` makes a region of each kernel; kernels have the names that they have otherwise.
     """
     found = {}
-    i = 0
-    while i < len(plan.steps):
-        j = i
-        while j < len(plan.steps) and not isinstance(plan.steps[j], Host):
-            j += 1
-        if j > i:
-            together = name()
-            for k in range(i, j) if apart else (i,):
-                found[k] = Region(plan, k, k + 1 if apart else j, together, wanted, donated, k - i)
-        i = max(j, i + 1)
+    for steps in between_hosts(plan.steps):
+        together = name()
+        for i in steps if apart else steps[:1]:
+            last = i + 1 if apart else steps.stop
+            found[i] = Region(plan, i, last, together, wanted, donated, i - steps.start)
     return found
 
 
