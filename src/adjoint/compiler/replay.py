@@ -133,7 +133,8 @@ class Replay:
         if self._profiled is not None:
             for call in code.calls:
                 arrays = [Spec(tuple(x.shape), x.dtype) for x in (*call.inputs, *call.outputs)]
-                called, work = f"{self.name} {call.shown}", operations_of_region(call)
+                called = f"{self.name} {call.shown}"
+                work = operations_of_region(call)  # type: ignore[arg-type]  # with a profile they are written here
                 functions[call.name] = self._profiled.counted_kernel(called, functions[call.name], arrays, work)
         self._scope.update(functions)
         self._unlinked = None

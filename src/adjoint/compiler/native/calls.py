@@ -28,11 +28,9 @@ class Call:
     over: dict[Value, list[Value]]
     shares: bool
 
-    def plain(self) -> Call:
-        """The same without how it was written."""
-        made = Call()
-        vars(made).update({name: getattr(self, name) for name in Call.__annotations__})
-        return made
+    def plain(self) -> dict[str, Any]:
+        """What of it has to be known to call it, and not how it was written."""
+        return {name: getattr(self, name) for name in Call.__annotations__}
 
     @property
     def shown(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from adjoint.compiler.graph import Graph
 from adjoint.compiler.native.calls import Call
@@ -23,7 +23,8 @@ class Code:
         self._entry = Entry(graph, donated) if remembered and not apart else None
         found = self._entry.load() if self._entry is not None else None
         self._divisions: list[Division] = []  # of the graph and those of its loops, in order
-        self._left, self._made = (None, None) if found is None else (iter(found[0]), found[1])
+        self._left: Iterator[Division] | None = iter(found[0]) if found is not None else None
+        self._made: bytes | None = found[1] if found is not None else None
         self.calls = []
 
     def divided(self, graph: Graph) -> Graph:

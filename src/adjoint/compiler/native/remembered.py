@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.compiler.graph import Graph, Key, Value
+from adjoint.compiler.graph import Equation, Graph, Key, Value
 from adjoint.compiler.native import stored
 from adjoint.compiler.native.calls import Call
 from adjoint.compiler.native.machine import processor
@@ -47,13 +47,13 @@ class Entry:
             return
         if sum([x.nbytes for x in self._objects if isinstance(x, np.ndarray)]) > _CONSTANTS:
             return
-        known = {i: place for i, place in self._places.items() if i in self._opaque}
+        content = io.BytesIO()
         try:
-            content = _dumped((graph, list(donated)), known)
+            _Namer(content, {i: self._places[i] for i in self._opaque}).dump((graph, list(donated)))
         except Exception:  # whatever a pickle refuses has no name
             return
         versions = source, processor(), np.__version__, sys.version
-        self.key = hashlib.sha256(repr(versions).encode() + content).hexdigest()
+        self.key = hashlib.sha256(repr(versions).encode() + content.getvalue()).hexdigest()
 
     def _walk(self, graph: Graph) -> bool:
         """Note values, and what has no value that could be compared; whether all primitives are this package's."""
@@ -92,15 +92,13 @@ class Entry:
         """Keep this for later processes; what they could not read is not kept."""
         if self.key is None or _source() is None:
             return
-        plain: dict[int, Any] = {}
-        for _, calls in divisions:
-            plain.update({id(c): c.plain() for c in calls})
+        file = io.BytesIO()
         try:
-            content = _dumped((self.key, list(divisions), code), self._places, plain)
+            _Writer(file, self._places).dump((self.key, list(divisions), code))
         except Exception:
             return
-        if self._read(content) is not None:
-            stored.store(self.key, content)
+        if self._read(file.getvalue()) is not None:
+            stored.store(self.key, file.getvalue())
 
     def _read(self, content: bytes) -> tuple[list[Division], bytes] | None:
         try:
@@ -110,12 +108,31 @@ class Entry:
         return (divisions, code) if key == self.key else None
 
 
-class _Writer(pickle.Pickler):
-    """Writes objects of the graph as their places, and others in the place of some."""
+class _Namer(pickle.Pickler):
+    """Writes what a graph is, and of some objects their places."""
 
-    def __init__(self, file: io.BytesIO, places: dict[int, int], instead: dict[int, Any]) -> None:
+    def __init__(self, file: io.BytesIO, places: dict[int, int]) -> None:
         super().__init__(file, protocol=5)
-        self._places, self._instead = places, instead
+        self._places = places
+
+    def reducer_override(self, x: Any) -> Any:
+        kind = x.__class__
+        if kind is Value:
+            return Value, (x.shape, x.dtype, x.const)
+        if kind is Equation:
+            return Equation, (x.name, x.operands, x.parameters, x.results, x.graphs, x.backward, x.line)
+        if kind is Graph:
+            return Graph, (x.inputs, x.equations, x.outputs)
+        place = self._places.get(id(x))
+        return NotImplemented if place is None else (_Namer, (place,))
+
+
+class _Writer(pickle.Pickler):
+    """Writes objects of a graph as their places."""
+
+    def __init__(self, file: io.BytesIO, places: dict[int, int]) -> None:
+        super().__init__(file, protocol=5)
+        self._places = places
 
     def persistent_id(self, x: Any) -> Any:
         return self._places.get(id(x))
@@ -123,12 +140,7 @@ class _Writer(pickle.Pickler):
     def reducer_override(self, x: Any) -> Any:
         if isinstance(x, np.dtype) and x is np.dtype(x.str):
             return np.dtype, (x.str,)  # the same object: machine code compares arrays' by identity
-        other = self._instead.get(id(x))
-        return NotImplemented if other is None else (_new_call, (), vars(other))
-
-
-def _new_call() -> Call:
-    return Call()
+        return (Call, (), x.plain()) if isinstance(x, Call) else NotImplemented
 
 
 _NUMPY = frozenset({"_frombuffer", "_reconstruct", "dtype", "ndarray", "scalar"})
@@ -137,7 +149,7 @@ _OURS = {
     ("adjoint.compiler.graph", "Graph"),
     ("adjoint.compiler.graph", "Key"),
     ("adjoint.compiler.graph", "Value"),
-    (__name__, "_new_call"),
+    ("adjoint.compiler.native.calls", "Call"),
     ("builtins", "complex"),
     ("builtins", "range"),
     ("builtins", "slice"),
@@ -158,12 +170,6 @@ class _Reader(pickle.Unpickler):
         if (module, name) in _OURS or (module.partition(".")[0] == "numpy" and name in _NUMPY):
             return super().find_class(module, name)
         raise pickle.UnpicklingError(f"{module}.{name}")
-
-
-def _dumped(x: Any, places: dict[int, int], instead: dict[int, Any] | None = None) -> bytes:
-    file = io.BytesIO()
-    _Writer(file, places, instead or {}).dump(x)
-    return file.getvalue()
 
 
 def _source() -> str | None:
