@@ -185,3 +185,52 @@ def test_the_run_that_makes_code_is_not_timed(how: str, monkeypatch: pytest.Monk
         cost = f.cost(np.ones(3))
         assert cost.seconds == 1.0
         assert sum(s.seconds for s in cost.steps) == 1.0
+
+
+def test_kernels_are_counted_beside_donated_arguments_checks_and_reverse_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("llvmlite")
+    monkeypatch.setenv("ADJOINT_COMPILE", "1")
+    x = np.linspace(0.5, 2.0, 12).reshape(3, 4)
+    slope = np.exp(x) * (np.sin(x) + np.cos(x))
+
+    def calls(p: Any) -> dict[str, int]:
+        found = {row.primitive: row.calls for row in p.profile().rows}
+        p.reset()
+        return found
+
+    for level in (lambda p: p, ad.Autodiff):
+        p = ad.Profiled(ad.NumPy())
+        device = level(p)
+        step = ad.compile(lambda x, g: x - 0.5 * ad.exp(g), donate=0)
+        for _ in range(3):
+            given, g = ad.tensor(x, device=device), ad.tensor(x, device=device)
+            np.testing.assert_allclose(step(given, g).numpy(), x - 0.5 * np.exp(x))
+            with pytest.raises(errors.EndedError):
+                given.numpy()
+        assert calls(p) == {"<lambda> n0_0: 3 x 4: exp, multiply, subtract": 3}
+
+        picked = ad.compile(lambda x, i: ad.exp(x)[i] * 2.0)
+        for place in (1, 7, 0):
+            places = ad.tensor(np.array([0, place]), device=device)
+            if place == 7:
+                with pytest.raises(IndexError, match="index 7 is out of range"):
+                    picked(ad.tensor(x, device=device), places)
+            else:
+                found = picked(ad.tensor(x, device=device), places).numpy()
+                np.testing.assert_allclose(found, np.exp(x)[[0, place]] * 2.0)
+        counted = calls(p)
+        assert counted["<lambda> n0_0: 3 x 4: exp"] == 3  # also of the call that failed
+        assert counted["exp"] == 1  # which NumPy ran again, for the error
+
+    energy = ad.compile(lambda x: (ad.sin(x) * ad.exp(x)).sum())
+    for _ in range(3):
+        w = ad.tensor(x, device=device).require_grad()
+        np.testing.assert_allclose(energy(w).backward()[w].numpy(), slope)
+    counted = calls(p)
+    assert counted["<lambda> n0_0: 3 x 4: sin, exp, multiply, sum"] == 3
+    assert [count for name, count in counted.items() if name.startswith("<lambda>, backward")] == [3]
+    assert "sin" not in counted
+    squared = lambda f: ad.grad(lambda x: (ad.grad(f)(x) ** 2).sum())
+    second = squared(energy)(ad.tensor(x, device=device))
+    np.testing.assert_allclose(second.numpy(), 2.0 * slope * 2.0 * np.exp(x) * np.cos(x))
+    assert any(name.startswith("<lambda>, pullback") for name in calls(p))

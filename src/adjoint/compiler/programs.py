@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from adjoint import errors
+from adjoint import errors, locks
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.compiler.graph import RECORDED, Graph, Name, Value
@@ -27,6 +28,24 @@ from adjoint.random_keys import recorded_on
 from adjoint.tensor import Tensor, same, wrap
 
 T = TypeVar("T")
+
+_one = locks.reentrant_lock()
+_PATIENCE = 5.0  # seconds
+
+
+@contextlib.contextmanager
+def one_by_one() -> Iterator[None]:
+    """A block of one thread at a time, so that what several want is made once.
+
+    They do not wait for ever: a function that is recorded may itself wait for a thread that calls another one.
+    """
+    first = _one.acquire(timeout=_PATIENCE)
+    try:
+        yield
+    finally:
+        if first:
+            _one.release()
+
 
 # --- where a function is recorded ------------------------------------------------------------------
 
@@ -233,8 +252,11 @@ class Program:
         """The replay that writes over these inputs; each is made when it is first asked for."""
         found = self._replays.get(tuple(donated))
         if found is None:
-            found = Replay(self.graph, self.base, self.name, self.symbols, donated)
-            found = self._replays.setdefault(tuple(donated), found)  # another thread may have been first
+            with one_by_one():
+                found = self._replays.get(tuple(donated))
+                if found is None:
+                    found = Replay(self.graph, self.base, self.name, self.symbols, donated)
+                    self._replays[tuple(donated)] = found
         return found
 
     def outputs(self, arrays: Sequence[Any], replay: Replay) -> Sequence[Any]:
