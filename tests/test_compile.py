@@ -476,3 +476,24 @@ def test_another_thread_does_not_record() -> None:
         return x, failed[0]
 
     assert "in the thread that called it" in ad.compile(f)(X)[1]
+
+
+def test_attributes_of_a_function_do_not_stand_before_what_a_compiled_one_has() -> None:
+    class Runner(ad.nn.Module):
+        run: Any
+        cost: float = 2.0
+
+        def __call__(self, x: Any) -> Any:
+            return x * self.run * self.cost
+
+    net = ad.compile(Runner(ad.ones(2)))
+    assert net(ad.ones(2)).tolist() == [2.0, 2.0]
+    assert len(net.cost(ad.ones(2)).steps) >= 1
+
+    def f(x: Any) -> Any:
+        return x + 1.0
+
+    f.lower, f.note = "?", "kept"  # type: ignore[attr-defined]
+    g = ad.compile(f)
+    assert str(g.lower(ad.ones(2))).count("add") == 1
+    assert g.note == "kept"

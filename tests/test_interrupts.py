@@ -274,7 +274,7 @@ def test_llvm_is_called_where_no_handler_of_signals_runs(monkeypatch: pytest.Mon
     monkeypatch.setattr(
         machine.Machine,
         "__init__",
-        lambda self, text: (made.append(threading.current_thread().name), build(self, text))[1],
+        lambda self, *how: (made.append(threading.current_thread().name), build(self, *how))[1],
     )
     sys.setprofile(lambda frame, *_: here.append((frame.f_code.co_filename, frame.f_code.co_name)))
     try:
@@ -289,5 +289,6 @@ def test_llvm_is_called_where_no_handler_of_signals_runs(monkeypatch: pytest.Mon
 
 def test_errors_of_machine_code_come_from_the_thread_that_makes_it() -> None:
     pytest.importorskip("llvmlite")
+    text = "this is no text of LLVM's"
     with pytest.raises(RuntimeError, match="LLVM|expected|parsing"):
-        machine.machine("this is no text of LLVM's")
+        machine.machine(text, lambda: machine.emitted(text))

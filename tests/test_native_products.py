@@ -16,8 +16,8 @@ from test_native import native as native
 
 import adjoint as ad
 from adjoint.compiler import passes
+from adjoint.compiler.native import calls as native_calls
 from adjoint.compiler.native import gemm, lowering, machine, plan, text
-from adjoint.compiler.native import steps as native_steps
 from adjoint.compiler.native.views import Layout
 
 pytest.importorskip("llvmlite")
@@ -93,8 +93,8 @@ def test_attention_is_products_and_rows(dtype: str) -> None:
 def test_functions_of_images_read_arrays_as_they_lie(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Convolutions lay the batch out last; nothing is copied, which `again` would do."""
     copied: list[Any] = []
-    again = native_steps.again
-    monkeypatch.setattr(native_steps, "again", lambda *how: copied.append(how) or again(*how))
+    again = native_calls.again
+    monkeypatch.setattr(native_calls, "again", lambda *how: copied.append(how) or again(*how))
     rng = np.random.default_rng(9)
     x, w, b, v = (rng.normal(size=s).astype(dtype) for s in ((4, 2, 9, 9), (6, 2, 3, 3), (6,), (4, 3, 2, 2)))
 

@@ -7,9 +7,11 @@ import functools
 import linecache
 import os
 import sys
+import time
 from types import CodeType, FrameType
 
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+IMPORTED = time.time()  # when this package was: its files are read from then on
 
 
 @functools.cache

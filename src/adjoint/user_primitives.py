@@ -63,6 +63,7 @@ class UserPrimitive:
             _let_go()
 
 
+BUILT_IN = frozenset(TABLE)  # primitives of this package
 DECLARED: weakref.WeakValueDictionary[str, UserPrimitive] = weakref.WeakValueDictionary()  # may be declared anew
 
 

@@ -23,7 +23,7 @@ from adjoint.compiler.environment import Environment, disabled
 from adjoint.compiler.general import KEPT, General
 from adjoint.compiler.graph import Graph
 from adjoint.compiler.passes import after_each
-from adjoint.compiler.programs import Program
+from adjoint.compiler.programs import Program, one_by_one
 from adjoint.compiler.replay import makes_code
 from adjoint.compiler.rules import Family, Made, Rules
 from adjoint.compiler.setting import setting
@@ -211,7 +211,8 @@ class Compiled:
     of_module: bool
 
     def __init__(self, f: Callable[..., Any], dynamic: Any = None, donate: tuple[int, ...] = ()) -> None:
-        functools.update_wrapper(self, f)
+        functools.update_wrapper(self, f, updated=())
+        vars(self).update({name: x for name, x in getattr(f, "__dict__", {}).items() if not hasattr(Compiled, name)})
         self.f, self.of_module = f, isinstance(f, Fields)
         self.name: str = getattr(f, "__name__", type(f).__name__)
         self.dynamic, self.donate = dynamic, donate
@@ -256,14 +257,18 @@ class Compiled:
         (2, 3)
         """
         given = {name: _prototype(x) for name, x in kwargs.items()}
-        self._outside(Signature(self, tuple(map(_prototype, args)), given), "compile")
+        call = Signature(self, tuple(map(_prototype, args)), given)
+        program = self._outside(call, "compile")
+        if not program.live:
+            program.reusing(call.donated(self.donate))
         return self
 
     def cost(self, *args: Any, **kwargs: Any) -> Cost:
         """What a call with these arguments costs: a table of operations, bytes and time.
 
         It has a row for each kernel of machine code, and for each equation that has none. They are timed one by one,
-        and the whole function; the fastest of some runs counts.
+        and the whole function; the fastest of some runs counts. These call nothing of `ad.debug` and leave the sequence
+        of random keys as it is; functions of `ad.external` run each time.
 
         >>> import adjoint as ad
         >>> cost = ad.compile(lambda x, y: (x @ y).sum()).cost(ad.ones((2, 3)), ad.ones((3, 4)))
@@ -331,6 +336,13 @@ class Compiled:
             give_away(call.inputs, places, self.name, returned)
 
     def _program(self, call: Signature) -> Program:
+        program = self._programs.get(call.key)
+        if program is None or (program.symbols is not None and makes_code(program.base)):
+            with one_by_one():
+                return self._made(call)
+        return program
+
+    def _made(self, call: Signature) -> Program:
         program = self._programs.get(call.key)
         if program is None:
             self._settle(call)
@@ -436,11 +448,14 @@ class Compiled:
         """The call on levels that have to see it."""
         called = self._families.get(call.key)
         if called is None:
-            self._count(call)
-            self._last = call.seen()
-            called = self._families[call.key] = Called(copy.copy(call))
-            while len(self._families) > KEPT:
-                self._families.popitem(last=False)
+            with one_by_one():
+                called = self._families.get(call.key)
+                if called is None:
+                    self._count(call)
+                    self._last = call.seen()
+                    called = self._families[call.key] = Called(copy.copy(call))
+                    while len(self._families) > KEPT:
+                        self._families.popitem(last=False)
         return called.run(call)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from adjoint import errors
+from adjoint import errors, locks
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.compiler.graph import RECORDED, Graph, Name, Value
@@ -27,6 +28,24 @@ from adjoint.random_keys import recorded_on
 from adjoint.tensor import Tensor, same, wrap
 
 T = TypeVar("T")
+
+_one = locks.reentrant_lock()
+_PATIENCE = 5.0  # seconds
+
+
+@contextlib.contextmanager
+def one_by_one() -> Iterator[None]:
+    """A block of one thread at a time, so that what several want is made once.
+
+    They do not wait for ever: a function that is recorded may itself wait for a thread that calls another one.
+    """
+    first = _one.acquire(timeout=_PATIENCE)
+    try:
+        yield
+    finally:
+        if first:
+            _one.release()
+
 
 # --- where a function is recorded ------------------------------------------------------------------
 
@@ -191,7 +210,6 @@ class Program:
     base: Backend
     name: str
     recorded: Graph
-    replay: Replay
     results: list[Result]
     structure: Any
 
@@ -208,8 +226,8 @@ class Program:
         self.symbols = symbols  # of a graph for several sizes
         self.live: bool = any([r.kind == "live" for r in results])
         self.graph: Graph = optimized(graph)
-        self.name, self.replay = name, Replay(self.graph, base, name, symbols)
-        self._reusing: dict[tuple[int, ...], Replay] = {}
+        self.name = name
+        self._replays: dict[tuple[int, ...], Replay] = {}
         self.build = trees.builder(structure)
         self.draws: bool = any(e.name in ("key", "seed") for e in graph.equations)
         self._constant = [x.const is not None for x in self.graph.outputs]
@@ -226,12 +244,19 @@ class Program:
         graph = self.recorded.at(sizes, lambda function: symbols.binding(function, **sizes))
         return Program(self.base, graph, self.results, self.structure, self.name)
 
+    @property
+    def replay(self) -> Replay:
+        return self.reusing(())
+
     def reusing(self, donated: Sequence[int]) -> Replay:
-        """The replay that writes over these inputs."""
-        found = self._reusing.get(tuple(donated))
+        """The replay that writes over these inputs; each is made when it is first asked for."""
+        found = self._replays.get(tuple(donated))
         if found is None:
-            found = Replay(self.graph, self.base, self.name, self.symbols, donated)
-            self._reusing[tuple(donated)] = found
+            with one_by_one():
+                found = self._replays.get(tuple(donated))
+                if found is None:
+                    found = Replay(self.graph, self.base, self.name, self.symbols, donated)
+                    self._replays[tuple(donated)] = found
         return found
 
     def outputs(self, arrays: Sequence[Any], replay: Replay) -> Sequence[Any]:
@@ -250,7 +275,7 @@ class Program:
     def tensors(self, arrays: Sequence[Any], leaves: Sequence[Any], donated: Sequence[int] = ()) -> Any:
         """The function's result, with tensors where it has tensors. None of them is `live`."""
         base = self.base
-        outs = iter(self.outputs(arrays, self.reusing(donated) if donated else self.replay))
+        outs = iter(self.outputs(arrays, self.reusing(donated)))
         made: list[Any] = []
         for kind, device, dtype, of in self.results:
             if kind == "value":
@@ -274,7 +299,7 @@ class Program:
 
     def arrays(self, given: Sequence[Any], donated: Sequence[int] = ()) -> Any:
         """The function's result, with NumPy arrays of the caller's own where it has tensors."""
-        replay = self.reusing(donated) if donated else self.replay
+        replay = self.reusing(donated)
         outs, base = replay(given), self.base
         made: list[Any] = []
         k = 0

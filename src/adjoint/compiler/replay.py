@@ -29,7 +29,7 @@ from adjoint.primitives import TABLE, Spec, slices
 
 if TYPE_CHECKING:
     from adjoint.compiler.cuda.segments import Code
-    from adjoint.compiler.native.entry import Region
+    from adjoint.compiler.native.code import Code as NativeCode
 
 _REUSED = 1024  # bytes: smaller arrays NumPy keeps at hand
 _MANY = 4096  # elements: for fewer the shorter way is faster
@@ -58,17 +58,24 @@ class Replay:
         donated: Sequence[int] = (),
         native: bool = True,
         tick: Callable[[], None] | None = None,
+        remembered: bool = True,
     ) -> None:
         self.graph, self.base, self.name, self.symbols = graph, base, name, symbols
         self._repeats = _has(graph, ("key", "call"))
         self._profiled = _profiled_numpy(base)
         writer = _Writer(base, symbols, native, tick)
         writer.donated = {graph.inputs[i] for i in donated}
+        if writer.on_processor:
+            from adjoint.compiler.native.code import Code as NativeCode
+
+            writer.native = NativeCode(graph, donated, writer.apart, remembered)
         writer.write("run", graph)
         self._code = writer.code
-        self._unlinked, self._warns, self._checks = writer.regions, writer.warns, any(r.checks for r in writer.regions)
-        self.memory = max([r.memory for r in writer.regions], default=0)
-        self.kernels: list[str] = [line for r in writer.regions for line in r.kernels]
+        calls = writer.native.calls if writer.native is not None else []
+        self._unlinked: NativeCode | None = writer.native if calls else None
+        self._warns, self._checks = writer.warns, any(call.checks for call in calls)
+        self.memory = max([call.memory for call in calls], default=0)
+        self.kernels: list[str] = [line for call in calls for line in call.kernels]
         self.cuda = ""
         if writer.code is not None:
             self.memory = max([s.memory for s in writer.code.segments], default=0)
@@ -90,11 +97,11 @@ class Replay:
     @property
     def direct(self) -> Callable[..., tuple[Any, ...]] | None:
         """The function itself, where nothing has to be done before or after it, once it has run."""
-        return None if self._unlinked or self._code is not None or self._checks or self._warns else self.run
+        return None if self._unlinked is not None or self._code is not None or self._checks or self._warns else self.run
 
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        if self._unlinked:
-            self._link()
+        if self._unlinked is not None:
+            self._link(self._unlinked)
         if self._code is not None:
             self._compile(self._code)
         if self._checks:
@@ -120,21 +127,17 @@ class Replay:
             self._explain(error, arrays)
             raise
 
-    def _link(self) -> None:
+    def _link(self, code: NativeCode) -> None:
         """Have machine code made, before the first call."""
-        from adjoint.compiler.native.entry import module  # when it is needed: most programs never do
-        from adjoint.compiler.native.machine import machine
-
-        parts = self._unlinked
-        made = machine(module(parts))
-        for r in parts:
-            run = made.function(r.name)
-            if self._profiled is not None:
-                arrays = [Spec(tuple(x.shape), x.dtype) for x in (*r.inputs, *r.outputs)]
-                called = f"{self.name} {r.shown}"
-                run = self._profiled.counted_kernel(called, run, arrays, operations_of_region(r))
-            self._scope[r.name] = run
-        self._unlinked = []
+        functions: dict[str, Callable[..., Any]] = code.link()
+        if self._profiled is not None:
+            for call in code.calls:
+                arrays = [Spec(tuple(x.shape), x.dtype) for x in (*call.inputs, *call.outputs)]
+                called = f"{self.name} {call.shown}"
+                work = operations_of_region(call)  # type: ignore[arg-type]  # with a profile they are written here
+                functions[call.name] = self._profiled.counted_kernel(called, functions[call.name], arrays, work)
+        self._scope.update(functions)
+        self._unlinked = None
 
     def _compile(self, code: Code) -> None:
         """Have CuPy compile kernels, before the first call; where it cannot, the graph is replayed without them."""
@@ -154,10 +157,8 @@ class Replay:
 
     def llvm(self) -> str:
         """What LLVM makes machine code of, written again, as it is long and few want it; empty if none is made."""
-        from adjoint.compiler.native.entry import module
-
-        parts = Replay(self.graph, self.base, symbols=self.symbols)._unlinked
-        return module(parts) if parts else ""
+        code = Replay(self.graph, self.base, symbols=self.symbols, remembered=False)._unlinked
+        return code.text() if code is not None else ""
 
     def _explain(self, error: Exception, arrays: Sequence[Any]) -> None:
         """Raise what the failing primitive raises outside of a compiled function, if it was one."""
@@ -245,20 +246,19 @@ class _Writer:
         self.fresh: list[bool] = []
         self.donated: set[Any] = set()  # inputs whose memory may be written to
         made = native and symbols is None and makes_code(base)  # code has sizes in it
-        self.native = made and (self.on_numpy or _profiled_numpy(base) is not None)
+        self.on_processor = made and (self.on_numpy or _profiled_numpy(base) is not None)
+        self.native: NativeCode | None = None
         self.tick = tick  # called after each equation
         self.apart = tick is not None or type(base) is Profiled
         self.equations: list[Equation] = []
         self.shown: list[str] = []
-        self._regions_count = itertools.count()
         if tick is not None:
             self.scope["tick"] = tick
         self.code: Code | None = None
-        if made and not self.native:
+        if made and not self.on_processor:
             from adjoint.compiler.cuda.segments import Code
 
             self.code = Code(base)
-        self.regions: list[Region] = []
         self.warns = False  # whether it calls what may warn, or fail
         self._known: dict[int, str] = {}  # names of what is in the scope, by identity
         self._kept: list[Any] = []
@@ -288,13 +288,8 @@ class _Writer:
 
     def write(self, name: str, graph: Graph, indent: str = "") -> None:
         """Append the definition of a graph, after those of graphs in it; these stand inside where there are sizes."""
-        if self.native:
-            from adjoint.compiler.native.steps import with_regions
-
-            # what is donated may be written over by the time of a check
-            number = lambda: f"n{next(self._regions_count)}"
-            graph, found = with_regions(graph, number, self.donated, not self.donated, self.apart)
-            self.regions += found
+        if self.native is not None:
+            graph = self.native.divided(graph)
         if self.code is not None:
             from adjoint.compiler.cuda.segments import with_segments
 
@@ -374,7 +369,7 @@ class _Body:
 
     def native(self, e: Equation) -> list[str]:
         """A call of machine code, which writes into new arrays."""
-        from adjoint.compiler.native.steps import again
+        from adjoint.compiler.native.calls import again
 
         writer, region = self.writer, e.parameters["region"]
         lines = []
@@ -414,7 +409,7 @@ class _Body:
 
     def written_over(self, e: Equation) -> dict[Any, str]:
         """Names of arrays that nobody reads any more, for results of machine code: those with few to choose first."""
-        over = e.parameters["region"].block.over
+        over = e.parameters["region"].over
         free = {x for x in e.reads() if x in self.owned and self.last.get(x) is e}
         choices = {x: [y for y in over.get(x, ()) if y in free] for x in e.results if _large(x)}  # type: ignore[arg-type]
         found: dict[Any, str] = {}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
-from adjoint.compiler.programs import Halves, Place, Program, halves, placed, results_of
+from adjoint.compiler.programs import Halves, Place, Program, halves, one_by_one, placed, results_of
 from adjoint.compiler.traced import Traced
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
@@ -102,49 +102,60 @@ class Rules(CustomRules):
         return kind, base, self.options, default_dtype(), chosen_dtype(), specs
 
     def program(self, xs: Tensors, base: Backend) -> Program:
-        identity = self.identity("plain", xs, base)
-        found = self.family.programs.get(identity)
-        if found is None:
-            device = self.device_over(base)
+        programs, identity = self.family.programs, self.identity("plain", xs, base)
+        if identity not in programs:
+            with one_by_one():
+                if identity not in programs:
+                    programs[identity] = self._recorded(xs, base)
+        return programs[identity]  # type: ignore[no-any-return]
 
-            def record(place: Place) -> Program:
-                given = [place.argument(x.shape, x.dtype, device) for x in xs]
-                results, outputs = results_of(place, self.family.f([x for _, x in given]), {})
-                graph: Any = place.recording.graphs[0]
-                graph.inputs, graph.outputs = [value for value, _ in given], outputs
-                return Program(base, graph, results, _row(len(results)), self.name)
+    def _recorded(self, xs: Tensors, base: Backend) -> Program:
+        device = self.device_over(base)
 
-            found = placed(base, device, record)
-            self.family.programs[identity] = found
-        return found
+        def record(place: Place) -> Program:
+            given = [place.argument(x.shape, x.dtype, device) for x in xs]
+            results, outputs = results_of(place, self.family.f([x for _, x in given]), {})
+            graph: Any = place.recording.graphs[0]
+            graph.inputs, graph.outputs = [value for value, _ in given], outputs
+            return Program(base, graph, results, _row(len(results)), self.name)
+
+        return placed(base, device, record)
 
     def parts(
         self, xs: Sequence[Any], active: Sequence[int], base: Backend, given: tuple[int, ...] | None = None
     ) -> Halves:
         """The function, and its pullback to these arguments from these results: by default those of the last time."""
         identity = *self.identity("halves", xs, base), tuple(active)
-        programs = self.family.programs
-        if given is None:
-            given = self.family.given.get(identity)
-        found = programs.get((identity, given))
+        programs, last = self.family.programs, self.family.given
+        found = programs.get((identity, last.get(identity) if given is None else given))
         if found is None:
-            device = self.device_over(base)
+            with one_by_one():
+                wanted = last.get(identity) if given is None else given
+                found = programs.get((identity, wanted))
+                if found is None:
+                    found = self._recorded_parts(xs, active, base, wanted)
+                    programs[identity, found.given] = found
+                    last[identity] = found.given
+        last[identity] = found.given
+        return found  # type: ignore[no-any-return]
 
-            def record(place: Place) -> Halves:
-                operands = [place.argument(x.shape, x.dtype, device) for x in xs]
-                ys, wanted, pull = _pullback(self.family.f, [x for _, x in operands], active, given)
-                _, outputs = results_of(place, ys, {})
-                cotangents = [place.argument(ys[i].shape, ys[i].dtype, device) for i in wanted]
-                gradients = pull([g for _, g in cotangents])
-                graph: Any = place.recording.graphs[0]
-                graph.inputs = [value for value, _ in (*operands, *cotangents)]
-                graph.outputs = [*outputs, *results_of(place, gradients, {})[1]]
-                return halves(graph, len(ys), [value for value, _ in cotangents], wanted, base, self.name)
+    def _recorded_parts(
+        self, xs: Sequence[Any], active: Sequence[int], base: Backend, given: tuple[int, ...] | None
+    ) -> Halves:
+        device = self.device_over(base)
 
-            found = placed(base, device, record)
-            programs[identity, found.given] = found
-        self.family.given[identity] = found.given
-        return found
+        def record(place: Place) -> Halves:
+            operands = [place.argument(x.shape, x.dtype, device) for x in xs]
+            ys, wanted, pull = _pullback(self.family.f, [x for _, x in operands], active, given)
+            _, outputs = results_of(place, ys, {})
+            cotangents = [place.argument(ys[i].shape, ys[i].dtype, device) for i in wanted]
+            gradients = pull([g for _, g in cotangents])
+            graph: Any = place.recording.graphs[0]
+            graph.inputs = [value for value, _ in (*operands, *cotangents)]
+            graph.outputs = [*outputs, *results_of(place, gradients, {})[1]]
+            return halves(graph, len(ys), [value for value, _ in cotangents], wanted, base, self.name)
+
+        return placed(base, device, record)
 
     def drawing(self, draws: bool) -> Any:
         return replayed(self.keys) if draws else contextlib.nullcontext()

@@ -15,7 +15,7 @@ from adjoint.compiler.cuda.products import Multiply, library
 from adjoint.compiler.cuda.source import Launch, Source
 from adjoint.compiler.graph import Graph, Value
 from adjoint.compiler.native.blocks import shared_places
-from adjoint.compiler.native.kernels import Host, Kernel, Product, bytes_of
+from adjoint.compiler.native.kernels import Kernel, Product, between_hosts, bytes_of
 from adjoint.compiler.native.steps import joined
 from adjoint.compiler.setting import setting
 from adjoint.locks import lock
@@ -219,16 +219,10 @@ def with_segments(graph: Graph, name: Callable[[], str], code: Code) -> Graph:
     plan = CudaPlan(graph)
 
     def segments(wanted: set[Any]) -> dict[int, Segment]:
-        found = {}
-        i = 0
-        while i < len(plan.steps):
-            j = i
-            while j < len(plan.steps) and not isinstance(plan.steps[j], Host):
-                j += 1
-            if j > i:
-                found[i] = Segment(plan, i, j, name(), wanted, code)
-            i = max(j, i + 1)
-        return found
+        return {
+            steps.start: Segment(plan, steps.start, steps.stop, name(), wanted, code)
+            for steps in between_hosts(plan.steps)
+        }
 
     made, found = joined(plan, "segment", segments)
     code.segments += found.values()

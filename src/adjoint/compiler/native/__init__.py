@@ -9,4 +9,7 @@ arrays `memory.py` reads and writes, `parallel.py` one that several threads shar
 `text.py`; `elements.py` is what is done with one vector, and `elementary` has functions such as exp. `entry.py` is what
 Python calls, `steps.py` puts calls in the place of equations, `machine.py` has llvmlite make machine code, and
 `pool.py` has the threads. What has no machine code stays a call of NumPy's.
+
+`code.py` is where a program begins: `remembered.py` looks first for what an earlier process made of its graph, in the
+files of `stored.py`. Then none of the above is imported but `calls.py` and `machine.py`.
 """

@@ -7,7 +7,8 @@ from typing import Any
 
 from adjoint.compiler.graph import Value
 from adjoint.compiler.native.blocks import Block
-from adjoint.compiler.native.kernels import Host, Step
+from adjoint.compiler.native.calls import Call
+from adjoint.compiler.native.kernels import Host, Step, between_hosts
 from adjoint.compiler.native.loops import FAILED
 from adjoint.compiler.native.machine import AXES, DATA, DTYPE, FLAGS, SHAPE, TYPE, WANTED
 from adjoint.compiler.native.plan import Plan
@@ -17,17 +18,10 @@ _ON_STACK = 1 << 15  # bytes of temporary arrays up to which they are there
 _ALONE = 1 << 14  # elements that are computed, from which on other threads of Python may run
 
 
-class Region:
+class Region(Call):
     """Kernels that follow each other without a step of Python's between."""
 
-    block: Block
     called: dict[str, str]
-    checks: bool
-    external: bool
-    inputs: list[Value]
-    kernels: list[str]
-    memory: int
-    outputs: list[Any]
     text: str
 
     def __init__(
@@ -43,21 +37,17 @@ class Region:
         self.name = f"{name}_from_{number}" if number else name
         steps = plan.steps[first:last]
         self.steps: list[Step] = steps
-        self.block = Block(plan, steps, name, wanted, donated, number)
-        self.inputs, self.outputs, self.memory = self.block.inputs, self.block.outputs, self.block.memory
-        self.checks = self.block.checks
+        block = Block(plan, steps, name, wanted, donated, number)
+        self.inputs, self.outputs, self.memory, self.over = block.inputs, block.outputs, block.memory, block.over
+        self.checks = block.checks
         self.external = self.memory > _ON_STACK
-        self.called = self.block.called
-        self.kernels = [line for nest in self.block.nests for line in nest.shown()]
-        self.text = "\n".join([*self.block.texts, self._entry(sum(s.work for s in steps if not isinstance(s, Host)))])
+        self.called = block.called
+        self.shares = "adjoint_parallel" in self.called
+        self.kernels = [line for nest in block.nests for line in nest.shown()]
+        work = sum(s.work for s in steps if not isinstance(s, Host))
+        self.text = "\n".join([*block.texts, self._entry(block, work)])
 
-    @property
-    def shown(self) -> str:
-        """The first kernel and all primitives of it, in one line."""
-        first, *inner = self.kernels
-        return ": ".join([first, *([", ".join(line.split(": ")[-1] for line in inner)] if inner else [])])
-
-    def _entry(self, work: int) -> str:
+    def _entry(self, block: Block, work: int) -> str:
         b = Builder()
         pointers: dict[int, str] = {}
         count = len(self.inputs) + len(self.outputs) + self.external
@@ -75,14 +65,14 @@ class Region:
                 memory = b(f"inttoptr i64 {aligned} to ptr")
             else:
                 memory = b(f"alloca [{self.memory} x i8], align 64")
-        failed = b("alloca i8, align 1") if self.block.checks else ""
+        failed = b("alloca i8, align 1") if self.checks else ""
         if failed:
             b.do(f"store i8 0, ptr {failed}, align 1")
             pointers[id(FAILED)] = failed
-        if "adjoint_parallel" in self.called:
+        if self.shares:
             self._begin_workers(b)
         thread = b("call ptr @PyEval_SaveThread()") if work >= _ALONE else ""
-        self.block.calls(b, pointers, memory)
+        block.calls(b, pointers, memory)
         if thread:
             b.do(f"call void @PyEval_RestoreThread(ptr {thread})")
         if failed:
@@ -154,16 +144,11 @@ def regions(
     `apart` makes a region of each kernel; kernels have the names that they have otherwise.
     """
     found = {}
-    i = 0
-    while i < len(plan.steps):
-        j = i
-        while j < len(plan.steps) and not isinstance(plan.steps[j], Host):
-            j += 1
-        if j > i:
-            together = name()
-            for k in range(i, j) if apart else (i,):
-                found[k] = Region(plan, k, k + 1 if apart else j, together, wanted, donated, k - i)
-        i = max(j, i + 1)
+    for steps in between_hosts(plan.steps):
+        together = name()
+        for i in steps if apart else steps[:1]:
+            last = i + 1 if apart else steps.stop
+            found[i] = Region(plan, i, last, together, wanted, donated, i - steps.start)
     return found
 
 
@@ -195,7 +180,7 @@ def module(parts: Sequence[Region]) -> str:
     dtypes = {x.dtype.name for r in parts for x in (*r.inputs, *r.outputs)}
     outside = ["@adjoint_array = external global i8", *[f"@adjoint_{n} = external global i8" for n in sorted(dtypes)]]
     declared = {key: text for r in parts for key, text in r.called.items()}
-    if "adjoint_parallel" in declared:
+    if any(r.shares for r in parts):
         outside += [WORKERS]
     text = "\n".join([*[declared[key] for key in sorted(declared)], *[r.text for r in parts], ""])
     inlined = [(key, lines) for key, lines in declared.items() if INLINE in lines]

@@ -11,7 +11,7 @@ from adjoint.compiler.native import elementary
 from adjoint.compiler.native.elements import EMITTERS, supported
 from adjoint.compiler.native.entry import module, regions
 from adjoint.compiler.native.kernels import Kernel
-from adjoint.compiler.native.machine import machine, possible
+from adjoint.compiler.native.machine import machine, possible, stored_or_emitted
 from adjoint.compiler.native.plan import Plan
 from adjoint.primitives import DType
 
@@ -66,6 +66,7 @@ def _loop(
     (region,) = regions(plan, set(outputs), lambda: "flat").values()
     if region.external or len(region.outputs) != len(outputs):
         return None
-    run = machine(module([region])).function(region.name)
+    text = module([region])
+    run = machine(text, lambda: stored_or_emitted(text)).function(region.name)
     order = [[*inputs, *outputs].index(x) for x in (*region.inputs, *region.outputs)]
     return lambda arrays: run(*[arrays[k] for k in order])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from adjoint.compiler.graph import Equation, Value
@@ -165,6 +166,14 @@ class Host:
 
 
 Step = Kernel | Product | Convolution | Loop | Choice | While | Check | Host
+
+
+def between_hosts(steps: Sequence[Step]) -> Iterator[range]:
+    """The numbers of steps that follow each other without one of Python's between."""
+    for is_host, numbers in itertools.groupby(range(len(steps)), lambda i: isinstance(steps[i], Host)):
+        if not is_host:
+            found = list(numbers)
+            yield range(found[0], found[-1] + 1)
 
 
 def work_of(plan: Plan) -> int:

@@ -66,7 +66,7 @@ def llvm() -> Any:
     symbols = {
         "adjoint_array": id(np.ndarray),
         "adjoint_not_held": id(NotHeldError),
-        **{f"adjoint_{np.dtype(name).name}": id(np.dtype(name)) for name in DTYPES},
+        **{f"adjoint_{name}": id(np.dtype(name)) for name in DTYPES},
         **{name: _address(api[name]) for name in _PYTHON},
         **{f"adjoint_{name}": _address(function) for name, function in blas()[1].items()},
     }
@@ -80,7 +80,7 @@ _PYTHON = (
     "PyBool_FromLong PyEval_SaveThread PyEval_RestoreThread PyGILState_Ensure PyGILState_Release PyErr_CheckSignals "
     "PyErr_Occurred PyErr_SetNone"
 ).split()
-DTYPES = ("f4", "f8", "?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
+DTYPES = "float32 float64 bool int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
 
 
 def _address(function: Any) -> int:
@@ -216,19 +216,14 @@ def adds_products() -> bool:
 
 
 class Machine:
-    """The machine code of a text, which lives as long as one of its functions."""
+    """Machine code ready to run, which lives as long as one of its functions; `shares` says that it calls the pool."""
 
-    def __init__(self, text: str) -> None:
-        from adjoint.compiler.native import pool, stored
+    def __init__(self, code: bytes, shares: bool = False) -> None:
+        if shares:
+            from adjoint.compiler.native import pool
 
-        if pool.DECLARED in text:
             pool.link()
-        binding, key = llvm(), _key(text)
-        code = stored.load(key)
-        if code is None:
-            target = _new_target()  # which keeps half a megabyte of what it emitted: the engine gets another one
-            code = target.emit_object(_module(text, target))
-            stored.store(key, code)
+        binding = llvm()
         self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _new_target())
         self._engine.add_object_file(binding.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
@@ -246,6 +241,26 @@ class Machine:
         make: Any = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
         return make(ctypes.addressof(method), self, None)  # type: ignore[no-any-return]  # which refers to self
+
+
+def emitted(text: str) -> bytes:
+    """The machine code of a text."""
+    target = _new_target()  # which keeps half a megabyte of what it emitted: the engine gets another one
+    return target.emit_object(_module(text, target))  # type: ignore[no-any-return]
+
+
+def stored_or_emitted(text: str) -> bytes:
+    """The same, if no earlier process has made it."""
+    import hashlib
+
+    from adjoint.compiler.native import stored
+
+    key = hashlib.sha256(repr((text, processor())).encode()).hexdigest()
+    code = stored.load(key)
+    if code is None:
+        code = emitted(text)
+        stored.store(key, code)
+    return code
 
 
 def assembly(text: str) -> str:
@@ -266,15 +281,18 @@ def _module(text: str, target: Any) -> Any:
     return module
 
 
-def _key(text: str) -> str:
-    """A name for what the machine code of a text depends on: the text, the processor, the versions."""
-    import hashlib
+def processor() -> tuple[Any, ...]:
+    """What machine code depends on beside the text, and the text beside its graph: the processor, and the versions."""
+    asked = vector_bytes(), has_avx512(), registers(), adds_products(), is_x86(), _is_arm()
+    return (*_host(), *asked, integer_bits(), blas_is_narrow(), VERSION)
 
+
+@functools.cache
+def _host() -> tuple[Any, ...]:
     binding = llvm()
     features = binding.get_host_cpu_features().flatten()
-    versions = importlib.import_module("llvmlite").__version__, binding.llvm_version_info, VERSION
-    parts = (text, binding.get_process_triple(), binding.get_host_cpu_name(), features, versions)
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+    versions = importlib.import_module("llvmlite").__version__, binding.llvm_version_info
+    return binding.get_process_triple(), binding.get_host_cpu_name(), features, *versions
 
 
 def _inline(module: Any, target: Any, joins: bool) -> None:
@@ -302,10 +320,8 @@ def _vectorize(module: Any, target: Any) -> None:
 
 def _new_target() -> Any:
     """An engine owns its processor."""
-    binding = llvm()
-    return binding.Target.from_default_triple().create_target_machine(
-        cpu=binding.get_host_cpu_name(), features=binding.get_host_cpu_features().flatten(), opt=2
-    )
+    _, cpu, features, *_ = _host()
+    return llvm().Target.from_default_triple().create_target_machine(cpu=cpu, features=features, opt=2)
 
 
 def _uninterrupted(f: Callable[..., T], *args: Any) -> T:
@@ -340,13 +356,13 @@ _machines: collections.OrderedDict[str, Machine] = collections.OrderedDict()
 _lock = locks.lock()
 
 
-def machine(text: str) -> Machine:
-    """The machine code of this text, made once."""
+def machine(name: str, code: Callable[[], bytes], shares: bool = False) -> Machine:
+    """The machine code of this name, such as its text, made once."""
     with _lock:
-        found = _machines.get(text)
+        found = _machines.get(name)
         if found is None:
-            found = _machines[text] = _uninterrupted(Machine, text)
-        _machines.move_to_end(text)
+            found = _machines[name] = _uninterrupted(lambda: Machine(code(), shares))
+        _machines.move_to_end(name)
         while len(_machines) > KEPT:
             _machines.popitem(last=False)
         return found

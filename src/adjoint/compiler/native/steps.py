@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
-
-from adjoint import errors
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.entry import Region, regions
 from adjoint.compiler.native.kernels import Host
@@ -88,15 +85,3 @@ def _numbered(plan: Plan, apart: bool) -> dict[int, int]:
         if not isinstance(step, Host):
             found[i] = i if apart else found.get(i - 1, i)
     return found
-
-
-def again(run: Callable[..., bool], inputs: Sequence[Any], like: Sequence[Value], outputs: Sequence[Any]) -> None:
-    """Call machine code with copies of arrays that are not as it reads them."""
-    for copy in (None, True):  # of those that NumPy sees a reason to copy, and then of all
-        copies = [np.array(x, y.dtype, order="C", copy=copy) for x, y in zip(inputs, like, strict=True)]
-        if run(*copies, *outputs):
-            return
-    found, wanted = ([(tuple(x.shape), x.dtype.name) for x in xs] for xs in (copies, like))
-    raise errors.ShapeError(
-        f"arrays of {wanted} became {found} while a compiled function ran: nobody may resize its arguments meanwhile"
-    )

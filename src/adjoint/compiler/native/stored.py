@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 _KEPT = 4096  # files
@@ -20,15 +22,30 @@ _BEGIN = b"adjoint 1\n"
 
 
 def folder() -> Path | None:
-    """Where files are: `ADJOINT_CACHE`, which may be 0 for nowhere, else in the user's folder for such."""
+    """Where files are: `ADJOINT_CACHE`, which may be 0 for nowhere, else in the user's folder for such.
+
+    None also where somebody else could write into it: what is read there runs.
+    """
     given = os.environ.get("ADJOINT_CACHE")
     base = os.environ.get("XDG_CACHE_HOME")
     try:
         if given is not None:
-            return Path(given).expanduser() if given not in ("", "0") else None
-        return (Path(base) if base else Path.home() / ".cache") / "adjoint"
+            where = Path(given).expanduser() if given not in ("", "0") else None
+        else:
+            where = (Path(base) if base else Path.home() / ".cache") / "adjoint"
     except RuntimeError:  # a user without a home
         return None
+    return where if where is None or _is_own(where) else None
+
+
+def _is_own(where: Path) -> bool:
+    """Whether a folder is the user's own, or nobody's yet."""
+    try:
+        found = where.stat()
+    except OSError:
+        return True
+    own: Callable[[], int] | None = getattr(os, "geteuid", None)  # Windows has other means
+    return own is None or (found.st_uid in (own(), 0) and not found.st_mode & stat.S_IWOTH)
 
 
 def load(key: str) -> bytes | None:
