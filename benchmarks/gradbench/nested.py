@@ -55,9 +55,10 @@ def _argmin(lib: Library, gradient: Function, f: Function, x: Point, mode: str =
         if good == 10:
             eta, good = 2 * eta, 0
             continue
-        new = tuple([a - eta * b for a, b in zip(x, gx, strict=True)])
-        if _short(tuple([a - b for a, b in zip(x, new, strict=True)])):
+        move = tuple([eta * b for b in gx])
+        if _short(move):
             break
+        new = tuple([a - b for a, b in zip(x, move, strict=True)])
         value, slope = derivative(*new)
         if value < fx:
             x, fx, gx, good = new, value, slope, good + 1
@@ -72,17 +73,18 @@ def _argmin_by_loop(lib: Library, derivative: Function, x: Point, mode: str) -> 
 
     def step(state: Any) -> Any:
         x, fx, gx, eta, good, _ = state
-        new = tuple([a - eta * b for a, b in zip(x, gx, strict=True)])
+        move = tuple([eta * b for b in gx])
+        new = tuple([a - b for a, b in zip(x, move, strict=True)])
         value, slope = derivative(*new)
         tired = good >= 10.0
-        short = _short(tuple([a - b for a, b in zip(x, new, strict=True)]))
-        stop = xp.logical_or(_short(gx), xp.logical_and(xp.logical_not(tired), short))
+        stop = xp.logical_or(_short(gx), xp.logical_and(xp.logical_not(tired), _short(move)))
         better = value < fx
-        move = xp.logical_and(better, xp.logical_not(xp.logical_or(stop, tired)))
+        moves = xp.logical_and(better, xp.logical_not(xp.logical_or(stop, tired)))
         eta = xp.where(stop, eta, xp.where(tired, 2 * eta, xp.where(better, eta, eta / 2)))
-        good = xp.where(move, good + 1.0, good * 0.0)
-        point, slopes = ([xp.where(move, a, b) for a, b in zip(*pair, strict=True)] for pair in ((new, x), (slope, gx)))
-        return tuple(point), xp.where(move, value, fx), tuple(slopes), eta, good, xp.logical_not(stop)
+        good = xp.where(moves, good + 1.0, good * 0.0)
+        pairs = (new, x), (slope, gx)
+        point, slopes = ([xp.where(moves, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs)
+        return tuple(point), xp.where(moves, value, fx), tuple(slopes), eta, good, xp.logical_not(stop)
 
     fx, gx = derivative(*x)
     start = (x, fx, gx, fx * 0.0 + 1e-5, fx * 0.0, xp.isfinite(fx))
