@@ -22,6 +22,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "numpy's number": lambda x, y: np.float64(0.3) * x / np.float64(3.0) - np.float64(2.0) + np.float64(0.0) * y,
     "unary": lambda x, y: ad.exp(-x) * ad.tanh(y) + ad.sin(x) * ad.cos(x * y) - ad.tan(y),
     "roots": lambda x, y: ad.sqrt(x * x + 1.0) / ad.log(ad.square(y) + 2.0),
+    "roots of any sign": lambda x, y: ad.sqrt(x) - ad.square(y) * ad.sqrt(y),
     "compared": lambda x, y: ad.where(x < y, x * y, x / 3.0),
     "compared otherwise": lambda x, y: (
         ad.where(x <= y, 2.0, 3.0) * x + ad.where(x > y, 5.0, 7.0) * y + ad.where(x >= 1.5, 11.0, 13.0)

@@ -20,6 +20,7 @@ class Library(NamedTuple):
     xp: Any
     array: Function  # of a NumPy array
     grad: Function  # grad(f, argnums)
+    value_and_grad: Function  # value_and_grad(f, argnums)
     jvp: Function  # jvp(f, primals, tangents): the value and its tangent
     vmap: Function
     scan: Function  # scan(f, init, xs, length)
@@ -51,6 +52,7 @@ def adjoint(compiled: bool = False) -> Library:
         ad,
         lambda x: x,
         ad.grad,
+        ad.value_and_grad,
         ad.jvp,
         ad.vmap,
         (lambda f, init, xs, length: ad.scan(f, init, xs, length=length))
@@ -81,6 +83,7 @@ def jax() -> Library:
         jnp,
         jnp.asarray,
         jax.grad,
+        jax.value_and_grad,
         jax.jvp,
         jax.vmap,
         lambda f, init, xs, length: jax.lax.scan(f, init, xs, length=length),
@@ -103,6 +106,7 @@ def torch() -> Library:
         torch,
         torch.tensor,
         torch.func.grad,
+        lambda f, by: lambda *x: torch.func.grad_and_value(f, by)(*x)[::-1],
         torch.func.jvp,
         torch.func.vmap,
         functools.partial(_loop, torch.unbind, torch.stack),

@@ -81,32 +81,34 @@ def _lstm(lib: Library, data: Data) -> Run:
     """Minus the mean logarithm of the probabilities of the next characters.
 
     Forget and output gates see the input alone, the input gate and the change the hidden state alone; weights are
-    diagonal. So layers are computed one after the other, and of a layer the gates of the input for all characters at
-    once.
+    diagonal. All layers work at once, each on the character before that of the layer below.
     """
-    xp, layers = lib.xp, len(data[0])
+    xp, (main, _, _, bits) = lib.xp, data
+    layers, d = len(main), bits.shape[1]
+    rows = lib.array(np.concatenate([bits[:-1], np.zeros((layers - 1, d))])[:, None])  # zeros: the others go on
 
-    def layer(weights: Any, biases: Any, start: Any, x: Any) -> Any:
-        forget, opened = (lib.sigmoid(x * weights[i] + biases[i]) for i in (0, 2))
-        (w, v), (b, c) = ([p[i] for i in (1, 3)] for p in (weights, biases))
+    def loss(main: Any, extra: Any, state: Any, bits: Any, rows: Any) -> Any:
+        w, b = [[main[:, k, i] for i in range(4)] for k in (0, 1)]  # each of shape (layers, d)
+        x = rows * extra[0]
 
-        def step(carry: Any, gates: Any) -> Any:
+        def step(carry: Any, x: Any) -> Any:
             hidden, cell = carry
-            cell = cell * gates[0] + lib.sigmoid(hidden * w + b) * xp.tanh(hidden * v + c)
-            hidden = gates[1] * xp.tanh(cell)
-            return (hidden, cell), hidden
+            below = lib.concat([x[0], hidden[:-1]])
+            forget, opened = lib.sigmoid(below * w[0] + b[0]), lib.sigmoid(below * w[2] + b[2])
+            change = lib.sigmoid(hidden * w[1] + b[1]) * xp.tanh(hidden * w[3] + b[3])
+            cell = cell * forget + change
+            hidden = opened * xp.tanh(cell)
+            return (hidden, cell), hidden[-1]
 
-        return lib.scan(step, (start[0], start[1]), (forget, opened), None)[1]
-
-    def loss(main: Any, extra: Any, state: Any, bits: Any) -> Any:
-        x = bits[:-1] * extra[0]
-        for k in range(layers):
-            x = layer(main[k, 0], main[k, 1], state[k], x)
-        y = x * extra[1] + extra[2]
+        carry = start = state[:, 0], state[:, 1]
+        for k in range(1, layers):  # of the upper layers nothing counts before a character comes there
+            moved, _ = step(carry, (x[k - 1],))
+            carry = tuple([lib.concat([new[:k], old[k:]]) for new, old in zip(moved, start, strict=True)])
+        y = lib.scan(step, carry, (x[layers - 1 :],), None)[1] * extra[1] + extra[2]
         y = y - xp.log(xp.sum(xp.exp(y), 1) + 2.0)[:, None]
         return -xp.sum(bits[1:] * y) / (bits.shape[1] * (bits.shape[0] - 1))
 
-    gradient, given = lib.compiled(lib.grad(loss, (0, 1))), arrays(lib, data)
+    gradient, given = lib.compiled(lib.grad(loss, (0, 1))), [*arrays(lib, data), rows]
     return lambda: gradient(*given)
 
 

@@ -18,72 +18,76 @@ STEPS = 1000  # of a loop that reverse mode goes through: more than there are
 
 
 def _derivative(lib: Library, mode: str) -> Function:
-    """The gradient of a function of n numbers, in a mode."""
+    """The value and the gradient of a function of n numbers, in a mode."""
 
     def reverse(f: Function, n: int) -> Function:
-        return lib.grad(f, tuple(range(n)))  # type: ignore[no-any-return]
+        return lib.value_and_grad(f, tuple(range(n)))  # type: ignore[no-any-return]
 
     def forward(f: Function, n: int) -> Function:
-        def gradient(*x: Any) -> Point:
-            zero, one = x[0] * 0.0, x[0] * 0.0 + 1.0
-            units = [tuple([one if i == k else zero for i in range(n)]) for k in range(n)]
-            return tuple([lib.jvp(f, x, unit)[1] for unit in units])
+        def derivative(*x: Any) -> tuple[Any, Point]:
+            value, slopes = None, []
+            for k in range(n):  # by one number, with the others as constants
+                value, slope = lib.jvp(lambda a, k=k: f(*x[:k], a, *x[k + 1 :]), (x[k],), (one,))
+                slopes.append(slope)
+            return value, tuple(slopes)
 
-        return gradient
+        return derivative
 
+    one = lib.array(np.float64(1.0))
     return reverse if mode == "r" else forward
 
 
-def _norm(lib: Library, x: Point) -> Any:
+def _short(x: Point) -> Any:
+    """Whether a vector is no longer than 1e-5."""
     square = x[0] * x[0]
     for y in x[1:]:
         square = square + y * y
-    return lib.xp.sqrt(square)
+    return square <= 1e-10
 
 
 def _argmin(lib: Library, gradient: Function, f: Function, x: Point, mode: str = "f") -> Point:
     """Steps along the gradient, twice as long after ten good ones and half as long after a bad one."""
-    slope = gradient(f, len(x))
+    derivative = gradient(f, len(x))
     if lib.while_loop is not None:
-        return _argmin_by_loop(lib, slope, f, x, mode)
-    fx, gx, eta, good = f(*x), slope(*x), 1e-5, 0
-    while _norm(lib, gx) > 1e-5:
+        return _argmin_by_loop(lib, derivative, x, mode)
+    (fx, gx), eta, good = derivative(*x), 1e-5, 0
+    while not _short(gx):
         if good == 10:
             eta, good = 2 * eta, 0
             continue
-        new = tuple([a - eta * b for a, b in zip(x, gx, strict=True)])
-        if _norm(lib, tuple([a - b for a, b in zip(x, new, strict=True)])) <= 1e-5:
+        move = tuple([eta * b for b in gx])
+        if _short(move):
             break
-        value = f(*new)
+        new = tuple([a - b for a, b in zip(x, move, strict=True)])
+        value, slope = derivative(*new)
         if value < fx:
-            x, fx, gx, good = new, value, slope(*new), good + 1
+            x, fx, gx, good = new, value, slope, good + 1
         else:
             eta, good = eta / 2, 0
     return x
 
 
-def _argmin_by_loop(lib: Library, slope: Function, f: Function, x: Point, mode: str) -> Point:
+def _argmin_by_loop(lib: Library, derivative: Function, x: Point, mode: str) -> Point:
     """The same without Python's own choices, for libraries that trace."""
     xp = lib.xp
 
     def step(state: Any) -> Any:
         x, fx, gx, eta, good, _ = state
-        new = tuple([a - eta * b for a, b in zip(x, gx, strict=True)])
-        value = f(*new)
+        move = tuple([eta * b for b in gx])
+        new = tuple([a - b for a, b in zip(x, move, strict=True)])
+        value, slope = derivative(*new)
         tired = good >= 10.0
-        short = _norm(lib, tuple([a - b for a, b in zip(x, new, strict=True)])) <= 1e-5
-        stop = xp.logical_or(_norm(lib, gx) <= 1e-5, xp.logical_and(xp.logical_not(tired), short))
+        stop = xp.logical_or(_short(gx), xp.logical_and(xp.logical_not(tired), _short(move)))
         better = value < fx
-        move = xp.logical_and(better, xp.logical_not(xp.logical_or(stop, tired)))
+        moves = xp.logical_and(better, xp.logical_not(xp.logical_or(stop, tired)))
         eta = xp.where(stop, eta, xp.where(tired, 2 * eta, xp.where(better, eta, eta / 2)))
-        good = xp.where(move, good + 1.0, good * 0.0)
-        point, slopes = (
-            [xp.where(move, a, b) for a, b in zip(*pair, strict=True)] for pair in ((new, x), (slope(*new), gx))
-        )
-        return tuple(point), xp.where(move, value, fx), tuple(slopes), eta, good, xp.logical_not(stop)
+        good = xp.where(moves, good + 1.0, good * 0.0)
+        pairs = (new, x), (slope, gx)
+        point, slopes = ([xp.where(moves, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs)
+        return tuple(point), xp.where(moves, value, fx), tuple(slopes), eta, good, xp.logical_not(stop)
 
-    fx = f(*x)
-    start = (x, fx, slope(*x), fx * 0.0 + 1e-5, fx * 0.0, xp.isfinite(fx))
+    fx, gx = derivative(*x)
+    start = (x, fx, gx, fx * 0.0 + 1e-5, fx * 0.0, xp.isfinite(fx))
     return _until(lib, lambda state: state[-1], step, start, mode)[0]  # type: ignore[no-any-return]
 
 
@@ -111,15 +115,18 @@ def _particle(lib: Library, data: tuple[str, Point]) -> Run:
     xp, dt = lib.xp, 0.1
 
     def crossing(w: Any) -> Any:
+        height = 10.0 - w
+
         def potential(x: Any, y: Any) -> Any:
-            across, up = (x - 10.0) * (x - 10.0), y - (10.0 - w)
-            return 1 / xp.sqrt(across + up * up) + 1 / xp.sqrt(across + y * y)
+            across, up = x - 10.0, y - height
+            square = across * across
+            return 1 / xp.sqrt(square + up * up) + 1 / xp.sqrt(square + y * y)
 
         push = inner(potential, 2)
 
         def moved(state: Point) -> Point:
             x, y, u, v = state
-            du, dv = push(x, y)
+            _, (du, dv) = push(x, y)
             return x + dt * u, y + dt * v, u - dt * du, v - dt * dv
 
         zero = w * 0.0

@@ -75,15 +75,18 @@ def _ode(lib: Library, data: Data) -> Run:
     one = lib.array(np.ones(1))
 
     def last(x: Any) -> Any:
-        def slope(y: Any) -> Any:
-            return x * lib.concat([one, y[:-1]])
+        hx = h * x
+
+        def change(y: Any) -> Any:
+            """In a step with this slope."""
+            return hx * lib.concat([one, y[:-1]])
 
         def step(y: Any, _: Any) -> Any:
-            k1 = slope(y)
-            k2 = slope(y + h / 2 * k1)
-            k3 = slope(y + h / 2 * k2)
-            k4 = slope(y + h * k3)
-            return y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4), None
+            k1 = change(y)
+            k2 = change(y + 0.5 * k1)
+            k3 = change(y + 0.5 * k2)
+            k4 = change(y + k3)
+            return y + (k1 + 2 * (k2 + k3) + k4) / 6, None
 
         return lib.scan(step, xp.zeros_like(x), None, steps)[0][-1]
 

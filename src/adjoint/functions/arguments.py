@@ -366,10 +366,14 @@ def as_tensor(x: Any, name: str, *beside: Any) -> Tensor[Any]:
 
 def _with_arrays(xs: Sequence[Any]) -> list[Tensor[Any]] | None:
     """Tensors, and arrays of NumPy's beside the first of them if these are of its floating dtype, too; else None."""
-    like = next((x for x in xs if x.__class__ is Tensor), None)
-    if like is None or like._dtype.kind not in "fc":
+    for like in xs:
+        if like.__class__ is Tensor:
+            break
+    else:
         return None
     dtype, device = like._dtype, like._device
+    if dtype.kind not in "fc":
+        return None
     for x in xs:
         if (x._dtype if x.__class__ is Tensor else x.dtype if x.__class__ is np.ndarray else None) is not dtype:
             return None

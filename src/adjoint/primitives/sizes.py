@@ -63,7 +63,8 @@ class Places:
 def places_along(entry: slice, size: Any) -> Any:
     """The places of a slice along an axis."""
     start, stop, step = entry.start, entry.stop, entry.step
-    if all([n is None or type(n) is int for n in (size, start, stop, step)]):
+    known = (start is None or type(start) is int) and (stop is None or type(stop) is int)
+    if known and type(size) is int and (step is None or type(step) is int):
         return range(size)[entry]
     start, stop, step = [n if n is None or isinstance(n, int) else operator.index(n) for n in (start, stop, step)]
     if step == -1 and start is None and stop is None:

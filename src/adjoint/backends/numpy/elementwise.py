@@ -407,6 +407,12 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
 }
 
 INTO: dict[str, Implementation] = {"add": _add_into}
+
+
+def _sqrt_of_number(x: np.float64) -> np.float64:
+    return np.float64(math.sqrt(x)) if x >= 0 else np.sqrt(x)  # which tells of what has none
+
+
 # of numpy.float64s, where a ufunc takes ten times as long
 NUMBERS: dict[str, Implementation] = {
     "add": operator.add,
@@ -414,6 +420,8 @@ NUMBERS: dict[str, Implementation] = {
     "multiply": operator.mul,
     "divide": operator.truediv,
     "negative": operator.neg,
+    "square": lambda x: x * x,
+    "sqrt": _sqrt_of_number,
     "less": operator.lt,
     "less_equal": operator.le,
     "greater": operator.gt,
