@@ -36,6 +36,7 @@ class Distribution:
     has_rsample: bool = False
     has_enumerate_support: bool = False
     arg_constraints: ClassVar[dict[str, Any]] = {}
+    shows_parameters: ClassVar[bool] = True  # PyTorch prints none where another distribution has them
     _validate_args: bool = __debug__
 
     @staticmethod
@@ -177,7 +178,7 @@ class Distribution:
         shown = [
             f"{name}: {value if value.numel() == 1 else value.size()}"
             for name in self.arg_constraints
-            if isinstance(value := self.__dict__.get(name), torch.Tensor)
+            if self.shows_parameters and isinstance(value := self.__dict__.get(name), torch.Tensor)
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -222,6 +223,20 @@ class Family(Distribution):
         return getattr(self, self._parameters[0])
 
 
+class Centred(Distribution):
+    """A distribution about `loc`, which is its mean and its mode."""
+
+    loc: Any
+
+    @property
+    def mean(self) -> Any:
+        return self.loc
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+
 class ExponentialFamily(Distribution):
     """The base of exponential families."""
 
@@ -240,6 +255,32 @@ class lazy_property:  # as PyTorch names it
             value = self.wrapped(instance)
         setattr(instance, self.wrapped.__name__, value)
         return value
+
+
+class Binary(Family):
+    """A family of chances: `probs`, or their log odds `logits`."""
+
+    arg_constraints: ClassVar[dict[str, Any]] = {"probs": constraints.unit_interval, "logits": constraints.real}
+
+    def _set_either(self, validate_args: bool | None, probs: Any, logits: Any, **more: Any) -> None:
+        either(type(self).__name__, probs, logits)
+        self._set(validate_args, **more, **({"logits": logits} if probs is None else {"probs": probs}))
+
+    @property
+    def _param(self) -> Any:
+        return self.__dict__["probs"] if "probs" in self._parameters else self.__dict__["logits"]
+
+    @property
+    def param_shape(self) -> Any:
+        return self._param.size()
+
+    @lazy_property
+    def logits(self) -> Any:
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self) -> Any:
+        return logits_to_probs(self.logits, is_binary=True)
 
 
 def broadcast_all(*values: Any) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ from adjoint.torch.distributions import constraints
 from adjoint.torch.distributions.distribution import (
     LOG_2,
     LOG_2_PI,
+    Centred,
     Distribution,
     ExponentialFamily,
     gamma_numbers,
@@ -92,7 +93,7 @@ class _OfMatrix(Distribution):
                 setattr(new, name, value.expand((*batch_shape, *value.shape[-2:])))
 
 
-class MultivariateNormal(_OfMatrix):
+class MultivariateNormal(Centred, _OfMatrix):
     """The normal distribution of vectors: `loc`, and a covariance, its inverse, or its Cholesky factor."""
 
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -122,14 +123,6 @@ class MultivariateNormal(_OfMatrix):
         return self.expanded_as(new, batch_shape, self.event_shape)
 
     @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
-
-    @property
     def variance(self) -> Any:
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand((*self._batch_shape, *self._event_shape))
 
@@ -151,7 +144,7 @@ class MultivariateNormal(_OfMatrix):
         return found.expand(tuple(self._batch_shape))
 
 
-class LowRankMultivariateNormal(Distribution):
+class LowRankMultivariateNormal(Centred):
     """The normal distribution of covariance W W^T + D: a factor W of few columns, and a diagonal D."""
 
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -190,14 +183,6 @@ class LowRankMultivariateNormal(Distribution):
         k = self.cov_factor.shape[-1]
         eye = torch.eye(k, dtype=self.loc.dtype, device=self.loc.device)
         return torch.linalg.cholesky(self.cov_factor.mT @ scaled + eye)
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
 
     @lazy_property
     def variance(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -12,15 +12,14 @@ from adjoint.torch.creation import tensor
 from adjoint.torch.distributions import constraints
 from adjoint.torch.distributions.distribution import (
     EULER,
+    Binary,
     ExponentialFamily,
     Family,
     clamp_probs,
     drawn,
-    either,
     gamma_numbers,
     lazy_property,
     logits_to_probs,
-    probs_to_logits,
     uniform,
 )
 
@@ -83,6 +82,7 @@ class Chi2(Gamma):
 class InverseGamma(Family):
     """The reciprocals of numbers of a gamma distribution."""
 
+    shows_parameters = False
     arg_constraints: ClassVar[dict[str, Any]] = {"concentration": POSITIVE, "rate": POSITIVE}
     support: Any = POSITIVE
     has_rsample = True
@@ -116,9 +116,6 @@ class InverseGamma(Family):
 
     def cdf(self, value: Any) -> Any:
         return torch.special.gammaincc(self.concentration, self.rate / self._checked(value))
-
-    def __repr__(self) -> str:
-        return "InverseGamma()"
 
     def entropy(self) -> Any:
         a = self.concentration
@@ -370,6 +367,7 @@ class FisherSnedecor(Family):
 class Beta(Family, ExponentialFamily):
     """The beta distribution of shares between 0 and 1."""
 
+    shows_parameters = False
     arg_constraints: ClassVar[dict[str, Any]] = {"concentration1": POSITIVE, "concentration0": POSITIVE}
     support: Any = constraints.unit_interval
     has_rsample = True
@@ -405,9 +403,6 @@ class Beta(Family, ExponentialFamily):
         self._checked(value)
         a, b = self.concentration1, self.concentration0
         return torch.xlogy(a - 1, value) + torch.special.xlog1py(b - 1, -value) - self._log_norm()
-
-    def __repr__(self) -> str:
-        return "Beta()"
 
     def _log_norm(self) -> Any:
         return self.concentration1.lgamma() + self.concentration0.lgamma() - self._sum.lgamma()
@@ -468,14 +463,13 @@ class Dirichlet(Family, ExponentialFamily):
         return norm - (k - total) * torch.digamma(total) - ((a - 1.0) * torch.digamma(a)).sum(-1)
 
 
-class ContinuousBernoulli(Family, ExponentialFamily):
+class ContinuousBernoulli(Binary, ExponentialFamily):
     """Numbers between 0 and 1 with the density p^x (1 - p)^(1 - x), normalised.
 
     Of G. Loaiza-Ganem and J. P. Cunningham, The continuous Bernoulli: fixing a pervasive error in variational
     autoencoders (2019). Near 1/2 Taylor series of the constants stand in for differences that cancel.
     """
 
-    arg_constraints: ClassVar[dict[str, Any]] = {"probs": constraints.unit_interval, "logits": constraints.real}
     support: Any = constraints.unit_interval
     has_rsample = True
 
@@ -483,23 +477,16 @@ class ContinuousBernoulli(Family, ExponentialFamily):
         self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:  # fmt: skip
-        either("ContinuousBernoulli", probs, logits)
         self._lims = lims
+        self._set_either(validate_args, probs, logits)
         if probs is not None:
-            self._set(validate_args, probs=probs)
             self.probs = clamp_probs(self.probs)
-        else:
-            self._set(validate_args, logits=logits)
 
     def _expand_rest(self, new: Any, batch_shape: Any) -> None:
         new._lims = self._lims
 
     @lazy_property
-    def logits(self) -> Any:
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Any:
+    def probs(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _apart(self) -> tuple[Any, Any, Any]:
