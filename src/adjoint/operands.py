@@ -165,6 +165,31 @@ def constant_like(values: np.ndarray[Any, Any], like: Tensor[Any], name: str) ->
     return operand(values.astype(like._device.leaf.widest(values.dtype), copy=False), like, name)
 
 
+def irrational(function: str, number: Any, like: Tensor[Any]) -> Any:
+    """What a function of `math` gives for a number; on a leaf of more digits a tensor that has them all."""
+    if like._device.leaf.digits is None:
+        return getattr(math, function)(number)
+    if not isinstance(number, Tensor):
+        dtype = like._dtype if like._dtype.kind == "f" else dtypes.float64
+        number = operand(np.asarray(number, dtype), like, function)
+    return run(function, (number,))
+
+
+def pi_beside(x: Tensor[Any]) -> Any:
+    """Pi, likewise."""
+    return irrational("acos", -1.0, x)
+
+
+def log_2_beside(x: Tensor[Any]) -> Any:
+    """The logarithm of 2, likewise."""
+    return irrational("log", 2.0, x)
+
+
+def log_pi_beside(x: Tensor[Any], factor: float = 1.0) -> Any:
+    """The logarithm of pi times a factor, likewise."""
+    return irrational("log", pi_beside(x) * factor, x)
+
+
 def is_weak(value: Any) -> TypeGuard[complex]:
     """Whether it is one of Python's own numbers, which adapt to the dtype of the tensor they meet."""
     return isinstance(value, Scalar) and not isinstance(value, np.generic)

@@ -13,7 +13,7 @@ from adjoint.functions.reduction import all as every
 from adjoint.functions.reduction import sum as total_of
 from adjoint.functions.shape import diagonal, expand_dims, squeeze
 from adjoint.linalg import cholesky, solve_triangular
-from adjoint.operands import cast
+from adjoint.operands import cast, log_2_beside, log_pi_beside, pi_beside
 from adjoint.special import gammaln, multigammaln, xlogy
 from adjoint.special.arguments import reals, wide
 from adjoint.stats.families import exp_or_nothing
@@ -63,7 +63,7 @@ class multivariate_normal_type:
         x, mean, cov = reals("stats.multivariate_normal.logpdf", x, mean, cov)
         dtype = x.dtype
         square, size, d = _distances("multivariate_normal", wide(x) - wide(mean), wide(cov))
-        return cast(-0.5 * square - size - 0.5 * d * math.log(2.0 * math.pi), dtype)
+        return cast(-0.5 * square - size - 0.5 * d * log_pi_beside(square, 2.0), dtype)
 
     def pdf(self, x: Any, mean: Any = 0.0, cov: Any = 1.0) -> Tensor[Any]:
         """The density of vectors x; arguments are those of `logpdf`."""
@@ -173,9 +173,9 @@ class multivariate_t_type:
         df, dtype = where(valid, wide(df), 1.0), x.dtype
         normal = isinf(df)
         k = where(normal, 1.0, df)
-        heavy = gammaln(0.5 * (k + d)) - gammaln(0.5 * k) - 0.5 * d * log(k * math.pi)
+        heavy = gammaln(0.5 * (k + d)) - gammaln(0.5 * k) - 0.5 * d * log(k * pi_beside(square))
         heavy = heavy - 0.5 * (k + d) * log1p(square / k)
-        value = where(normal, -0.5 * square - 0.5 * d * math.log(2.0 * math.pi), heavy) - size
+        value = where(normal, -0.5 * square - 0.5 * d * log_pi_beside(square, 2.0), heavy) - size
         return cast(where(valid, value, math.nan), dtype)
 
     def pdf(self, x: Any, loc: Any = 0.0, shape: Any = 1.0, df: Any = 1.0) -> Tensor[Any]:
@@ -284,7 +284,7 @@ def _of_matrices(value: Any, df: Any, p: int, dtype: Any) -> Tensor[Any]:
     """Without what the density has of df alone, which is nan where it is too small."""
     valid = greater(df, p - 1.0)
     df = where(valid, df, float(p))
-    value = value - 0.5 * p * df * math.log(2.0) - multigammaln(0.5 * df, p)
+    value = value - 0.5 * p * df * log_2_beside(df) - multigammaln(0.5 * df, p)
     return cast(where(valid, value, math.nan), dtype)
 
 

@@ -5,11 +5,11 @@ Each states its standard form; `families` has the rest.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from adjoint.functions.elementwise import exp, expm1, log, log1p, logaddexp, sqrt, where
 from adjoint.functions.logic import equal, greater, greater_equal, less, logical_and, logical_not
+from adjoint.operands import log_2_beside
 from adjoint.special import (
     betainccinv,
     betaincinv,
@@ -30,11 +30,17 @@ from adjoint.special import (
     xlogy,
 )
 from adjoint.special.incomplete import beta_share
-from adjoint.stats.continuous import LOG_ROOT, gamma, log_mass, log_of_tails, power_of
-from adjoint.stats.families import Continuous, Cumulative, Density, Number, exp_or_nothing, log_of_rest
-
-_LOG_2 = math.log(2.0)
-
+from adjoint.stats.continuous import gamma, log_mass, log_of_tails, power_of
+from adjoint.stats.families import (
+    Continuous,
+    Cumulative,
+    Density,
+    Number,
+    exp_or_nothing,
+    log_2_over_pi,
+    log_of_rest,
+    log_root,
+)
 
 # --- of normal numbers ---
 
@@ -49,10 +55,10 @@ class chi(Continuous):
 
     def _end(self, high: bool, *shapes: Number) -> tuple[Number, Number]:
         (df,) = shapes
-        return df, 0.0 * df + 0.5 * math.log(2.0 / math.pi)
+        return df, 0.0 * df + 0.5 * log_2_over_pi(shapes[0])
 
     def _logpdf(self, z: Number, df: Number) -> Number:
-        return (1.0 - 0.5 * df) * _LOG_2 + xlogy(df - 1.0, z) - 0.5 * z * z - gammaln(0.5 * df)
+        return (1.0 - 0.5 * df) * log_2_beside(z) + xlogy(df - 1.0, z) - 0.5 * z * z - gammaln(0.5 * df)
 
     def _cdf(self, z: Number, df: Number) -> Number:
         return gammainc(0.5 * df, 0.5 * z * z)
@@ -104,7 +110,7 @@ class maxwell(Continuous):
     reach: float = 1e150
 
     def _logpdf(self, z: Number) -> Number:
-        return 0.5 * math.log(2.0 / math.pi) + 2.0 * log(z) - 0.5 * z * z
+        return 0.5 * log_2_over_pi(z) + 2.0 * log(z) - 0.5 * z * z
 
     def _cdf(self, z: Number) -> Number:
         return gammainc(1.5, 0.5 * z * z)
@@ -129,10 +135,10 @@ class nakagami(Continuous):
 
     def _end(self, high: bool, *shapes: Number) -> tuple[Number, Number]:
         (nu,) = shapes
-        return 2.0 * nu, 0.0 * nu + 0.5 * math.log(2.0 / math.pi)
+        return 2.0 * nu, 0.0 * nu + 0.5 * log_2_over_pi(shapes[0])
 
     def _logpdf(self, z: Number, nu: Number) -> Number:
-        return _LOG_2 + xlogy(nu, nu) + xlogy(2.0 * nu - 1.0, z) - nu * z * z - gammaln(nu)
+        return log_2_beside(z) + xlogy(nu, nu) + xlogy(2.0 * nu - 1.0, z) - nu * z * z - gammaln(nu)
 
     def _cdf(self, z: Number, nu: Number) -> Number:
         return gammainc(nu, nu * z * z)
@@ -158,7 +164,7 @@ class foldnorm(Cumulative):
         return greater_equal(shapes[0], 0.0)
 
     def _logpdf(self, z: Number, c: Number) -> Number:
-        return -0.5 * (z - c) ** 2 + log1p(exp(-2.0 * c * z)) - LOG_ROOT
+        return -0.5 * (z - c) ** 2 + log1p(exp(-2.0 * c * z)) - log_root(z)
 
     def _cdf(self, z: Number, c: Number) -> Number:
         return exp_or_nothing(log_mass(-z - c, z - c))
@@ -198,7 +204,7 @@ class invgauss(Cumulative):
     open_low: bool = True
 
     def _logpdf(self, z: Number, mu: Number) -> Number:
-        return -LOG_ROOT - 1.5 * log(z) - 0.5 * (z / mu - 1.0) ** 2 / z
+        return -log_root(z) - 1.5 * log(z) - 0.5 * (z / mu - 1.0) ** 2 / z
 
     def _cdf(self, z: Number, mu: Number) -> Number:
         return exp(self._logcdf(z, mu))
@@ -223,7 +229,7 @@ class levy(Continuous):
     open_low: bool = True
 
     def _logpdf(self, z: Number) -> Number:
-        return -LOG_ROOT - 1.5 * log(z) - 0.5 / z
+        return -log_root(z) - 1.5 * log(z) - 0.5 / z
 
     def _cdf(self, z: Number) -> Number:
         return erfc(sqrt(0.5 / z))
@@ -249,7 +255,7 @@ class fatiguelife(Continuous):
     open_low: bool = True
 
     def _logpdf(self, z: Number, c: Number) -> Number:
-        return log1p(z) - log(c) - _LOG_2 - LOG_ROOT - 1.5 * log(z) - 0.5 * ((z - 1.0) / c) ** 2 / z
+        return log1p(z) - log(c) - log_2_beside(z) - log_root(z) - 1.5 * log(z) - 0.5 * ((z - 1.0) / c) ** 2 / z
 
     def _cdf(self, z: Number, c: Number) -> Number:
         return ndtr((z - 1.0) / (c * sqrt(z)))

@@ -11,6 +11,7 @@ from typing import Any
 from adjoint.functions.elementwise import abs as absolute
 from adjoint.functions.elementwise import asinh, atan, exp, expm1, log, log1p, sinh, where
 from adjoint.functions.logic import equal, greater, greater_equal, less, logical_and
+from adjoint.operands import irrational, pi_beside
 from adjoint.special import (
     erf,
     erfc,
@@ -26,7 +27,7 @@ from adjoint.special import (
     ndtri,
     sinc,
 )
-from adjoint.stats.continuous import LOG_ROOT, exp_minus, gumbel_r, log1p_square, log_of_tails, power_of, weibull_min
+from adjoint.stats.continuous import exp_minus, gumbel_r, log1p_square, log_of_tails, power_of, weibull_min
 from adjoint.stats.families import (
     Continuous,
     Cumulative,
@@ -34,8 +35,10 @@ from adjoint.stats.families import (
     Number,
     expm1_ratio,
     log1p_ratio,
+    log_2_over_pi,
     log_of_rest,
     log_of_share,
+    log_root,
 )
 
 # --- of extremes ---
@@ -206,22 +209,22 @@ class moyal(Continuous):
     """L. Landau's distribution, as J. Moyal approximated it: exp(-(z + exp(-z)) / 2) / sqrt(2 pi)."""
 
     def _logpdf(self, z: Number) -> Number:
-        return -0.5 * (z + exp_minus(z)) - LOG_ROOT
+        return -0.5 * (z + exp_minus(z)) - log_root(z)
 
     def _cdf(self, z: Number) -> Number:
-        return erfc(math.sqrt(0.5) * exp_minus(0.5 * z))
+        return erfc(irrational("sqrt", 0.5, z) * exp_minus(0.5 * z))
 
     def _sf(self, z: Number) -> Number:
-        return erf(math.sqrt(0.5) * exp_minus(0.5 * z))
+        return erf(irrational("sqrt", 0.5, z) * exp_minus(0.5 * z))
 
     def _logcdf(self, z: Number) -> Number:
         return log_of_tails(exp_minus(0.5 * z))
 
     def _ppf(self, q: Number) -> Number:
-        return -2.0 * log(math.sqrt(2.0) * erfcinv(q))
+        return -2.0 * log(irrational("sqrt", 2.0, q) * erfcinv(q))
 
     def _isf(self, q: Number) -> Number:
-        return -2.0 * log(math.sqrt(2.0) * erfinv(q))
+        return -2.0 * log(irrational("sqrt", 2.0, q) * erfinv(q))
 
 
 class johnsonsu(Continuous):
@@ -234,7 +237,7 @@ class johnsonsu(Continuous):
         return logical_and(greater(b, 0.0), less(a * a, math.inf))
 
     def _logpdf(self, z: Number, a: Number, b: Number) -> Number:
-        return log(b) - 0.5 * log1p_square(z) - 0.5 * (a + b * asinh(z)) ** 2 - LOG_ROOT
+        return log(b) - 0.5 * log1p_square(z) - 0.5 * (a + b * asinh(z)) ** 2 - log_root(z)
 
     def _cdf(self, z: Number, a: Number, b: Number) -> Number:
         return ndtr(a + b * asinh(z))
@@ -334,11 +337,11 @@ class hypsecant(Continuous):
 
     def _logpdf(self, z: Number) -> Number:
         size = absolute(z)
-        return math.log(2.0 / math.pi) - size - log1p(exp(-2.0 * size))
+        return log_2_over_pi(z) - size - log1p(exp(-2.0 * size))
 
     def _cdf(self, z: Number) -> Number:
         below = less(z, 0.0)
-        share = atan(exp(-absolute(z))) * (2.0 / math.pi)
+        share = atan(exp(-absolute(z))) * (2.0 / pi_beside(z))
         return where(below, share, 1.0 - share)
 
     def _ppf(self, q: Number) -> Number:
