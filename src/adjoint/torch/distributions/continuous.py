@@ -289,7 +289,7 @@ class VonMises(Centred, Family):
 class _Half(Family):
     """The absolute values of numbers whose distribution is symmetric about 0."""
 
-    shows_parameters = False
+    _shows_parameters = False
     arg_constraints: ClassVar[dict[str, Any]] = {"scale": constraints.positive}
     support: Any = constraints.nonnegative
     has_rsample = True

@@ -21,6 +21,7 @@ from adjoint.torch.distributions.distribution import (
     probs_to_logits,
     uniform,
 )
+from adjoint.torch.lifted import all_true
 
 
 class Bernoulli(Binary, ExponentialFamily):
@@ -66,7 +67,7 @@ class Geometric(Binary):
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._set_either(validate_args, probs, logits)
-        if self._validate_args and probs is not None and not bool((self.probs > 0).all()):
+        if self._validate_args and probs is not None and not all_true(self.probs > 0):
             raise ValueError(
                 f"Expected parameter probs ({type(self.probs).__name__} of shape {tuple(self.probs.shape)}) of "
                 f"distribution {self!r} to be positive but found invalid values:\n{self.probs}"
@@ -142,8 +143,7 @@ class Binomial(Binary):
     def log_prob(self, value: Any) -> Any:
         value, n, logits = self._checked(value), self.total_count, self.logits
         ways = torch.lgamma(n + 1) - torch.lgamma(value + 1) - torch.lgamma(n - value + 1)
-        # n log(1 + e^logits), without overflow: by the larger of 0 and the logits
-        return ways + value * logits - n * (logits.clamp(min=0) + torch.log1p(torch.exp(-logits.abs())))
+        return ways + value * logits + n * torch.nn.functional.logsigmoid(-logits)
 
     def entropy(self) -> Any:
         n = int(self.total_count.max())
@@ -190,7 +190,9 @@ class NegativeBinomial(Binary):
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         with torch.no_grad():
-            return torch.poisson(gamma_numbers(self.total_count, shape) * torch.exp(self.logits))
+            none = self.total_count == 0
+            rate = gamma_numbers(torch.where(none, 1.0, self.total_count), shape) * torch.exp(self.logits)
+            return torch.poisson(torch.where(none, 0.0, rate))
 
     def log_prob(self, value: Any) -> Any:
         n, value, logs = self.total_count, self._checked(value), torch.nn.functional.logsigmoid
@@ -307,7 +309,7 @@ class Categorical(Family):
 class OfClasses(Family):
     """A distribution of vectors that have a place for each class of a `Categorical`, of which the chances are."""
 
-    shows_parameters = False
+    _shows_parameters = False
     arg_constraints: ClassVar[dict[str, Any]] = Categorical.arg_constraints
 
     def _set_classes(self, validate_args: bool | None, probs: Any, logits: Any) -> None:

@@ -19,6 +19,7 @@ from adjoint.torch.distributions.distribution import (
     lazy_property,
 )
 from adjoint.torch.distributions.positive import Beta
+from adjoint.torch.lifted import all_true
 
 _SQUARES = "covariance_matrix", "precision_matrix", "scale_tril"
 
@@ -120,7 +121,7 @@ class MultivariateNormal(Centred, _OfMatrix):
         new = type(self).__new__(type(self)) if _instance is None else _instance
         new.loc = self.loc.expand((*batch_shape, *self.event_shape))
         self._expand_matrix(new, batch_shape)
-        return self.expanded_as(new, batch_shape, self.event_shape)
+        return self._expanded_as(new, batch_shape, self.event_shape)
 
     @property
     def variance(self) -> Any:
@@ -174,7 +175,7 @@ class LowRankMultivariateNormal(Centred):
         for name, rank in {"loc": 1, "cov_diag": 1, "cov_factor": 2}.items():
             value = getattr(self, name)
             setattr(new, name, value.expand((*batch_shape, *value.shape[-rank:])))
-        return self.expanded_as(new, batch_shape, self.event_shape)
+        return self._expanded_as(new, batch_shape, self.event_shape)
 
     @lazy_property
     def _capacitance_tril(self) -> Any:
@@ -244,7 +245,7 @@ class Wishart(_OfMatrix, ExponentialFamily):
         name, value = self._set_matrix(covariance_matrix, precision_matrix, scale_tril)
         df = df if isinstance(df, torch.Tensor) else tensor(df, dtype=value.dtype, device=value.device)
         batch, event = torch.broadcast_shapes(value.shape[:-2], df.shape), value.shape[-2:]
-        if bool((df <= event[-1] - 1).any()):
+        if not all_true(df > event[-1] - 1):
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {event[-1] - 1}.")
         self.df = df.expand(tuple(batch))
         setattr(self, name, value.expand((*batch, *event)))
@@ -255,7 +256,7 @@ class Wishart(_OfMatrix, ExponentialFamily):
         new = type(self).__new__(type(self)) if _instance is None else _instance
         new.df = self.df.expand(tuple(batch_shape))
         self._expand_matrix(new, batch_shape)
-        return self.expanded_as(new, batch_shape, self.event_shape)
+        return self._expanded_as(new, batch_shape, self.event_shape)
 
     @property
     def mean(self) -> Any:
@@ -328,7 +329,7 @@ class LKJCholesky(Distribution):
         new = type(self).__new__(type(self)) if _instance is None else _instance
         new.dim, new.concentration = self.dim, self.concentration.expand(tuple(batch_shape))
         new._beta = self._beta.expand((*batch_shape, self.dim))
-        return self.expanded_as(new, batch_shape, self.event_shape)
+        return self._expanded_as(new, batch_shape, self.event_shape)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         with torch.no_grad():

@@ -82,7 +82,7 @@ class Chi2(Gamma):
 class InverseGamma(Family):
     """The reciprocals of numbers of a gamma distribution."""
 
-    shows_parameters = False
+    _shows_parameters = False
     arg_constraints: ClassVar[dict[str, Any]] = {"concentration": POSITIVE, "rate": POSITIVE}
     support: Any = POSITIVE
     has_rsample = True
@@ -288,7 +288,7 @@ class GeneralizedPareto(Family):
     @property
     def mean(self) -> Any:
         c = torch.where(self.concentration < 1, self.concentration, 0.0)
-        return torch.where(self.concentration < 1, self.loc + self.scale / (1 - c), math.inf)
+        return torch.where(self.concentration < 1, self.loc + self.scale / (1 - c), math.nan)
 
     @property
     def mode(self) -> Any:
@@ -297,12 +297,13 @@ class GeneralizedPareto(Family):
     @property
     def variance(self) -> Any:
         c = torch.where(self.concentration < 0.5, self.concentration, 0.0)
-        return torch.where(self.concentration < 0.5, self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c)), math.inf)
+        return torch.where(self.concentration < 0.5, self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c)), math.nan)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         return self.icdf(uniform(self._extended_shape(sample_shape), self.loc))
 
-    def _log_sf(self, value: Any) -> Any:
+    def log_survival_function(self, value: Any) -> Any:
+        """The logarithm of the probability of what is above a value."""
         z = (self._checked(value) - self.loc) / self.scale
         near = -z + self.concentration * z**2 / 2  # Taylor's series, for the slope at a concentration of 0
         return torch.where(self._flat, near, -torch.log1p(self._other * z) / self._other)
@@ -314,7 +315,11 @@ class GeneralizedPareto(Family):
         return torch.where(self._flat, near, powers) - self.scale.log()
 
     def cdf(self, value: Any) -> Any:
-        return -torch.expm1(self._log_sf(value))
+        return -torch.expm1(self.log_survival_function(value))
+
+    def log_cdf(self, value: Any) -> Any:
+        """The logarithm of `cdf`."""
+        return self.cdf(value).log()
 
     def icdf(self, value: Any) -> Any:
         left = torch.log1p(-value)
@@ -339,7 +344,8 @@ class FisherSnedecor(Family):
 
     @property
     def mean(self) -> Any:
-        return torch.where(self.df2 > 2, self.df2 / torch.where(self.df2 > 2, self.df2 - 2, 1.0), math.nan)
+        m = torch.where(self.df2 > 2, self.df2, math.nan)
+        return m / (m - 2)
 
     @property
     def mode(self) -> Any:
@@ -348,9 +354,8 @@ class FisherSnedecor(Family):
 
     @property
     def variance(self) -> Any:
-        n, m = self.df1, torch.where(self.df2 > 4, self.df2, 5.0)
-        found = 2 * m.pow(2) * (n + m - 2) / (n * (m - 2).pow(2) * (m - 4))
-        return torch.where(self.df2 > 4, found, math.nan)
+        n, m = self.df1, torch.where(self.df2 > 4, self.df2, math.nan)
+        return 2 * m.pow(2) * (n + m - 2) / (n * (m - 2).pow(2) * (m - 4))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         shape = self._extended_shape(sample_shape)
@@ -367,7 +372,7 @@ class FisherSnedecor(Family):
 class Beta(Family, ExponentialFamily):
     """The beta distribution of shares between 0 and 1."""
 
-    shows_parameters = False
+    _shows_parameters = False
     arg_constraints: ClassVar[dict[str, Any]] = {"concentration1": POSITIVE, "concentration0": POSITIVE}
     support: Any = constraints.unit_interval
     has_rsample = True
@@ -528,8 +533,9 @@ class ContinuousBernoulli(Binary, ExponentialFamily):
         return self._log_norm() - loss
 
     def cdf(self, value: Any) -> Any:
+        value = self._checked(value)
         apart, p, _ = self._apart()
-        powers = (p**value * (1.0 - p) ** (1.0 - self._checked(value)) + p - 1.0) / (2.0 * p - 1.0)
+        powers = (p**value * (1.0 - p) ** (1.0 - value) + p - 1.0) / (2.0 * p - 1.0)
         found = torch.where(apart, powers, value)
         return torch.where(value <= 0.0, 0.0, torch.where(value >= 1.0, 1.0, found))
 
