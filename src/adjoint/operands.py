@@ -169,10 +169,17 @@ def irrational(function: str, number: Any, like: Tensor[Any]) -> Any:
     """What a function of `math` gives for a number; on a leaf of more digits a tensor that has them all."""
     if like._device.leaf.digits is None:
         return getattr(math, function)(number)
-    if not isinstance(number, Tensor):
-        dtype = like._dtype if like._dtype.kind == "f" else dtypes.float64
-        number = operand(np.asarray(number, dtype), like, function)
-    return run(function, (number,))
+    return run(function, (number if isinstance(number, Tensor) else _exactly(number, like),))
+
+
+def _exactly(number: float, like: Tensor[Any]) -> Tensor[Any]:
+    dtype = like._dtype if like._dtype.kind == "f" else dtypes.float64
+    return operand(np.asarray(number, dtype), like, "a constant")
+
+
+def quotient_beside(x: float, y: float, like: Tensor[Any]) -> Any:
+    """x / y, likewise."""
+    return x / y if like._device.leaf.digits is None else _exactly(x, like) / y  # type: ignore[operator]
 
 
 def pi_beside(x: Tensor[Any]) -> Any:
