@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from conftest import peer
 from functions import FUNCTIONS, Draw
-from test_stats import CONTINUOUS, DISCRETE, methods
+from test_stats import CONSTANT, CONTINUOUS, DISCRETE, methods
 
 import adjoint as ad
 from adjoint.backends.reference.scalars import Scalars
@@ -101,8 +101,9 @@ def test_functions(name: str) -> None:
 @pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
 def test_distributions(name: str) -> None:
     for method in methods(name):
-        f = getattr(getattr(ad.stats, name), method)
-        shapes = CONTINUOUS.get(name, DISCRETE.get(name))
+        fixed = [float(v) for v in (CONTINUOUS.get(name) or [])[: CONSTANT.get(name, 0)]]
+        f = lambda x, *p, m=method, fixed=fixed: getattr(getattr(ad.stats, name), m)(x, *fixed, *p)
+        shapes = (CONTINUOUS.get(name) or DISCRETE.get(name) or [])[CONSTANT.get(name, 0) :]
         at = [0.3] if method in ("ppf", "isf") else [2.4 if name in ("pareto", "loguniform") else 0.9]
         if name in DISCRETE:
             at, rest = [1.0], []

@@ -367,32 +367,51 @@ class expon(Continuous):
 
 
 class pareto(Continuous):
-    """The Pareto distribution: b / z^(b + 1) for z >= 1."""
+    """The Pareto distribution: b / z^(b + 1) for z >= 1, of which the logarithm is exponential."""
 
     shapes: tuple[str, ...] = ("b",)
     low: float = 1.0
     point: float = 2.0
 
+    def _log(self, z: Number) -> Number:
+        return log(z)
+
+    def _exp(self, y: Number) -> Number:
+        return exp(y)
+
     def _logpdf(self, z: Number, b: Number) -> Number:
-        return log(b) - (b + 1.0) * log(z)
+        return log(b) - (b + 1.0) * self._log(z)
 
     def _cdf(self, z: Number, b: Number) -> Number:
-        return -expm1(-b * log(z))
+        return -expm1(-b * self._log(z))
 
     def _sf(self, z: Number, b: Number) -> Number:
-        return exp(-b * log(z))
+        return exp(-b * self._log(z))
 
     def _logcdf(self, z: Number, b: Number) -> Number:
-        return log_of_rest(b * log(z))
+        return log_of_rest(b * self._log(z))
 
     def _logsf(self, z: Number, b: Number) -> Number:
-        return -b * log(z)
+        return -b * self._log(z)
 
     def _ppf(self, q: Number, b: Number) -> Number:
-        return exp(-log1p(-q) / b)
+        return self._exp(-log1p(-q) / b)
 
     def _isf(self, q: Number, b: Number) -> Number:
-        return exp(-log(q) / b)
+        return self._exp(-log(q) / b)
+
+
+class lomax(pareto):
+    """The Pareto distribution moved to 0: c / (1 + z)^(c + 1) for z >= 0."""
+
+    shapes: tuple[str, ...] = ("c",)
+    low: float = 0.0
+
+    def _log(self, z: Number) -> Number:
+        return log1p(z)
+
+    def _exp(self, y: Number) -> Number:
+        return expm1(y)
 
 
 class weibull_min(Continuous):

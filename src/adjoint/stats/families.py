@@ -23,6 +23,7 @@ from adjoint.functions.logic import (
     logical_or,
 )
 from adjoint.operands import cast, irrational, log_pi_beside, pi_beside
+from adjoint.special import gammaln
 from adjoint.special.arguments import reals, wide
 from adjoint.tensor import Tensor
 
@@ -402,6 +403,33 @@ def log1p_ratio(u: Number) -> Number:
     for k in range(_terms(u, 9), 0, -1):
         total = 1.0 + square * total * (2.0 * k - 1.0) / (2.0 * k + 1.0)
     return where(near, total * 2.0 / (2.0 + small), log_of_one_more(away) / away)
+
+
+def log1p_rest(u: Number) -> Number:
+    """(u - log(1 + u)) / u^2, which is 1 / 2 for u = 0, with derivatives there."""
+    half = u / (2.0 + u)
+    near = less(absolute(half), 0.2)
+    small, away = where(near, half, 0.0), where(near, 1.0, u)
+    square, total = small * small, 1.0 + 0.0 * small
+    for k in range(_terms(u, 13), 0, -1):
+        total = 1.0 + square * total * (2.0 * k + 1.0) / (2.0 * k + 3.0)
+    first = (1.0 - small) * (0.5 - (1.0 - small) * small * total / 6.0)
+    return where(near, first, (away - log_of_one_more(away)) / (away * away))
+
+
+_STIELTJES = [(1, 12), (1, 30), (53, 210), (195, 371), (22999, 22737), (29944523, 19733142)]
+
+
+def stirling(t: Number) -> Number:
+    """gammaln(a) - (a - 1/2) log(a) + a - log(2 pi) / 2 of a = 1 / t: by its continued fraction, DLMF 5.10.1."""
+    digits = t.device.leaf.digits
+    near = less(t, 0.05 if digits is None else 2.0**-digits)
+    small, a = where(near, t, 0.0), 1.0 / where(near, 1.0, t)
+    rest: Number = 0.0 * small
+    for above, below in _STIELTJES[:0:-1]:
+        rest = float(above) * small * small / (float(below) * (1.0 + rest))
+    first = small / (12.0 * (1.0 + rest))
+    return where(near, first, gammaln(a) - (a - 0.5) * log(a) + a - log_root(a))
 
 
 def expm1_ratio(u: Number) -> Number:

@@ -73,34 +73,6 @@ class halflogistic(Continuous):
         return -logit(0.5 * q)
 
 
-class lomax(Continuous):
-    """The Pareto distribution moved to 0: c / (1 + z)^(c + 1) for z >= 0."""
-
-    shapes: tuple[str, ...] = ("c",)
-    low: float = 0.0
-
-    def _logpdf(self, z: Number, c: Number) -> Number:
-        return log(c) - (c + 1.0) * log1p(z)
-
-    def _cdf(self, z: Number, c: Number) -> Number:
-        return -expm1(-c * log1p(z))
-
-    def _sf(self, z: Number, c: Number) -> Number:
-        return exp(-c * log1p(z))
-
-    def _logcdf(self, z: Number, c: Number) -> Number:
-        return log_of_rest(c * log1p(z))
-
-    def _logsf(self, z: Number, c: Number) -> Number:
-        return -c * log1p(z)
-
-    def _ppf(self, q: Number, c: Number) -> Number:
-        return expm1(-log1p(-q) / c)
-
-    def _isf(self, q: Number, c: Number) -> Number:
-        return expm1(-log(q) / c)
-
-
 class genpareto(Continuous):
     """What is above a high threshold: (1 + c z)^(-1 - 1 / c) for z >= 0, exp(-z) for c = 0; below -1 / c for c < 0."""
 
