@@ -23,6 +23,7 @@ CONTINUOUS: dict[str, list[float]] = {
     "gamma": [2.5], "chi2": [3.0], "invgamma": [2.0], "beta": [2.0, 3.0], "f": [3.0, 4.0], "vonmises": [2.0],
     "chi": [2.5], "rayleigh": [], "maxwell": [], "nakagami": [1.4], "foldnorm": [0.8], "rice": [0.8], "invgauss": [0.9],
     "levy": [], "fatiguelife": [0.8], "erlang": [3.0], "gengamma": [1.5, 1.3], "betaprime": [2.0, 3.0],
+    "ncx2": [2.5, 1.3], "pearson3": [0.7],
     "halfcauchy": [], "halflogistic": [], "lomax": [1.5], "genpareto": [0.3], "fisk": [1.8], "burr": [2.0, 1.5],
     "burr12": [2.0, 1.5], "exponweib": [1.5, 1.3], "invweibull": [1.5], "gompertz": [0.7], "gumbel_l": [],
     "weibull_max": [1.5], "genextreme": [0.1], "genlogistic": [1.5], "exponnorm": [1.2], "loggamma": [1.5], "moyal": [],
@@ -35,6 +36,7 @@ DISCRETE: dict[str, list[float]] = {
     "randint": [-2.0, 6.0], "betabinom": [9.0, 1.3, 2.1], "betanbinom": [3.0, 1.3, 2.1], "hypergeom": [20.0, 7.0, 9.0],
     "logser": [0.6], "zipf": [2.2], "dlaplace": [0.8], "skellam": [1.3, 2.1],
 }  # fmt: skip
+CONSTANT = {"ncx2": 1}  # parameters without derivatives, the first so many
 OF_CONTINUOUS = "logpdf pdf cdf sf logcdf logsf ppf isf".split()
 OF_DISCRETE = "logpmf pmf cdf sf logcdf logsf".split()
 
@@ -50,7 +52,7 @@ def call(name: str, method: str, *arrays: Any) -> Array:
 
 def test_all_are_here() -> None:
     vectors = {"multivariate_normal", "multivariate_t", "dirichlet", "multinomial", "dirichlet_multinomial"}
-    vectors |= {"wishart", "invwishart"}
+    vectors |= {"wishart", "invwishart", "matrix_normal"}
     assert set(D.__all__) == set(CONTINUOUS) | set(DISCRETE) | vectors
     assert repr(D.norm) == "adjoint.stats.norm"
     assert repr(D.dirichlet) == "adjoint.stats.dirichlet"
@@ -204,7 +206,8 @@ def test_tails_keep_their_digits() -> None:
 @pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
 def test_derivatives(name: str) -> None:
     """Of first and second order by all parameters, in all modes, beside differences."""
-    shapes = np.asarray(CONTINUOUS.get(name, DISCRETE.get(name)))
+    given = CONTINUOUS.get(name) or DISCRETE.get(name) or []
+    fixed, shapes = given[: CONSTANT.get(name, 0)], np.asarray(given[CONSTANT.get(name, 0) :])
     point = np.concatenate([shapes, [0.2, 1.7]]) if name in CONTINUOUS else shapes
     with Each() as each:
         for method in methods(name):
@@ -214,12 +217,12 @@ def test_derivatives(name: str) -> None:
                     g = lambda p, f=f: f(0.0 if name == "bernoulli" else 1.0, *[p[i] for i in range(p.size)])
                     ad.testing.check_grads(g, (point,), order=2 if method == "logpmf" else 1)
                 elif method in ("ppf", "isf"):
-                    g = lambda q, p, f=f: f(q, *[p[i] for i in range(p.size)])
+                    g = lambda q, p, f=f: f(q, *fixed, *[p[i] for i in range(p.size)])
                     ad.testing.check_grads(g, (np.asarray([0.3, 0.8]), point), order=1)
                 else:
                     x = np.asarray([2.4, 4.0] if name in ("pareto", "loguniform", "reciprocal") else [0.9, 1.4])
                     x = x - 2.0 * (name == "weibull_max")
-                    g = lambda x, p, f=f: f(x, *[p[i] for i in range(p.size)])
+                    g = lambda x, p, f=f: f(x, *fixed, *[p[i] for i in range(p.size)])
                     ad.testing.check_grads(g, (x, point), order=2 if method == "logpdf" else 1)
 
 
@@ -266,13 +269,14 @@ def test_no_derivative_is_nan(name: str) -> None:
     shapes = CONTINUOUS.get(name, DISCRETE.get(name)) or []
     places = [-np.inf, -1e50, -50.0, 0.3 - 1e-9, 0.3, 0.3 + 1e-9, 2.0, 50.0, 1e50, np.inf]
     rest = [*shapes, 0.3, 1.7] if name in CONTINUOUS else [*shapes, 0.0]
-    points = np.asarray([[x if name in CONTINUOUS else np.floor(x), *rest] for x in places])
+    fixed, moved = rest[: CONSTANT.get(name, 0)], rest[CONSTANT.get(name, 0) :]
+    points = np.asarray([[x if name in CONTINUOUS else np.floor(x), *moved] for x in places])
     with Each() as each, np.errstate(all="ignore"):
         for method in methods(name):
             if method in ("ppf", "isf"):
                 continue
             with each(method):
-                f = lambda p, m=method: getattr(getattr(D, name), m)(*[p[i] for i in range(p.size)])
+                f = lambda p, m=method: getattr(getattr(D, name), m)(p[0], *fixed, *[p[i] for i in range(1, p.size)])
                 slopes, curves = ad.vmap(lambda p, f=f: (ad.grad(f)(p), ad.hessian(f)(p)))(points)
                 assert not np.isnan(slopes).any(), slopes
                 assert not np.isnan(curves).any()

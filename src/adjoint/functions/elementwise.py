@@ -23,6 +23,7 @@ from adjoint.operands import (
     held,
     is_weak,
     operand,
+    pi_beside,
     run,
     unary,
 )
@@ -600,12 +601,12 @@ def _beside_nan(primitive: str, name: str, x: Any, y: Any) -> Any:
 
 def deg2rad(x: Operand[B], /) -> Tensor[B]:
     """Degrees as radians."""
-    return inexact(x, "deg2rad") * (math.pi / 180)
+    return (x := inexact(x, "deg2rad")) * (pi_beside(x) / 180)
 
 
 def rad2deg(x: Operand[B], /) -> Tensor[B]:
     """Radians as degrees."""
-    return inexact(x, "rad2deg") * (180 / math.pi)
+    return (x := inexact(x, "rad2deg")) * (180 / pi_beside(x))
 
 
 def heaviside(x: Operand[B], h0: Any, /) -> Tensor[B]:

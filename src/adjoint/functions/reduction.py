@@ -22,7 +22,7 @@ from adjoint.functions.arguments import (
     inexact,
     keyword_error,
 )
-from adjoint.operands import cast, run
+from adjoint.operands import cast, irrational, run
 from adjoint.tensor import Axis, Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -127,7 +127,7 @@ def std(
         spread: Tensor[B] = run("sqrt", (var(x, axis, correction=correction, keepdims=keepdims),))
         return spread
     length = run("vector_norm", (centred,), axis=axes, keepdims=as_flag(keepdims, "std"))
-    return _narrowed(length / math.sqrt(freedom), dtype)
+    return _narrowed(length / irrational("sqrt", freedom, length), dtype)
 
 
 def _centred(name: str, x: Any, axis: Axis, correction: Any) -> tuple[Tensor[Any], tuple[int, ...], float, DType]:

@@ -512,7 +512,7 @@ def cov(
         if aweights is not None and correction:
             freedom = total - correction * sum(weights * operand(aweights, x, "cov")) / total
     product = run("matmul", tuple(as_tensors([scaled, _conj(centred).mT], "cov")))
-    out = product * (1 / freedom) if isinstance(freedom, Tensor) or freedom > 0 else product * math.nan
+    out = product / freedom if isinstance(freedom, Tensor) or freedom > 0 else product * math.nan
     return reshape(out, ()) if out.size == 1 else out
 
 

@@ -24,7 +24,7 @@ from adjoint.functions.reduction import max, min, sum
 from adjoint.functions.shape import expand_dims, squeeze
 from adjoint.linalg.factors import by_lower, svdvals
 from adjoint.linalg.products import inv
-from adjoint.operands import cast, run
+from adjoint.operands import cast, quotient_beside, run
 from adjoint.tensor import Axis, Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -59,10 +59,10 @@ def vector_norm(
         return sum(size, axes, keepdims=keepdims)
     # powers of zeros and the root of zero have infinite slopes; the norm's derivative is taken as 0 there
     powers = _off_zero(size, ord, math.inf if ord < 0 else 0.0)
-    return _off_zero(sum(powers, axes, keepdims=keepdims), 1 / ord, 0.0)
+    return _off_zero(sum(powers, axes, keepdims=keepdims), quotient_beside(1.0, ord, size), 0.0)
 
 
-def _off_zero(x: Tensor[Any], exponent: float, at_zero: float) -> Tensor[Any]:
+def _off_zero(x: Tensor[Any], exponent: Any, at_zero: float) -> Tensor[Any]:
     """x^exponent, and a constant where x is zero."""
     power = run("replace_where_equal", (x, x), target=0, value=1.0) ** exponent
     return run("replace_where_equal", (power, x), target=0, value=at_zero)  # type: ignore[no-any-return]

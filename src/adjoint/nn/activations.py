@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Never, TypeVar
 
 from adjoint import errors, random, special
@@ -23,7 +22,7 @@ from adjoint.functions.elementwise import log, tanh, where
 from adjoint.functions.ranges import arange
 from adjoint.functions.reduction import argmax
 from adjoint.functions.shape import reshape
-from adjoint.operands import operand, run
+from adjoint.operands import irrational, operand, pi_beside, run
 from adjoint.tensor import Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -131,7 +130,7 @@ def gelu(x: Operand[B], /, approximate: str = "none") -> Tensor[B]:
     x = real(x, "gelu")
     if as_choice(approximate, "gelu", "approximate", ("none", "tanh")) == "none":
         return run("gelu", (x,))  # type: ignore[no-any-return]
-    return x * 0.5 * (tanh((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)) + 1)
+    return x * 0.5 * (tanh((x + x * x * x * 0.044715) * irrational("sqrt", 2 / pi_beside(x), x)) + 1)
 
 
 def softplus(x: Operand[B], /, beta: float = 1.0) -> Tensor[B]:

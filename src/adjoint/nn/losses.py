@@ -14,7 +14,7 @@ from adjoint.functions.arguments import as_flag, as_number, as_positive, as_tens
 from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import divide, exp, log, square, where
 from adjoint.nn.reduction import reduced
-from adjoint.operands import cast, deferred_check, operand, run
+from adjoint.operands import cast, deferred_check, irrational, log_pi_beside, operand, pi_beside, run
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Operand, Tensor
 
@@ -178,7 +178,7 @@ def poisson_nll_loss(
     losses = exp(x) - target * x if log_input else x - target * log(x + as_number(eps, "poisson_nll_loss", "eps"))
     if as_flag(full, "poisson_nll_loss", "full"):
         large = where(target > 1, target, 1.0)
-        stirling = large * log(large) - large + log(large * (2 * math.pi)) * 0.5
+        stirling = large * log(large) - large + log(large * (2 * pi_beside(large))) * 0.5
         losses = losses + where(target > 1, stirling, 0.0)
     return reduced(losses, reduction, "poisson_nll_loss")
 
@@ -210,9 +210,9 @@ def gaussian_nll_loss(
     elif given < 0:
         raise wrong(given)
     variance: Any = run("raise_to", (given,), least=eps) if isinstance(given, Tensor) else max(given, eps)
-    logarithm = log(variance) if isinstance(variance, Tensor) else math.log(variance)
+    logarithm = log(variance) if isinstance(variance, Tensor) else irrational("log", variance, x)
     losses = (square(x - target) / variance + logarithm) * 0.5
-    return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction, name)
+    return reduced(losses + 0.5 * log_pi_beside(x, 2.0) if full else losses, reduction, name)
 
 
 def kl_div(x: Operand[B], target: Any, *, reduction: str = "mean", log_target: bool = False) -> Tensor[B]:

@@ -17,7 +17,7 @@ from adjoint.functions.indexing import take_along_axis
 from adjoint.functions.reduction import argmax
 from adjoint.functions.scatter import put_along_axis
 from adjoint.functions.shape import reshape
-from adjoint.operands import cast, deferred_check, operand, run
+from adjoint.operands import cast, deferred_check, operand, quotient_beside, run
 from adjoint.primitives import Shape, window_shape
 from adjoint.tensor import Operand, Tensor
 
@@ -485,7 +485,7 @@ def _lp_pool(name: str, axes: int, x: Any, norm_type: Any, kernel: Any, stride: 
 
 
 def _root(x: Tensor[Any], p: float) -> Tensor[Any]:
-    return sqrt(x) if p == 2 else x ** (1 / p)
+    return sqrt(x) if p == 2 else x ** quotient_beside(1.0, p, x)
 
 
 # --- windows of as many places as are wanted -----------------------------------------------------

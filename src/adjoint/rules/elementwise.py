@@ -21,7 +21,7 @@ def _scalar(x: Any) -> bool:
     return isinstance(x, (int, float, complex))
 
 
-def constant(B: Any, name: str, value: float, like: Any) -> Any:
+def constant(B: Any, name: str, value: complex, like: Any) -> Any:
     """A primitive at a number, as precise as the backend is: a constant of it."""
     return getattr(B, name)(B.full(shape=(), value=value, dtype=B.dtype_of(like)))
 
@@ -54,15 +54,17 @@ def _pow_y(B: Any, g: Any, x: Any, y: Any, out: Any) -> Any:
             pole = B.full(shape=(), value=-math.inf, dtype=B.dtype_of(g))
             below = B.where(B.less(exponent, 0), pole, math.nan)
             return B.multiply(g, B.where(B.greater_equal(exponent, 0), 0.0, below))
-        return B.multiply(g, B.multiply(out, _log(x, B.dtype_of(y).kind == "c")))
+        return B.multiply(g, B.multiply(out, _log(B, x, y)))
     flat = B.logical_and(B.equal(x, 0), B.greater_equal(_real(B, y), 0))
     slope = B.multiply(out, B.log(B.where(flat, 1.0, x)))
     return B.multiply(g, B.where(flat, 0.0, slope))
 
 
-def _log(x: complex, among_complex: bool) -> complex:
+def _log(B: Any, x: complex, like: Any) -> Any:
     """The logarithm of a scalar; among real numbers, negative ones have none."""
-    if among_complex:
+    if B.leaf.digits is not None:
+        return constant(B, "log", x, like)
+    if B.dtype_of(like).kind == "c":
         return cmath.log(x)
     return math.log(x) if not isinstance(x, complex) and x > 0 else math.nan
 

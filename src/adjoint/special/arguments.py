@@ -16,7 +16,7 @@ from adjoint.functions.arguments import as_tensor, real
 from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import where
 from adjoint.functions.logic import equal
-from adjoint.operands import available_dtype, cast, concrete_values, constant_like, deferred_check, is_weak, run
+from adjoint.operands import available_dtype, cast, concrete_values, deferred_check, is_weak, run
 from adjoint.primitives import TABLE, broadcast_shapes
 from adjoint.tensor import Tensor
 
@@ -42,19 +42,6 @@ def reals(name: str, *values: object) -> list[Tensor[Any]]:
 def wide(x: Tensor[Any]) -> Tensor[Any]:
     """In double precision, for what is composed of several functions: rounded once, at the end."""
     return cast(x, x.device.leaf.widest(dtypes.float64))
-
-
-def irrational(function: str, number: Any, like: Tensor[Any]) -> Any:
-    """What a function of `math` gives for a number; on a leaf of more digits a tensor that has them all."""
-    if like.device.leaf.digits is None:
-        return getattr(math, function)(number)
-    x = number if isinstance(number, Tensor) else constant_like(np.asarray(number), like, function)
-    return run(function, (x,))
-
-
-def pi_beside(x: Tensor[Any]) -> Any:
-    """Pi, likewise."""
-    return irrational("acos", -1.0, x)
 
 
 def one(name: str, x: Any, function: str, **parameters: Any) -> Tensor[Any]:

@@ -13,8 +13,8 @@ from adjoint.functions.arguments import as_integer, check_shape, computed, real
 from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import exp, floor, where
 from adjoint.functions.logic import greater, isfinite, less
-from adjoint.operands import cast, constant_like, run
-from adjoint.special.arguments import Numbers, irrational, of_order, one, pi_beside, reals, wide
+from adjoint.operands import cast, constant_like, log_pi_beside, pi_beside, run
+from adjoint.special.arguments import Numbers, of_order, one, reals, wide
 from adjoint.special.bessel import sinc
 from adjoint.tensor import Operand, Tensor
 
@@ -74,7 +74,7 @@ def multigammaln(a: Operand[B], d: int, /) -> Tensor[B]:
     check_shape((*tensor.shape, d), "multigammaln")
     halves = constant_like(computed("multigammaln", np.arange, d) / 2, tensor, "multigammaln")
     terms = gammaln(run("expand_dims", (tensor,), axis=(tensor.ndim,)) - halves)
-    log_pi = irrational("log", pi_beside(tensor), tensor)
+    log_pi = log_pi_beside(tensor)
     total = d * (d - 1) / 4 * log_pi + run("sum", (terms,), axis=(tensor.ndim,), keepdims=False)
     return cast(where(inside, total, math.nan), given.dtype)
 

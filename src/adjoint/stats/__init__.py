@@ -21,6 +21,7 @@ from adjoint.stats.multivariate import (
     dirichlet,
     dirichlet_multinomial,
     invwishart,
+    matrix_normal,
     multinomial,
     multivariate_normal,
     multivariate_t,
@@ -64,9 +65,10 @@ fatiguelife: positive.fatiguelife = positive.fatiguelife()
 erlang: positive.erlang = positive.erlang()
 gengamma: positive.gengamma = positive.gengamma()
 betaprime: positive.betaprime = positive.betaprime()
+ncx2: positive.ncx2 = positive.ncx2()
 halfcauchy: lifetimes.halfcauchy = lifetimes.halfcauchy()
 halflogistic: lifetimes.halflogistic = lifetimes.halflogistic()
-lomax: lifetimes.lomax = lifetimes.lomax()
+lomax: continuous.lomax = continuous.lomax()
 genpareto: lifetimes.genpareto = lifetimes.genpareto()
 fisk: lifetimes.fisk = lifetimes.fisk()
 burr: lifetimes.burr = lifetimes.burr()
@@ -81,6 +83,7 @@ genlogistic: skewed.genlogistic = skewed.genlogistic()
 exponnorm: skewed.exponnorm = skewed.exponnorm()
 loggamma: skewed.loggamma = skewed.loggamma()
 moyal: skewed.moyal = skewed.moyal()
+pearson3: skewed.pearson3 = skewed.pearson3()
 johnsonsu: skewed.johnsonsu = skewed.johnsonsu()
 laplace_asymmetric: skewed.laplace_asymmetric = skewed.laplace_asymmetric()
 gennorm: skewed.gennorm = skewed.gennorm()
@@ -104,15 +107,16 @@ dlaplace: discrete.dlaplace = discrete.dlaplace()
 skellam: discrete.skellam = discrete.skellam()
 
 __all__ = [
-    "arcsine", "bernoulli", "beta", "betabinom", "betanbinom", "betaprime", "binom", "burr", "burr12", "cauchy",
-    "chi", "chi2", "dirichlet", "dirichlet_multinomial", "dlaplace", "erlang", "expon", "exponnorm", "exponweib", "f",
-    "fatiguelife", "fisk", "foldnorm", "gamma", "genextreme", "gengamma", "genlogistic", "gennorm", "genpareto",
-    "geom", "gompertz", "gumbel_l", "gumbel_r", "halfcauchy", "halflogistic", "halfnorm", "hypergeom", "hypsecant",
-    "invgamma", "invgauss", "invweibull", "invwishart", "johnsonsb", "johnsonsu", "laplace", "laplace_asymmetric",
-    "levy", "loggamma", "logistic", "lognorm", "logser", "loguniform", "lomax", "maxwell", "moyal", "multinomial",
-    "multivariate_normal", "multivariate_t", "nakagami", "nbinom", "norm", "pareto", "poisson", "powerlaw", "randint",
-    "rayleigh", "reciprocal", "rice", "skellam", "skewnorm", "t", "triang", "truncexpon", "truncnorm", "uniform",
-    "vonmises", "vonmises_line", "weibull_max", "weibull_min", "wishart", "wrapcauchy", "zipf",
+    "arcsine", "bernoulli", "beta", "betabinom", "betanbinom", "betaprime", "binom", "burr", "burr12", "cauchy", "chi",
+    "chi2", "dirichlet", "dirichlet_multinomial", "dlaplace", "erlang", "expon", "exponnorm", "exponweib", "f",
+    "fatiguelife", "fisk", "foldnorm", "gamma", "genextreme", "gengamma", "genlogistic", "gennorm", "genpareto", "geom",
+    "gompertz", "gumbel_l", "gumbel_r", "halfcauchy", "halflogistic", "halfnorm", "hypergeom", "hypsecant", "invgamma",
+    "invgauss", "invweibull", "invwishart", "johnsonsb", "johnsonsu", "laplace", "laplace_asymmetric", "levy",
+    "loggamma", "logistic", "lognorm", "logser", "loguniform", "lomax", "matrix_normal", "maxwell", "moyal",
+    "multinomial", "multivariate_normal", "multivariate_t", "nakagami", "nbinom", "ncx2", "norm", "pareto", "pearson3",
+    "poisson", "powerlaw", "randint", "rayleigh", "reciprocal", "rice", "skellam", "skewnorm", "t", "triang",
+    "truncexpon", "truncnorm", "uniform", "vonmises", "vonmises_line", "weibull_max", "weibull_min", "wishart",
+    "wrapcauchy", "zipf",
 ]  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from adjoint.functions.elementwise import atan2, exp, expm1, log, log1p, sin, sq
 from adjoint.functions.elementwise import maximum as larger
 from adjoint.functions.elementwise import minimum as smaller
 from adjoint.functions.logic import greater, greater_equal, isinf, less, less_equal, logical_not
+from adjoint.operands import irrational, log_2_beside, log_pi_beside, pi_beside
 from adjoint.special import (
     betainc,
     betaincc,
@@ -39,9 +40,7 @@ from adjoint.special import (
     xlogy,
 )
 from adjoint.special.incomplete import beta_share
-from adjoint.stats.families import Continuous, Density, Number, exp_or_nothing, log_of_rest
-
-LOG_ROOT = 0.5 * math.log(2.0 * math.pi)
+from adjoint.stats.families import Continuous, Density, Number, exp_or_nothing, log_2_over_pi, log_of_rest, log_root
 
 
 class norm(Continuous):
@@ -51,7 +50,7 @@ class norm(Continuous):
     reach: float = 1e150
 
     def _logpdf(self, z: Number) -> Number:
-        return -0.5 * z * z - LOG_ROOT
+        return -0.5 * z * z - log_root(z)
 
     def _cdf(self, z: Number) -> Number:
         return ndtr(z)
@@ -66,7 +65,7 @@ class norm(Continuous):
 def log_of_tails(z: Number) -> Number:
     """The logarithm of the probability of normal numbers beyond -z and z, for z >= 0."""
     near = less(z, 0.5)
-    return where(near, log1p(-erf(where(near, z, 0.0) * math.sqrt(0.5))), log_ndtr(-z) + math.log(2.0))
+    return where(near, log1p(-erf(where(near, z, 0.0) * irrational("sqrt", 0.5, z))), log_ndtr(-z) + log_2_beside(z))
 
 
 class halfnorm(Continuous):
@@ -76,22 +75,22 @@ class halfnorm(Continuous):
     reach: float = 1e150
 
     def _logpdf(self, z: Number) -> Number:
-        return -0.5 * z * z + 0.5 * math.log(2.0 / math.pi)
+        return -0.5 * z * z + 0.5 * log_2_over_pi(z)
 
     def _cdf(self, z: Number) -> Number:
-        return erf(z * math.sqrt(0.5))
+        return erf(z * irrational("sqrt", 0.5, z))
 
     def _sf(self, z: Number) -> Number:
-        return erfc(z * math.sqrt(0.5))
+        return erfc(z * irrational("sqrt", 0.5, z))
 
     def _logsf(self, z: Number) -> Number:
         return log_of_tails(z)
 
     def _ppf(self, q: Number) -> Number:
-        return erfinv(q) * math.sqrt(2.0)
+        return erfinv(q) * irrational("sqrt", 2.0, q)
 
     def _isf(self, q: Number) -> Number:
-        return erfcinv(q) * math.sqrt(2.0)
+        return erfcinv(q) * irrational("sqrt", 2.0, q)
 
 
 class lognorm(Continuous):
@@ -103,7 +102,7 @@ class lognorm(Continuous):
 
     def _logpdf(self, z: Number, s: Number) -> Number:
         away = log(z) / s
-        return -0.5 * away * away - log(s) - log(z) - LOG_ROOT
+        return -0.5 * away * away - log(s) - log(z) - log_root(z)
 
     def _cdf(self, z: Number, s: Number) -> Number:
         return ndtr(log(z) / s)
@@ -134,7 +133,7 @@ class skewnorm(Density):
         return logical_not(isinf(shapes[0]))
 
     def _logpdf(self, z: Number, a: Number) -> Number:
-        return math.log(2.0) - 0.5 * z * z - LOG_ROOT + log_ndtr(a * z)
+        return log_2_beside(z) - 0.5 * z * z - log_root(z) + log_ndtr(a * z)
 
 
 class truncnorm(Continuous):
@@ -155,7 +154,7 @@ class truncnorm(Continuous):
         return smaller(larger(0.0 * _reachable(shapes[0]), _reachable(shapes[0])), _reachable(shapes[1])).detach()
 
     def _logpdf(self, z: Number, a: Number, b: Number) -> Number:
-        return -0.5 * z * z - LOG_ROOT - log_mass(a, b)
+        return -0.5 * z * z - log_root(z) - log_mass(a, b)
 
     def _logcdf(self, z: Number, a: Number, b: Number) -> Number:
         return _log_of_part(log_mass(a, z), log_mass(z, b), log_mass(a, b))
@@ -222,7 +221,7 @@ class t(Continuous):
         normal = isinf(df)
         df = where(normal, 1.0, df)
         student = -0.5 * (df + 1.0) * log1p_square(z / sqrt(df)) - 0.5 * log(df) - betaln(0.5 * df, 0.5)
-        return where(normal, -0.5 * z * z - LOG_ROOT, student)
+        return where(normal, -0.5 * z * z - log_root(z), student)
 
     def _cdf(self, z: Number, df: Number) -> Number:
         return stdtr(df, z)
@@ -237,10 +236,10 @@ class cauchy(Continuous):
     symmetric = True
 
     def _logpdf(self, z: Number) -> Number:
-        return -math.log(math.pi) - log1p_square(z)
+        return -log_pi_beside(z) - log1p_square(z)
 
     def _cdf(self, z: Number) -> Number:
-        return atan2(1.0 + 0.0 * z, -z) / math.pi
+        return atan2(1.0 + 0.0 * z, -z) / pi_beside(z)
 
     def _ppf(self, q: Number) -> Number:
         """-cos(pi q) / sin(pi q), with sines as sinc, which reduces its argument exactly."""
@@ -253,7 +252,7 @@ class laplace(Continuous):
     symmetric = True
 
     def _logpdf(self, z: Number) -> Number:
-        return -absolute(z) - math.log(2.0)
+        return -absolute(z) - log_2_beside(z)
 
     def _cdf(self, z: Number) -> Number:
         half = 0.5 * exp(-absolute(z))
@@ -261,7 +260,7 @@ class laplace(Continuous):
 
     def _logcdf(self, z: Number) -> Number:
         below = less(z, 0.0)
-        return where(below, z - math.log(2.0), log1p(-0.5 * exp(-where(below, 0.0, z))))
+        return where(below, z - log_2_beside(z), log1p(-0.5 * exp(-where(below, 0.0, z))))
 
     def _ppf(self, q: Number) -> Number:
         below = less(q, 0.5)
@@ -368,32 +367,51 @@ class expon(Continuous):
 
 
 class pareto(Continuous):
-    """The Pareto distribution: b / z^(b + 1) for z >= 1."""
+    """The Pareto distribution: b / z^(b + 1) for z >= 1, of which the logarithm is exponential."""
 
     shapes: tuple[str, ...] = ("b",)
     low: float = 1.0
     point: float = 2.0
 
+    def _log(self, z: Number) -> Number:
+        return log(z)
+
+    def _exp(self, y: Number) -> Number:
+        return exp(y)
+
     def _logpdf(self, z: Number, b: Number) -> Number:
-        return log(b) - (b + 1.0) * log(z)
+        return log(b) - (b + 1.0) * self._log(z)
 
     def _cdf(self, z: Number, b: Number) -> Number:
-        return -expm1(-b * log(z))
+        return -expm1(-b * self._log(z))
 
     def _sf(self, z: Number, b: Number) -> Number:
-        return exp(-b * log(z))
+        return exp(-b * self._log(z))
 
     def _logcdf(self, z: Number, b: Number) -> Number:
-        return log_of_rest(b * log(z))
+        return log_of_rest(b * self._log(z))
 
     def _logsf(self, z: Number, b: Number) -> Number:
-        return -b * log(z)
+        return -b * self._log(z)
 
     def _ppf(self, q: Number, b: Number) -> Number:
-        return exp(-log1p(-q) / b)
+        return self._exp(-log1p(-q) / b)
 
     def _isf(self, q: Number, b: Number) -> Number:
-        return exp(-log(q) / b)
+        return self._exp(-log(q) / b)
+
+
+class lomax(pareto):
+    """The Pareto distribution moved to 0: c / (1 + z)^(c + 1) for z >= 0."""
+
+    shapes: tuple[str, ...] = ("c",)
+    low: float = 0.0
+
+    def _log(self, z: Number) -> Number:
+        return log1p(z)
+
+    def _exp(self, y: Number) -> Number:
+        return expm1(y)
 
 
 class weibull_min(Continuous):
@@ -472,11 +490,11 @@ class chi2(Continuous):
 
     def _end(self, high: bool, *shapes: Number) -> tuple[Number, Number]:
         (df,) = shapes
-        return 0.5 * df, 0.0 * df - math.log(2.0)
+        return 0.5 * df, 0.0 * df - log_2_beside(shapes[0])
 
     def _logpdf(self, z: Number, df: Number) -> Number:
         a = 0.5 * df
-        return xlogy(a - 1.0, z) - 0.5 * z - gammaln(a) - a * math.log(2.0)
+        return xlogy(a - 1.0, z) - 0.5 * z - gammaln(a) - a * log_2_beside(z)
 
     def _cdf(self, z: Number, df: Number) -> Number:
         return gammainc(0.5 * df, 0.5 * z)
@@ -583,4 +601,4 @@ class vonmises(Density):
 
     def _logpdf(self, z: Number, kappa: Number) -> Number:
         half = sin(0.5 * z)
-        return -2.0 * kappa * half * half - log(i0e(kappa)) - math.log(2.0 * math.pi)
+        return -2.0 * kappa * half * half - log(i0e(kappa)) - log_pi_beside(z, 2.0)

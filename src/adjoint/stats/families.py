@@ -22,7 +22,8 @@ from adjoint.functions.logic import (
     logical_and,
     logical_or,
 )
-from adjoint.operands import cast
+from adjoint.operands import cast, irrational, log_pi_beside, pi_beside
+from adjoint.special import gammaln
 from adjoint.special.arguments import reals, wide
 from adjoint.tensor import Tensor
 
@@ -384,29 +385,67 @@ class Discrete(Mass):
         )
 
 
-_SERIES = [(-1.0) ** k / (k + 1.0) for k in range(24)][::-1]  # of log1p(u) / u
-_GROWTH = [1.0 / math.factorial(k + 1) for k in range(14)][::-1]  # of expm1(u) / u
+def log_root(x: Number) -> Any:
+    """The logarithm of the root of 2 pi, as precise as x is."""
+    return 0.5 * log_pi_beside(x, 2.0)
+
+
+def log_2_over_pi(x: Number) -> Any:
+    return irrational("log", 2.0 / pi_beside(x), x)
 
 
 def log1p_ratio(u: Number) -> Number:
-    """log(1 + u) / u, which is 1 for u = 0, with derivatives there."""
-    near = less(absolute(u), 0.1)
-    away = where(near, 1.0, u)
-    return where(near, _sum_of_powers(_SERIES, where(near, u, 0.0)), log_of_one_more(away) / away)
+    """log(1 + u) / u, which is 1 for u = 0, with derivatives there: near it by the series of 2 atanh(u / (2 + u))."""
+    near = less(absolute(u), 0.125)
+    small, away = where(near, u, 0.0), where(near, 1.0, u)
+    half = small / (2.0 + small)
+    square, total = half * half, 1.0 + 0.0 * small
+    for k in range(_terms(u, 9), 0, -1):
+        total = 1.0 + square * total * (2.0 * k - 1.0) / (2.0 * k + 1.0)
+    return where(near, total * 2.0 / (2.0 + small), log_of_one_more(away) / away)
+
+
+def log1p_rest(u: Number) -> Number:
+    """(u - log(1 + u)) / u^2, which is 1 / 2 for u = 0, with derivatives there."""
+    half = u / (2.0 + u)
+    near = less(absolute(half), 0.2)
+    small, away = where(near, half, 0.0), where(near, 1.0, u)
+    square, total = small * small, 1.0 + 0.0 * small
+    for k in range(_terms(u, 13), 0, -1):
+        total = 1.0 + square * total * (2.0 * k + 1.0) / (2.0 * k + 3.0)
+    first = (1.0 - small) * (0.5 - (1.0 - small) * small * total / 6.0)
+    return where(near, first, (away - log_of_one_more(away)) / (away * away))
+
+
+_STIELTJES = [(1, 12), (1, 30), (53, 210), (195, 371), (22999, 22737), (29944523, 19733142)]
+
+
+def stirling(t: Number) -> Number:
+    """gammaln(a) - (a - 1/2) log(a) + a - log(2 pi) / 2 of a = 1 / t: by its continued fraction, DLMF 5.10.1."""
+    digits = t.device.leaf.digits
+    near = less(t, 0.05 if digits is None else 2.0**-digits)
+    small, a = where(near, t, 0.0), 1.0 / where(near, 1.0, t)
+    rest: Number = 0.0 * small
+    for above, below in _STIELTJES[:0:-1]:
+        rest = float(above) * small * small / (float(below) * (1.0 + rest))
+    first = small / (12.0 * (1.0 + rest))
+    return where(near, first, gammaln(a) - (a - 0.5) * log(a) + a - log_root(a))
 
 
 def expm1_ratio(u: Number) -> Number:
     """(exp(u) - 1) / u, which is 1 for u = 0, with derivatives there."""
-    near = less(absolute(u), 0.1)
-    away = where(near, 1.0, u)
-    return where(near, _sum_of_powers(_GROWTH, where(near, u, 0.0)), expm1(away) / away)
+    near = less(absolute(u), 0.125)
+    small, away = where(near, u, 0.0), where(near, 1.0, u)
+    total = 1.0 + 0.0 * small
+    for k in range(_terms(u, 14), 1, -1):
+        total = 1.0 + total * small / float(k)
+    return where(near, total, expm1(away) / away)
 
 
-def _sum_of_powers(factors: list[float], u: Number) -> Number:
-    total: Number = factors[0]
-    for factor in factors[1:]:
-        total = total * u + factor
-    return total
+def _terms(u: Number, usual: int) -> int:
+    """How many terms of a series a leaf's digits need, where the usual ones are enough for double precision."""
+    digits = u.device.leaf.digits
+    return usual if digits is None else usual * (digits // 15 + 1)
 
 
 def log_of_share(p: Number, rest: Number) -> Number:
@@ -419,7 +458,7 @@ def log_of_share(p: Number, rest: Number) -> Number:
 
 def log_of_rest(u: Number) -> Number:
     """log(1 - exp(-u)) for u > 0, accurate for small and for large u (M. Mächler, 2012); -inf for u = 0."""
-    small = less(u, math.log(2.0))
+    small = less(u, 0.6875)
     near = where(small, u, 1.0)
     some = greater(near, 0.0)
     first = where(some, log(-expm1(-where(some, near, 1.0))), -math.inf)

@@ -7,9 +7,10 @@ from typing import Any
 
 from adjoint.functions.elementwise import atan2, cos, exp, expm1, log, log1p, sin, sqrt, where
 from adjoint.functions.logic import equal, greater, greater_equal, less, less_equal, logical_and
+from adjoint.operands import log_2_beside, log_pi_beside, pi_beside
 from adjoint.special import expit, log_ndtr, logit, ndtr, ndtri, sinc, xlogy
-from adjoint.stats.continuous import LOG_ROOT, vonmises
-from adjoint.stats.families import Continuous, Number, exp_or_nothing, log_of_rest
+from adjoint.stats.continuous import vonmises
+from adjoint.stats.families import Continuous, Number, exp_or_nothing, log_of_rest, log_root
 
 
 class arcsine(Continuous):
@@ -23,19 +24,19 @@ class arcsine(Continuous):
         return 0.5, 0.0
 
     def _logpdf(self, z: Number) -> Number:
-        return -math.log(math.pi) - 0.5 * (log(z) + log1p(-z))
+        return -log_pi_beside(z) - 0.5 * (log(z) + log1p(-z))
 
     def _cdf(self, z: Number) -> Number:
-        return atan2(sqrt(z), sqrt(1.0 - z)) * (2.0 / math.pi)
+        return atan2(sqrt(z), sqrt(1.0 - z)) * (2.0 / pi_beside(z))
 
     def _sf(self, z: Number) -> Number:
-        return atan2(sqrt(1.0 - z), sqrt(z)) * (2.0 / math.pi)
+        return atan2(sqrt(1.0 - z), sqrt(z)) * (2.0 / pi_beside(z))
 
     def _ppf(self, q: Number) -> Number:
-        return (0.5 * math.pi * q * sinc(0.5 * q)) ** 2
+        return (0.5 * pi_beside(q) * q * sinc(0.5 * q)) ** 2
 
     def _isf(self, q: Number) -> Number:
-        return (0.5 * math.pi * (1.0 - q) * sinc(0.5 * (1.0 - q))) ** 2
+        return (0.5 * pi_beside(q) * (1.0 - q) * sinc(0.5 * (1.0 - q))) ** 2
 
 
 class powerlaw(Continuous):
@@ -88,7 +89,7 @@ class triang(Continuous):
 
     def _end(self, high: bool, *shapes: Number) -> tuple[Number, Number]:
         (c,) = shapes
-        return where(equal(c, 1.0 if high else 0.0), 1.0, 2.0), 0.0 * c + math.log(2.0)
+        return where(equal(c, 1.0 if high else 0.0), 1.0, 2.0), 0.0 * c + log_2_beside(shapes[0])
 
     def _sides(self, z: Number, c: Number) -> tuple[Any, Number, Number]:
         """Whether z is on the left of the top, and the widths of both sides, 1 where z is on the other."""
@@ -97,7 +98,7 @@ class triang(Continuous):
 
     def _logpdf(self, z: Number, c: Number) -> Number:
         left, rise, fall = self._sides(z, c)
-        return math.log(2.0) + where(left, log(z) - log(rise), log1p(-z) - log(fall))
+        return log_2_beside(z) + where(left, log(z) - log(rise), log1p(-z) - log(fall))
 
     def _cdf(self, z: Number, c: Number) -> Number:
         left, rise, fall = self._sides(z, c)
@@ -171,7 +172,7 @@ class johnsonsb(Continuous):
         return logical_and(greater(b, 0.0), less(a * a, math.inf))
 
     def _logpdf(self, z: Number, a: Number, b: Number) -> Number:
-        return log(b) - log(z) - log1p(-z) - 0.5 * (a + b * logit(z)) ** 2 - LOG_ROOT
+        return log(b) - log(z) - log1p(-z) - 0.5 * (a + b * logit(z)) ** 2 - log_root(z)
 
     def _cdf(self, z: Number, a: Number, b: Number) -> Number:
         return ndtr(a + b * logit(z))
@@ -230,8 +231,10 @@ class wrapcauchy(Continuous):
     """A Cauchy distributed angle: (1 - c^2) / (2 pi (1 + c^2 - 2 c cos(z))) for z from 0 to 2 pi."""
 
     shapes: tuple[str, ...] = ("c",)
-    low: float = 0.0
-    high: float = 2.0 * math.pi
+    point: float = 1.0
+
+    def support(self, *shapes: Number) -> tuple[Any, Any]:
+        return 0.0, 2.0 * pi_beside(shapes[0])
 
     def valid(self, *shapes: Number) -> Any:
         return logical_and(greater(shapes[0], 0.0), less(shapes[0], 1.0))
@@ -241,23 +244,24 @@ class wrapcauchy(Continuous):
 
     def _logpdf(self, z: Number, c: Number) -> Number:
         rest = 1.0 - c
-        return log(rest) + log1p(c) - math.log(2.0 * math.pi) - log(rest * rest + 4.0 * c * sin(0.5 * z) ** 2)
+        return log(rest) + log1p(c) - log_pi_beside(z, 2.0) - log(rest * rest + 4.0 * c * sin(0.5 * z) ** 2)
 
     def _cdf(self, z: Number, c: Number) -> Number:
-        return atan2((1.0 + c) * sin(0.5 * z), (1.0 - c) * cos(0.5 * z)) / math.pi
+        return atan2((1.0 + c) * sin(0.5 * z), (1.0 - c) * cos(0.5 * z)) / pi_beside(z)
 
     def _sf(self, z: Number, c: Number) -> Number:
-        return atan2((1.0 + c) * sin(0.5 * z), (c - 1.0) * cos(0.5 * z)) / math.pi
+        return atan2((1.0 + c) * sin(0.5 * z), (c - 1.0) * cos(0.5 * z)) / pi_beside(z)
 
     def _ppf(self, q: Number, c: Number) -> Number:
-        return 2.0 * atan2((1.0 - c) * sin(math.pi * q), (1.0 + c) * cos(math.pi * q))
+        return 2.0 * atan2((1.0 - c) * sin(pi_beside(q) * q), (1.0 + c) * cos(pi_beside(q) * q))
 
     def _isf(self, q: Number, c: Number) -> Number:
-        return 2.0 * atan2((1.0 - c) * sin(math.pi * q), -(1.0 + c) * cos(math.pi * q))
+        return 2.0 * atan2((1.0 - c) * sin(pi_beside(q) * q), -(1.0 + c) * cos(pi_beside(q) * q))
 
 
 class vonmises_line(vonmises):
     """The von Mises distribution of angles from -pi to pi alone."""
 
-    low: float = -math.pi
-    high: float = math.pi
+    def support(self, *shapes: Number) -> tuple[Any, Any]:
+        end = pi_beside(shapes[0])
+        return -end, end

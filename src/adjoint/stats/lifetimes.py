@@ -10,6 +10,7 @@ from typing import Any
 
 from adjoint.functions.elementwise import atan2, atanh, exp, expm1, log, log1p, tanh, where
 from adjoint.functions.logic import less
+from adjoint.operands import log_2_beside, pi_beside
 from adjoint.special import expit, log_expit, logit, sinc, xlogy
 from adjoint.stats.continuous import exp_minus, log1p_square, power_of
 from adjoint.stats.families import (
@@ -18,10 +19,9 @@ from adjoint.stats.families import (
     exp_or_nothing,
     expm1_ratio,
     log1p_ratio,
+    log_2_over_pi,
     log_of_rest,
 )
-
-_LOG_2 = math.log(2.0)
 
 
 class halfcauchy(Continuous):
@@ -30,13 +30,13 @@ class halfcauchy(Continuous):
     low: float = 0.0
 
     def _logpdf(self, z: Number) -> Number:
-        return math.log(2.0 / math.pi) - log1p_square(z)
+        return log_2_over_pi(z) - log1p_square(z)
 
     def _cdf(self, z: Number) -> Number:
-        return atan2(z, 1.0 + 0.0 * z) * (2.0 / math.pi)
+        return atan2(z, 1.0 + 0.0 * z) * (2.0 / pi_beside(z))
 
     def _sf(self, z: Number) -> Number:
-        return atan2(1.0 + 0.0 * z, z) * (2.0 / math.pi)
+        return atan2(1.0 + 0.0 * z, z) * (2.0 / pi_beside(z))
 
     def _ppf(self, q: Number) -> Number:
         """tan(pi q / 2), of sines as sinc, which reduces its argument exactly."""
@@ -52,7 +52,7 @@ class halflogistic(Continuous):
     low: float = 0.0
 
     def _logpdf(self, z: Number) -> Number:
-        return _LOG_2 + log_expit(z) + log_expit(-z)
+        return log_2_beside(z) + log_expit(z) + log_expit(-z)
 
     def _cdf(self, z: Number) -> Number:
         return tanh(0.5 * z)
@@ -64,41 +64,13 @@ class halflogistic(Continuous):
         return log_of_rest(z) + log_expit(z)
 
     def _logsf(self, z: Number) -> Number:
-        return _LOG_2 + log_expit(-z)
+        return log_2_beside(z) + log_expit(-z)
 
     def _ppf(self, q: Number) -> Number:
         return 2.0 * atanh(q)
 
     def _isf(self, q: Number) -> Number:
         return -logit(0.5 * q)
-
-
-class lomax(Continuous):
-    """The Pareto distribution moved to 0: c / (1 + z)^(c + 1) for z >= 0."""
-
-    shapes: tuple[str, ...] = ("c",)
-    low: float = 0.0
-
-    def _logpdf(self, z: Number, c: Number) -> Number:
-        return log(c) - (c + 1.0) * log1p(z)
-
-    def _cdf(self, z: Number, c: Number) -> Number:
-        return -expm1(-c * log1p(z))
-
-    def _sf(self, z: Number, c: Number) -> Number:
-        return exp(-c * log1p(z))
-
-    def _logcdf(self, z: Number, c: Number) -> Number:
-        return log_of_rest(c * log1p(z))
-
-    def _logsf(self, z: Number, c: Number) -> Number:
-        return -c * log1p(z)
-
-    def _ppf(self, q: Number, c: Number) -> Number:
-        return expm1(-log1p(-q) / c)
-
-    def _isf(self, q: Number, c: Number) -> Number:
-        return expm1(-log(q) / c)
 
 
 class genpareto(Continuous):

@@ -11,9 +11,9 @@ from adjoint.functions.elementwise import exp, floor, log, log1p, where
 from adjoint.functions.logic import equal, greater, greater_equal, isinf, less_equal, logical_and
 from adjoint.functions.reduction import all as every
 from adjoint.functions.reduction import sum as total_of
-from adjoint.functions.shape import diagonal, expand_dims, squeeze
+from adjoint.functions.shape import diagonal, expand_dims
 from adjoint.linalg import cholesky, solve_triangular
-from adjoint.operands import cast
+from adjoint.operands import cast, log_2_beside, log_pi_beside, pi_beside
 from adjoint.special import gammaln, multigammaln, xlogy
 from adjoint.special.arguments import reals, wide
 from adjoint.stats.families import exp_or_nothing
@@ -26,7 +26,13 @@ def _distances(name: str, away: Any, cov: Any) -> tuple[Any, Any, int]:
         raise errors.ShapeError(
             f"stats.{name}.logpdf: expected vectors, shape (..., d), received a single number; x[None] is a vector"
         )
-    d = away.shape[-1]
+    z, size = _solved(name, expand_dims(away, axis=-1), cov)
+    return total_of(z * z, axis=(-2, -1)), size, away.shape[-1]
+
+
+def _solved(name: str, away: Any, cov: Any) -> tuple[Any, Any]:
+    """Columns in units of a covariance, and half the logarithm of its determinant."""
+    d = away.shape[-2]
     if cov.ndim >= 2:
         if cov.shape[-2:] != (d, d):
             raise errors.ShapeError(
@@ -34,12 +40,9 @@ def _distances(name: str, away: Any, cov: Any) -> tuple[Any, Any, int]:
                 f"{cov.shape}"
             )
         factor = cholesky(cov)
-        z = squeeze(solve_triangular(factor, expand_dims(away, axis=-1), upper=False), axis=-1)
-        size = total_of(log(diagonal(factor, 0, -2, -1)), axis=-1)
-    else:
-        z = away / cov**0.5
-        size = total_of(0.5 * log(cov + 0.0 * away.detach()), axis=-1)
-    return total_of(z * z, axis=-1), size, d
+        return solve_triangular(factor, away, upper=False), total_of(log(diagonal(factor, 0, -2, -1)), axis=-1)
+    many = cov + 0.0 * away[..., 0].detach()
+    return away / expand_dims(many, axis=-1) ** 0.5, total_of(0.5 * log(many), axis=-1)
 
 
 class multivariate_normal_type:
@@ -63,7 +66,7 @@ class multivariate_normal_type:
         x, mean, cov = reals("stats.multivariate_normal.logpdf", x, mean, cov)
         dtype = x.dtype
         square, size, d = _distances("multivariate_normal", wide(x) - wide(mean), wide(cov))
-        return cast(-0.5 * square - size - 0.5 * d * math.log(2.0 * math.pi), dtype)
+        return cast(-0.5 * square - size - 0.5 * d * log_pi_beside(square, 2.0), dtype)
 
     def pdf(self, x: Any, mean: Any = 0.0, cov: Any = 1.0) -> Tensor[Any]:
         """The density of vectors x; arguments are those of `logpdf`."""
@@ -173,9 +176,9 @@ class multivariate_t_type:
         df, dtype = where(valid, wide(df), 1.0), x.dtype
         normal = isinf(df)
         k = where(normal, 1.0, df)
-        heavy = gammaln(0.5 * (k + d)) - gammaln(0.5 * k) - 0.5 * d * log(k * math.pi)
+        heavy = gammaln(0.5 * (k + d)) - gammaln(0.5 * k) - 0.5 * d * log(k * pi_beside(square))
         heavy = heavy - 0.5 * (k + d) * log1p(square / k)
-        value = where(normal, -0.5 * square - 0.5 * d * math.log(2.0 * math.pi), heavy) - size
+        value = where(normal, -0.5 * square - 0.5 * d * log_pi_beside(square, 2.0), heavy) - size
         return cast(where(valid, value, math.nan), dtype)
 
     def pdf(self, x: Any, loc: Any = 0.0, shape: Any = 1.0, df: Any = 1.0) -> Tensor[Any]:
@@ -265,6 +268,42 @@ class invwishart_type:
         return exp(self.logpdf(x, df, scale))
 
 
+class matrix_normal_type:
+    """The normal distribution of matrices, the last two axes, with a covariance of rows and one of columns."""
+
+    def __repr__(self) -> str:
+        return "adjoint.stats.matrix_normal"
+
+    def logpdf(self, X: Any, mean: Any = 0.0, rowcov: Any = 1.0, colcov: Any = 1.0) -> Tensor[Any]:
+        """The logarithm of the density of matrices X, shape (..., m, n), with SciPy's parameters.
+
+        `mean` broadcasts with X; `rowcov`, (..., m, m), and `colcov`, (..., n, n), are covariances as those of
+        `multivariate_normal`: a number for a multiple of the identity, a diagonal, or matrices, of which the lower
+        triangles count. Raises as `multivariate_normal` does.
+
+        >>> import adjoint as ad
+        >>> X = ad.tensor([[1.0, 0.0], [0.0, 2.0]], dtype=ad.float64)
+        >>> round(ad.stats.matrix_normal.logpdf(X, 0.0, 2.0 * ad.eye(2, dtype=ad.float64)).item(), 4)
+        -6.312
+        """
+        X, mean, rowcov, colcov = reals("stats.matrix_normal.logpdf", X, mean, rowcov, colcov)
+        if X.ndim < 2:
+            raise errors.ShapeError(
+                f"stats.matrix_normal.logpdf: expected matrices, shape (..., m, n), received shape {X.shape}"
+            )
+        dtype, away = X.dtype, wide(X) - wide(mean)
+        m, n = away.shape[-2:]
+        away, rows = _solved("matrix_normal", away, wide(rowcov))
+        turned, columns = _solved("matrix_normal", away.mT, wide(colcov))
+        square = total_of(turned * turned, axis=(-2, -1))
+        value = -0.5 * square - n * rows - m * columns - 0.5 * m * n * log_pi_beside(square, 2.0)
+        return cast(value, dtype)
+
+    def pdf(self, X: Any, mean: Any = 0.0, rowcov: Any = 1.0, colcov: Any = 1.0) -> Tensor[Any]:
+        """The density of matrices X; arguments are those of `logpdf`."""
+        return exp(self.logpdf(X, mean, rowcov, colcov))
+
+
 def _matrices(name: str, x: Any, df: Any, scale: Any) -> tuple[Any, ...]:
     """The dtype of the result, the operands, their Cholesky factors and the logarithms of their determinants."""
     x, df, scale = reals(f"stats.{name}.logpdf", x, df, scale)
@@ -284,7 +323,7 @@ def _of_matrices(value: Any, df: Any, p: int, dtype: Any) -> Tensor[Any]:
     """Without what the density has of df alone, which is nan where it is too small."""
     valid = greater(df, p - 1.0)
     df = where(valid, df, float(p))
-    value = value - 0.5 * p * df * math.log(2.0) - multigammaln(0.5 * df, p)
+    value = value - 0.5 * p * df * log_2_beside(df) - multigammaln(0.5 * df, p)
     return cast(where(valid, value, math.nan), dtype)
 
 
@@ -295,3 +334,4 @@ multivariate_t: multivariate_t_type = multivariate_t_type()
 dirichlet_multinomial: dirichlet_multinomial_type = dirichlet_multinomial_type()
 wishart: wishart_type = wishart_type()
 invwishart: invwishart_type = invwishart_type()
+matrix_normal: matrix_normal_type = matrix_normal_type()

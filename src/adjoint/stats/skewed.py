@@ -11,6 +11,7 @@ from typing import Any
 from adjoint.functions.elementwise import abs as absolute
 from adjoint.functions.elementwise import asinh, atan, exp, expm1, log, log1p, sinh, where
 from adjoint.functions.logic import equal, greater, greater_equal, less, logical_and
+from adjoint.operands import irrational, pi_beside
 from adjoint.special import (
     erf,
     erfc,
@@ -19,6 +20,7 @@ from adjoint.special import (
     gammainc,
     gammaincc,
     gammainccinv,
+    gammaincinv,
     gammaln,
     log_expit,
     log_ndtr,
@@ -26,16 +28,19 @@ from adjoint.special import (
     ndtri,
     sinc,
 )
-from adjoint.stats.continuous import LOG_ROOT, exp_minus, gumbel_r, log1p_square, log_of_tails, power_of, weibull_min
+from adjoint.stats.continuous import exp_minus, gumbel_r, log1p_square, log_of_tails, power_of, weibull_min
 from adjoint.stats.families import (
     Continuous,
-    Cumulative,
     Density,
     Number,
     expm1_ratio,
     log1p_ratio,
+    log1p_rest,
+    log_2_over_pi,
     log_of_rest,
     log_of_share,
+    log_root,
+    stirling,
 )
 
 # --- of extremes ---
@@ -176,7 +181,7 @@ class exponnorm(Density):
         return -log(K) + rate * (0.5 * rate - z) + log_ndtr(z - rate)
 
 
-class loggamma(Cumulative):
+class loggamma(Continuous):
     """The logarithm of a gamma distributed number: exp(c z - exp(z)) / gamma(c)."""
 
     shapes: tuple[str, ...] = ("c",)
@@ -201,27 +206,65 @@ class loggamma(Cumulative):
         low, size, share = self._low(z, c)
         return where(low, share, log_of_share(gammainc(c, size), gammaincc(c, size)))
 
+    def _ppf(self, q: Number, c: Number) -> Number:
+        start = (log(q) + gammaln(c + 1.0)) / c  # where exp(z) is nothing beside 1
+        low = less(start, -37.0)
+        return where(low, start, log(gammaincinv(where(low, 1.0, c), where(low, 0.5, q))))
+
+    def _isf(self, q: Number, c: Number) -> Number:
+        start = (log1p(-q) + gammaln(c + 1.0)) / c
+        low = less(start, -37.0)
+        return where(low, start, log(gammainccinv(where(low, 1.0, c), where(low, 0.5, q))))
+
+
+class pearson3(Density):
+    """K. Pearson's distribution of type III: a gamma distributed number, moved and stretched to mean 0 and variance 1.
+
+    Its skewness is `skew`, of either sign; without skew it is normal. With a = 4 / skew^2 and w = skew z / 2 the
+    gamma function goes into Stirling's remainder of a, so that nothing cancels as the skew vanishes.
+    """
+
+    shapes: tuple[str, ...] = ("skew",)
+    open_low = True
+    open_high = True
+    reach: float = 1e150
+
+    def valid(self, *shapes: Number) -> Any:
+        return less(shapes[0] * shapes[0], math.inf)
+
+    def support(self, *shapes: Number) -> tuple[Any, Any]:
+        (skew,) = shapes
+        end = -2.0 / where(equal(skew, 0.0), 1.0, skew)
+        return where(greater(skew, 0.0), end, -math.inf), where(less(skew, 0.0), end, math.inf)
+
+    def middle(self, *shapes: Number) -> Any:
+        return (0.0 * shapes[0]).detach()
+
+    def _logpdf(self, z: Number, skew: Number) -> Number:
+        w = 0.5 * skew * z
+        return -log_root(z) - stirling(0.25 * skew * skew) - z * z * log1p_rest(w) - log1p(w)
+
 
 class moyal(Continuous):
     """L. Landau's distribution, as J. Moyal approximated it: exp(-(z + exp(-z)) / 2) / sqrt(2 pi)."""
 
     def _logpdf(self, z: Number) -> Number:
-        return -0.5 * (z + exp_minus(z)) - LOG_ROOT
+        return -0.5 * (z + exp_minus(z)) - log_root(z)
 
     def _cdf(self, z: Number) -> Number:
-        return erfc(math.sqrt(0.5) * exp_minus(0.5 * z))
+        return erfc(irrational("sqrt", 0.5, z) * exp_minus(0.5 * z))
 
     def _sf(self, z: Number) -> Number:
-        return erf(math.sqrt(0.5) * exp_minus(0.5 * z))
+        return erf(irrational("sqrt", 0.5, z) * exp_minus(0.5 * z))
 
     def _logcdf(self, z: Number) -> Number:
         return log_of_tails(exp_minus(0.5 * z))
 
     def _ppf(self, q: Number) -> Number:
-        return -2.0 * log(math.sqrt(2.0) * erfcinv(q))
+        return -2.0 * log(irrational("sqrt", 2.0, q) * erfcinv(q))
 
     def _isf(self, q: Number) -> Number:
-        return -2.0 * log(math.sqrt(2.0) * erfinv(q))
+        return -2.0 * log(irrational("sqrt", 2.0, q) * erfinv(q))
 
 
 class johnsonsu(Continuous):
@@ -234,7 +277,7 @@ class johnsonsu(Continuous):
         return logical_and(greater(b, 0.0), less(a * a, math.inf))
 
     def _logpdf(self, z: Number, a: Number, b: Number) -> Number:
-        return log(b) - 0.5 * log1p_square(z) - 0.5 * (a + b * asinh(z)) ** 2 - LOG_ROOT
+        return log(b) - 0.5 * log1p_square(z) - 0.5 * (a + b * asinh(z)) ** 2 - log_root(z)
 
     def _cdf(self, z: Number, a: Number, b: Number) -> Number:
         return ndtr(a + b * asinh(z))
@@ -334,11 +377,11 @@ class hypsecant(Continuous):
 
     def _logpdf(self, z: Number) -> Number:
         size = absolute(z)
-        return math.log(2.0 / math.pi) - size - log1p(exp(-2.0 * size))
+        return log_2_over_pi(z) - size - log1p(exp(-2.0 * size))
 
     def _cdf(self, z: Number) -> Number:
         below = less(z, 0.0)
-        share = atan(exp(-absolute(z))) * (2.0 / math.pi)
+        share = atan(exp(-absolute(z))) * (2.0 / pi_beside(z))
         return where(below, share, 1.0 - share)
 
     def _ppf(self, q: Number) -> Number:

@@ -158,6 +158,8 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
         if bound < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {bound}")
     meeting((input, other))
+    if is_lifted(input) or is_lifted(other):  # whose examples have values of their own
+        return call("isclose", None, input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)  # type: ignore[no-any-return]
     return beside(input, np.isclose(looked(input), looked(other), rtol, atol, equal_nan))
 
 

@@ -222,6 +222,14 @@ def values_of(x: Any) -> Any:
     return array
 
 
+def all_true(x: Any) -> bool:
+    """Whether all of a tensor of bools are true; inside of vmap, those of all examples."""
+    if not is_lifted(x):
+        return bool(x.all())
+    inner = inner_of(x)
+    return bool(inner.device.concrete_values(wrap_of(inner)).all())
+
+
 def primal_of(x: Any) -> Any:
     """The array of a dual number without its tangent: backward passes are of that."""
     if in_transform(x):

@@ -16,7 +16,7 @@ from adjoint.torch.functions import numpy_named, with_out
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.reductions import axes_of, norm_of
-from adjoint.torch.tensor import Tensor, axis_of, beside, looked, where_is
+from adjoint.torch.tensor import Tensor, axis_of, beside, is_lifted, looked, where_is
 
 
 def _plain(name: str, function: Any, made: str | None = None) -> Any:
@@ -178,10 +178,10 @@ def _indefinite(a: Any) -> int:
     while high - low > 1:  # the block of size `low` has a factor
         size = (low + high) // 2
         try:
-            np.linalg.cholesky(a[:size, :size])
-            low = size
+            known = bool(np.isfinite(np.linalg.cholesky(a[:size, :size])).all())  # of infinite ones there is no error
         except np.linalg.LinAlgError:
-            high = size
+            known = False
+        low, high = (size, high) if known else (low, size)
     return high % (len(a) + 1)
 
 
@@ -211,9 +211,12 @@ def _with_info(name: str, function: Any, A: Tensor, first: Any, why: str, check_
     """What a function of stacks gives, nan where there is nothing to give, and where each matrix failed."""
     if where_is(A) is None:  # of other devices not all raise
         try:
-            return function(A), creation.zeros(A.shape[:-2], dtype=of_numpy(np.dtype("int32")))
+            made = function(A)
         except LinAlgError:
             pass
+        else:
+            if is_lifted(made) or first is not _indefinite or np.isfinite(looked(made)).all():
+                return made, creation.zeros(A.shape[:-2], dtype=of_numpy(np.dtype("int32")))
     info = _infos(A, first)
     failed: Any = FUNCTIONS["ne"](info, 0)
     if check_errors:

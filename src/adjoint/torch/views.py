@@ -282,10 +282,16 @@ METHODS["expand_as"] = lambda self, other: expand(self, tuple(other.shape))
 @public("broadcast_tensors", method=False)
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     given: Any = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
-    try:
-        shape = np.broadcast_shapes(*[tuple(x.shape) for x in given])
-    except ValueError as error:
-        raise RuntimeError(f"The sizes of tensors must match at non-singleton dimensions: {error}") from None
+    shape: tuple[int, ...] = ()
+    for x in given:
+        other, rank = tuple(x.shape), max(len(shape), x.ndim)
+        for axis in range(-1, -1 - min(len(shape), len(other)), -1):
+            if shape[axis] != other[axis] and 1 not in (shape[axis], other[axis]):
+                raise RuntimeError(
+                    f"The size of tensor a ({shape[axis]}) must match the size of tensor b ({other[axis]}) at "
+                    f"non-singleton dimension {rank + axis}"
+                )
+        shape = np.broadcast_shapes(shape, other)
     return tuple([expand(x, shape) for x in given])
 
 

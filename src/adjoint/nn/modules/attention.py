@@ -24,7 +24,7 @@ from adjoint.functions.shape import concat, moveaxis, reshape, stack
 from adjoint.module.base import Module
 from adjoint.nn.attention import scaled_dot_product_attention
 from adjoint.nn.modules.linear import Key, Linear
-from adjoint.operands import operand
+from adjoint.operands import irrational, operand
 from adjoint.random import normal
 from adjoint.tensor import Tensor
 
@@ -75,8 +75,10 @@ def _angles(positions: Tensor[Any], width: int, base: float, name: str) -> Tenso
         raise errors.ArgumentError(f"{name}: the width is even, received {width}")
     base = float(as_positive(base, name, "base"))
     wide = positions.device.leaf.widest(dtypes.float64)  # XLA may have no more than 32 bits
-    rates = exp(arange(0, width, 2, dtype=wide, device=positions.device) * (-math.log(base) / width))
-    return positions.astype(wide)[..., None] * rates
+    positions = positions.astype(wide)
+    falling = irrational("log", base, positions) / -width
+    rates = exp(arange(0, width, 2, dtype=wide, device=positions.device) * falling)
+    return positions[..., None] * rates
 
 
 class MultiHeadAttention(Module):

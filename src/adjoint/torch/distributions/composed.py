@@ -38,7 +38,7 @@ class Independent(Distribution):
         own = self.event_shape[: self.reinterpreted_batch_ndims]
         new.base_dist = self.base_dist.expand((*batch_shape, *own))
         new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
-        return self.expanded_as(new, batch_shape, self.event_shape)
+        return self._expanded_as(new, batch_shape, self.event_shape)
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
@@ -121,7 +121,7 @@ class TransformedDistribution(Distribution):
         rank = len(self.base_dist.event_shape)
         new.base_dist = self.base_dist.expand(shape[: len(shape) - rank])
         new.transforms = self.transforms
-        return self.expanded_as(new, batch_shape, self.event_shape)
+        return self._expanded_as(new, batch_shape, self.event_shape)
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
@@ -325,7 +325,7 @@ class MixtureSameFamily(Distribution):
         new._component_distribution, new._num_component = component, self._num_component
         new._mixture_distribution = self._mixture_distribution.expand(batch_shape)
         new._event_ndims = self._event_ndims
-        return self.expanded_as(new, batch_shape, component.event_shape)
+        return self._expanded_as(new, batch_shape, component.event_shape)
 
     @constraints.dependent_property
     def support(self) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import adjoint.torch as torch
+from adjoint.torch.lifted import all_true
 
 
 class Constraint:
@@ -210,19 +211,19 @@ class _CorrCholesky(_LowerCholesky):
 class _Symmetric(_Square):
     def check(self, value: Any) -> Any:
         square = super().check(value)
-        return torch.isclose(value, value.mT, atol=1e-6).all(-2).all(-1) if bool(square.all()) else square
+        return torch.isclose(value, value.mT, atol=1e-6).all(-2).all(-1) if all_true(square) else square
 
 
 class _PositiveSemidefinite(_Symmetric):
     def check(self, value: Any) -> Any:
         found = super().check(value)
-        return torch.linalg.eigvalsh(value).ge(0).all(-1) if bool(found.all()) else found
+        return torch.linalg.eigvalsh(value).ge(0).all(-1) if all_true(found) else found
 
 
 class _PositiveDefinite(_Symmetric):
     def check(self, value: Any) -> Any:
         found = super().check(value)
-        return torch.linalg.cholesky_ex(value).info.eq(0) if bool(found.all()) else found
+        return torch.linalg.cholesky_ex(value).info.eq(0) if all_true(found) else found
 
 
 class _Joined(Constraint):

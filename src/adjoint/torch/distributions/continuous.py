@@ -12,6 +12,7 @@ from adjoint.torch.distributions.distribution import (
     EULER,
     LOG_2,
     LOG_2_PI,
+    Centred,
     ExponentialFamily,
     Family,
     gamma_numbers,
@@ -19,7 +20,7 @@ from adjoint.torch.distributions.distribution import (
 )
 
 
-class _LocScale(Family):
+class _LocScale(Centred, Family):
     """A standard distribution, moved and stretched: subclasses say the standard one of z = (value - loc) / scale."""
 
     arg_constraints: ClassVar[dict[str, Any]] = {"loc": constraints.real, "scale": constraints.positive}
@@ -40,14 +41,6 @@ class _LocScale(Family):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         return self.loc + self._standard(self._extended_shape(sample_shape)) * self.scale
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
 
     @property
     def variance(self) -> Any:
@@ -261,7 +254,7 @@ class Uniform(Family):
         return torch.log(self.high - self.low)
 
 
-class VonMises(Family):
+class VonMises(Centred, Family):
     """The von Mises distribution of angles: `concentration` about `loc`."""
 
     arg_constraints: ClassVar[dict[str, Any]] = {"loc": constraints.real, "concentration": constraints.positive}
@@ -272,14 +265,6 @@ class VonMises(Family):
 
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self._set(validate_args, loc=loc, concentration=concentration)
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
 
     @property
     def variance(self) -> Any:
@@ -304,6 +289,7 @@ class VonMises(Family):
 class _Half(Family):
     """The absolute values of numbers whose distribution is symmetric about 0."""
 
+    _shows_parameters = False
     arg_constraints: ClassVar[dict[str, Any]] = {"scale": constraints.positive}
     support: Any = constraints.nonnegative
     has_rsample = True
@@ -312,9 +298,6 @@ class _Half(Family):
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         self._set(validate_args, scale=scale)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
 
     @property
     def base_dist(self) -> Any:

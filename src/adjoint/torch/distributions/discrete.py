@@ -10,7 +10,7 @@ import adjoint.torch as torch
 from adjoint.torch.creation import drawn_by, tensor
 from adjoint.torch.distributions import constraints
 from adjoint.torch.distributions.distribution import (
-    Distribution,
+    Binary,
     ExponentialFamily,
     Family,
     broadcast_all,
@@ -21,34 +21,7 @@ from adjoint.torch.distributions.distribution import (
     probs_to_logits,
     uniform,
 )
-
-PROBS = {"probs": constraints.unit_interval, "logits": constraints.real}
-
-
-class Binary(Family):
-    """A family of chances: `probs`, or their log odds `logits`."""
-
-    arg_constraints: ClassVar[dict[str, Any]] = PROBS
-
-    def _set_either(self, validate_args: bool | None, probs: Any, logits: Any, **more: Any) -> None:
-        either(type(self).__name__, probs, logits)
-        self._set(validate_args, **more, **({"logits": logits} if probs is None else {"probs": probs}))
-
-    @property
-    def _param(self) -> Any:
-        return self.__dict__["probs"] if "probs" in self._parameters else self.__dict__["logits"]
-
-    @property
-    def param_shape(self) -> Any:
-        return self._param.size()
-
-    @lazy_property
-    def logits(self) -> Any:
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Any:
-        return logits_to_probs(self.logits, is_binary=True)
+from adjoint.torch.lifted import all_true
 
 
 class Bernoulli(Binary, ExponentialFamily):
@@ -94,7 +67,7 @@ class Geometric(Binary):
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._set_either(validate_args, probs, logits)
-        if self._validate_args and probs is not None and not bool((self.probs > 0).all()):
+        if self._validate_args and probs is not None and not all_true(self.probs > 0):
             raise ValueError(
                 f"Expected parameter probs ({type(self.probs).__name__} of shape {tuple(self.probs.shape)}) of "
                 f"distribution {self!r} to be positive but found invalid values:\n{self.probs}"
@@ -131,7 +104,10 @@ class Geometric(Binary):
 class Binomial(Binary):
     """How many of `total_count` attempts succeed, each with the chance `probs`."""
 
-    arg_constraints: ClassVar[dict[str, Any]] = {"total_count": constraints.nonnegative_integer, **PROBS}
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        "total_count": constraints.nonnegative_integer,
+        **Binary.arg_constraints,
+    }
     has_enumerate_support = True
     total_count: Any
 
@@ -167,8 +143,7 @@ class Binomial(Binary):
     def log_prob(self, value: Any) -> Any:
         value, n, logits = self._checked(value), self.total_count, self.logits
         ways = torch.lgamma(n + 1) - torch.lgamma(value + 1) - torch.lgamma(n - value + 1)
-        # n log(1 + e^logits), without overflow: by the larger of 0 and the logits
-        return ways + value * logits - n * (logits.clamp(min=0) + torch.log1p(torch.exp(-logits.abs())))
+        return ways + value * logits + n * torch.nn.functional.logsigmoid(-logits)
 
     def entropy(self) -> Any:
         n = int(self.total_count.max())
@@ -215,7 +190,9 @@ class NegativeBinomial(Binary):
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         with torch.no_grad():
-            return torch.poisson(gamma_numbers(self.total_count, shape) * torch.exp(self.logits))
+            none = self.total_count == 0
+            rate = gamma_numbers(torch.where(none, 1.0, self.total_count), shape) * torch.exp(self.logits)
+            return torch.poisson(torch.where(none, 0.0, rate))
 
     def log_prob(self, value: Any) -> Any:
         n, value, logs = self.total_count, self._checked(value), torch.nn.functional.logsigmoid
@@ -329,25 +306,18 @@ class Categorical(Family):
         return _enumerated(self, self._num_events, expand, torch.int64)
 
 
-class OneHotCategorical(Distribution):
-    """A class as a vector that is 1 at its place and 0 elsewhere."""
+class OfClasses(Family):
+    """A distribution of vectors that have a place for each class of a `Categorical`, of which the chances are."""
 
-    arg_constraints: ClassVar[dict[str, Any]] = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support: Any = constraints.one_hot
-    has_enumerate_support = True
+    _shows_parameters = False
+    arg_constraints: ClassVar[dict[str, Any]] = Categorical.arg_constraints
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        self._categorical = Categorical(probs, logits, validate_args)
-        shape = self._categorical.param_shape
-        super().__init__(self._categorical.batch_shape, shape[-1:], validate_args)
+    def _set_classes(self, validate_args: bool | None, probs: Any, logits: Any) -> None:
+        self._categorical = Categorical(probs, logits)
+        super().__init__(self._categorical.batch_shape, self.param_shape[-1:], validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        new = type(self).__new__(type(self)) if _instance is None else _instance
+    def _expand_rest(self, new: Any, batch_shape: Any) -> None:
         new._categorical = self._categorical.expand(batch_shape)
-        return self.expanded_as(new, batch_shape, self.event_shape)
-
-    def __repr__(self) -> str:
-        return type(self).__name__ + "()"
 
     @property
     def _param(self) -> Any:
@@ -364,6 +334,16 @@ class OneHotCategorical(Distribution):
     @property
     def param_shape(self) -> Any:
         return self._categorical.param_shape
+
+
+class OneHotCategorical(OfClasses):
+    """A class as a vector that is 1 at its place and 0 elsewhere."""
+
+    support: Any = constraints.one_hot
+    has_enumerate_support = True
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._set_classes(validate_args, probs, logits)
 
     @property
     def mean(self) -> Any:
@@ -383,9 +363,7 @@ class OneHotCategorical(Distribution):
         return torch.nn.functional.one_hot(found, self._event_shape[0]).to(self.probs.dtype)
 
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
-        return self._categorical.log_prob(value.max(-1)[1])
+        return self._categorical.log_prob(self._checked(value).max(-1)[1])
 
     def entropy(self) -> Any:
         return self._categorical.entropy()
@@ -407,10 +385,8 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
         return self.sample(sample_shape) + (probs - probs.detach())
 
 
-class Multinomial(Distribution):
+class Multinomial(OfClasses):
     """How often each class comes in `total_count` draws."""
-
-    arg_constraints: ClassVar[dict[str, Any]] = {"probs": constraints.simplex, "logits": constraints.real_vector}
 
     def __init__(
         self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -418,32 +394,15 @@ class Multinomial(Distribution):
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
-        self._categorical = Categorical(probs, logits)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
+        self._set_classes(validate_args, probs, logits)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        new = type(self).__new__(type(self)) if _instance is None else _instance
-        new.total_count, new._categorical = self.total_count, self._categorical.expand(batch_shape)
-        return self.expanded_as(new, batch_shape, self.event_shape)
-
-    def __repr__(self) -> str:
-        return "Multinomial()"
+    def _expand_rest(self, new: Any, batch_shape: Any) -> None:
+        super()._expand_rest(new, batch_shape)
+        new.total_count = self.total_count
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         return constraints.multinomial(self.total_count)
-
-    @property
-    def probs(self) -> Any:
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Any:
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Any:
-        return self._categorical.param_shape
 
     @property
     def mean(self) -> Any:
@@ -460,9 +419,7 @@ class Multinomial(Distribution):
             return drawn_by(draw, None, probs.double()).to(probs.dtype)
 
     def log_prob(self, value: Any) -> Any:
-        if self._validate_args:
-            self._validate_sample(value)
-        logits, value = torch.broadcast_tensors(self.logits, value)
+        logits, value = torch.broadcast_tensors(self.logits, self._checked(value))
         powers = torch.where((value == 0) & (logits == -math.inf), 0.0, logits) * value
         return torch.lgamma(value.sum(-1) + 1) - torch.lgamma(value + 1).sum(-1) + powers.sum(-1)
 

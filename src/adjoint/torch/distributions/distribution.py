@@ -14,6 +14,7 @@ from adjoint.random_keys import seeded
 from adjoint.torch.calls import call
 from adjoint.torch.creation import source, tensor
 from adjoint.torch.distributions import constraints
+from adjoint.torch.lifted import all_true, is_batched
 
 Size = torch.Size
 LOG_2 = math.log(2)
@@ -36,6 +37,7 @@ class Distribution:
     has_rsample: bool = False
     has_enumerate_support: bool = False
     arg_constraints: ClassVar[dict[str, Any]] = {}
+    _shows_parameters: ClassVar[bool] = True  # PyTorch prints none where another distribution has them
     _validate_args: bool = __debug__
 
     @staticmethod
@@ -59,13 +61,15 @@ class Distribution:
 
     def _check_parameters(self) -> None:
         for name, constraint in self.arg_constraints.items():
-            if constraints.is_dependent(constraint) or name not in self.__dict__:
+            if constraints.is_dependent(constraint):
+                continue
+            if name not in self.__dict__ and isinstance(getattr(type(self), name, None), lazy_property):
                 continue  # what follows from another parameter is not checked twice
             value = getattr(self, name)
-            if not bool(constraint.check(value).all()):
+            if not all_true(constraint.check(value)):
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
-                    f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
+                    f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{_shown(value)}"
                 )
 
     @property
@@ -100,7 +104,7 @@ class Distribution:
         """The distribution with parameters that are broadcast to a larger batch."""
         raise NotImplementedError
 
-    def expanded_as(self, new: Any, batch_shape: Sequence[int], event_shape: Sequence[int]) -> Any:
+    def _expanded_as(self, new: Any, batch_shape: Sequence[int], event_shape: Sequence[int]) -> Any:
         """`new`, whose parameters are set, with these shapes: nothing is checked once more."""
         Distribution.__init__(new, batch_shape, event_shape, validate_args=False)
         new._validate_args = self._validate_args
@@ -167,19 +171,24 @@ class Distribution:
                 stacklevel=3,
             )
             return
-        if not bool(support.check(value).all()):
+        if not all_true(support.check(value)):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
-                f"support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
+                f"support ({support!r}) of the distribution {self!r}, but found invalid values:\n{_shown(value)}"
             )
 
     def __repr__(self) -> str:
         shown = [
-            f"{name}: {value if value.numel() == 1 else value.size()}"
+            f"{name}: {_shown(value) if value.numel() == 1 else value.size()}"
             for name in self.arg_constraints
-            if isinstance(value := self.__dict__.get(name), torch.Tensor)
+            if self._shows_parameters and isinstance(value := self.__dict__.get(name), torch.Tensor)
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _shown(value: Any) -> Any:
+    """A tensor as messages show it; inside of vmap it is no single number."""
+    return repr(value) if is_batched(value) else value
 
 
 class Family(Distribution):
@@ -207,7 +216,7 @@ class Family(Distribution):
             setattr(new, name, value.expand((*batch_shape, *value.shape[rank:])))
         self._expand_rest(new, Size(batch_shape))
         new._parameters = self._parameters
-        return self.expanded_as(new, batch_shape, self._event_shape)
+        return self._expanded_as(new, batch_shape, self._event_shape)
 
     def _expand_rest(self, new: Any, batch_shape: Any) -> None:
         """What else an expanded distribution keeps."""
@@ -220,6 +229,20 @@ class Family(Distribution):
     @property
     def _first(self) -> Any:
         return getattr(self, self._parameters[0])
+
+
+class Centred(Distribution):
+    """A distribution about `loc`, which is its mean and its mode."""
+
+    loc: Any
+
+    @property
+    def mean(self) -> Any:
+        return self.loc
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
 
 
 class ExponentialFamily(Distribution):
@@ -242,6 +265,32 @@ class lazy_property:  # as PyTorch names it
         return value
 
 
+class Binary(Family):
+    """A family of chances: `probs`, or their log odds `logits`."""
+
+    arg_constraints: ClassVar[dict[str, Any]] = {"probs": constraints.unit_interval, "logits": constraints.real}
+
+    def _set_either(self, validate_args: bool | None, probs: Any, logits: Any, **more: Any) -> None:
+        either(type(self).__name__, probs, logits)
+        self._set(validate_args, **more, **({"logits": logits} if probs is None else {"probs": probs}))
+
+    @property
+    def _param(self) -> Any:
+        return self.__dict__["probs"] if "probs" in self._parameters else self.__dict__["logits"]
+
+    @property
+    def param_shape(self) -> Any:
+        return self._param.size()
+
+    @lazy_property
+    def logits(self) -> Any:
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self) -> Any:
+        return logits_to_probs(self.logits, is_binary=True)
+
+
 def broadcast_all(*values: Any) -> tuple[Any, ...]:
     """Tensors and numbers, broadcast; numbers have the dtype of the tensors, or the default one."""
     if not all(isinstance(v, (torch.Tensor, Number)) for v in values):
@@ -257,7 +306,7 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
 
 def drawn(function: Any, made: str, shape: Sequence[int], *parameters: Any) -> Any:
     """Numbers of one of `ad.random`'s functions, which gradients follow; the key is of the face's generator."""
-    key = int(source(None).integers(0, 2**62))
+    key = int(source(None, apart=True).integers(0, 2**62))  # numbers of examples in vmap follow from one
     shape = tuple(shape)
 
     def draw(*arrays: Any) -> Any:

@@ -325,6 +325,16 @@ def _cross(inside: Callable[[Any, Any], Any], outside: Callable[[Any, Any], Any]
     return rule
 
 
+def _with_moment(inside: Callable[[Any, Any], Any], order: int) -> Callable[[Any, Any], Any]:
+    """Of a Pareto p whose moment of an order exists: where it does not, the divergence is infinite and flat."""
+
+    def found(p: Any, q: Any) -> Any:
+        alpha = torch.where(p.alpha > order, p.alpha, order + 1.0)
+        return inside(positive.Pareto(p.scale, alpha, validate_args=False), q)
+
+    return found
+
+
 def _infinite(p: Any, q: Any) -> Any:
     like = p._first + torch.zeros_like(q._first)
     return torch.full_like(like, math.inf)
@@ -347,8 +357,9 @@ _PAIRS: dict[tuple[Any, Any], tuple[Any, Any]] = {
     (_G, _E): (_in_exponential, None), (_G, _GU): (_in_gumbel, None), (_G, _N): (_in_normal, None),
     (_GU, _N): (_in_normal, None), (_L, _N): (_in_normal, None), (_N, _GU): (_in_gumbel, None),
     (_N, _L): (_in_laplace, None),
-    (_P, _E): (_in_exponential, lambda p, q: p.alpha <= 1), (_P, _G): (_in_gamma, lambda p, q: p.alpha <= 1),
-    (_P, _N): (_in_normal, lambda p, q: p.alpha <= 2),
+    (_P, _E): (_with_moment(_in_exponential, 1), lambda p, q: p.alpha <= 1),
+    (_P, _G): (_with_moment(_in_gamma, 1), lambda p, q: p.alpha <= 1),
+    (_P, _N): (_with_moment(_in_normal, 2), lambda p, q: p.alpha <= 2),
     (_U, _B): (_in_beta, lambda p, q: (p.high > 1) | (p.low < 0)),
     (_U, _CB): (_in_bernoulli, lambda p, q: (p.high > 1) | (p.low < 0)),
     (_U, _E): (_in_exponential, lambda p, q: p.low < 0), (_U, _G): (_in_gamma, lambda p, q: p.low < 0),

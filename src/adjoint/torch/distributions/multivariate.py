@@ -12,12 +12,14 @@ from adjoint.torch.distributions import constraints
 from adjoint.torch.distributions.distribution import (
     LOG_2,
     LOG_2_PI,
+    Centred,
     Distribution,
     ExponentialFamily,
     gamma_numbers,
     lazy_property,
 )
 from adjoint.torch.distributions.positive import Beta
+from adjoint.torch.lifted import all_true
 
 _SQUARES = "covariance_matrix", "precision_matrix", "scale_tril"
 
@@ -92,7 +94,7 @@ class _OfMatrix(Distribution):
                 setattr(new, name, value.expand((*batch_shape, *value.shape[-2:])))
 
 
-class MultivariateNormal(_OfMatrix):
+class MultivariateNormal(Centred, _OfMatrix):
     """The normal distribution of vectors: `loc`, and a covariance, its inverse, or its Cholesky factor."""
 
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -119,15 +121,7 @@ class MultivariateNormal(_OfMatrix):
         new = type(self).__new__(type(self)) if _instance is None else _instance
         new.loc = self.loc.expand((*batch_shape, *self.event_shape))
         self._expand_matrix(new, batch_shape)
-        return self.expanded_as(new, batch_shape, self.event_shape)
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
+        return self._expanded_as(new, batch_shape, self.event_shape)
 
     @property
     def variance(self) -> Any:
@@ -151,7 +145,7 @@ class MultivariateNormal(_OfMatrix):
         return found.expand(tuple(self._batch_shape))
 
 
-class LowRankMultivariateNormal(Distribution):
+class LowRankMultivariateNormal(Centred):
     """The normal distribution of covariance W W^T + D: a factor W of few columns, and a diagonal D."""
 
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -181,7 +175,7 @@ class LowRankMultivariateNormal(Distribution):
         for name, rank in {"loc": 1, "cov_diag": 1, "cov_factor": 2}.items():
             value = getattr(self, name)
             setattr(new, name, value.expand((*batch_shape, *value.shape[-rank:])))
-        return self.expanded_as(new, batch_shape, self.event_shape)
+        return self._expanded_as(new, batch_shape, self.event_shape)
 
     @lazy_property
     def _capacitance_tril(self) -> Any:
@@ -190,14 +184,6 @@ class LowRankMultivariateNormal(Distribution):
         k = self.cov_factor.shape[-1]
         eye = torch.eye(k, dtype=self.loc.dtype, device=self.loc.device)
         return torch.linalg.cholesky(self.cov_factor.mT @ scaled + eye)
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
 
     @lazy_property
     def variance(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -259,7 +245,7 @@ class Wishart(_OfMatrix, ExponentialFamily):
         name, value = self._set_matrix(covariance_matrix, precision_matrix, scale_tril)
         df = df if isinstance(df, torch.Tensor) else tensor(df, dtype=value.dtype, device=value.device)
         batch, event = torch.broadcast_shapes(value.shape[:-2], df.shape), value.shape[-2:]
-        if bool((df <= event[-1] - 1).any()):
+        if not all_true(df > event[-1] - 1):
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {event[-1] - 1}.")
         self.df = df.expand(tuple(batch))
         setattr(self, name, value.expand((*batch, *event)))
@@ -270,7 +256,7 @@ class Wishart(_OfMatrix, ExponentialFamily):
         new = type(self).__new__(type(self)) if _instance is None else _instance
         new.df = self.df.expand(tuple(batch_shape))
         self._expand_matrix(new, batch_shape)
-        return self.expanded_as(new, batch_shape, self.event_shape)
+        return self._expanded_as(new, batch_shape, self.event_shape)
 
     @property
     def mean(self) -> Any:
@@ -343,7 +329,7 @@ class LKJCholesky(Distribution):
         new = type(self).__new__(type(self)) if _instance is None else _instance
         new.dim, new.concentration = self.dim, self.concentration.expand(tuple(batch_shape))
         new._beta = self._beta.expand((*batch_shape, self.dim))
-        return self.expanded_as(new, batch_shape, self.event_shape)
+        return self._expanded_as(new, batch_shape, self.event_shape)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         with torch.no_grad():

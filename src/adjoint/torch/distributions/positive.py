@@ -12,15 +12,14 @@ from adjoint.torch.creation import tensor
 from adjoint.torch.distributions import constraints
 from adjoint.torch.distributions.distribution import (
     EULER,
+    Binary,
     ExponentialFamily,
     Family,
     clamp_probs,
     drawn,
-    either,
     gamma_numbers,
     lazy_property,
     logits_to_probs,
-    probs_to_logits,
     uniform,
 )
 
@@ -83,6 +82,7 @@ class Chi2(Gamma):
 class InverseGamma(Family):
     """The reciprocals of numbers of a gamma distribution."""
 
+    _shows_parameters = False
     arg_constraints: ClassVar[dict[str, Any]] = {"concentration": POSITIVE, "rate": POSITIVE}
     support: Any = POSITIVE
     has_rsample = True
@@ -116,9 +116,6 @@ class InverseGamma(Family):
 
     def cdf(self, value: Any) -> Any:
         return torch.special.gammaincc(self.concentration, self.rate / self._checked(value))
-
-    def __repr__(self) -> str:
-        return "InverseGamma()"
 
     def entropy(self) -> Any:
         a = self.concentration
@@ -291,7 +288,7 @@ class GeneralizedPareto(Family):
     @property
     def mean(self) -> Any:
         c = torch.where(self.concentration < 1, self.concentration, 0.0)
-        return torch.where(self.concentration < 1, self.loc + self.scale / (1 - c), math.inf)
+        return torch.where(self.concentration < 1, self.loc + self.scale / (1 - c), math.nan)
 
     @property
     def mode(self) -> Any:
@@ -300,12 +297,13 @@ class GeneralizedPareto(Family):
     @property
     def variance(self) -> Any:
         c = torch.where(self.concentration < 0.5, self.concentration, 0.0)
-        return torch.where(self.concentration < 0.5, self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c)), math.inf)
+        return torch.where(self.concentration < 0.5, self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c)), math.nan)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         return self.icdf(uniform(self._extended_shape(sample_shape), self.loc))
 
-    def _log_sf(self, value: Any) -> Any:
+    def log_survival_function(self, value: Any) -> Any:
+        """The logarithm of the probability of what is above a value."""
         z = (self._checked(value) - self.loc) / self.scale
         near = -z + self.concentration * z**2 / 2  # Taylor's series, for the slope at a concentration of 0
         return torch.where(self._flat, near, -torch.log1p(self._other * z) / self._other)
@@ -317,7 +315,11 @@ class GeneralizedPareto(Family):
         return torch.where(self._flat, near, powers) - self.scale.log()
 
     def cdf(self, value: Any) -> Any:
-        return -torch.expm1(self._log_sf(value))
+        return -torch.expm1(self.log_survival_function(value))
+
+    def log_cdf(self, value: Any) -> Any:
+        """The logarithm of `cdf`."""
+        return self.cdf(value).log()
 
     def icdf(self, value: Any) -> Any:
         left = torch.log1p(-value)
@@ -342,7 +344,8 @@ class FisherSnedecor(Family):
 
     @property
     def mean(self) -> Any:
-        return torch.where(self.df2 > 2, self.df2 / torch.where(self.df2 > 2, self.df2 - 2, 1.0), math.nan)
+        m = torch.where(self.df2 > 2, self.df2, math.nan)
+        return m / (m - 2)
 
     @property
     def mode(self) -> Any:
@@ -351,9 +354,8 @@ class FisherSnedecor(Family):
 
     @property
     def variance(self) -> Any:
-        n, m = self.df1, torch.where(self.df2 > 4, self.df2, 5.0)
-        found = 2 * m.pow(2) * (n + m - 2) / (n * (m - 2).pow(2) * (m - 4))
-        return torch.where(self.df2 > 4, found, math.nan)
+        n, m = self.df1, torch.where(self.df2 > 4, self.df2, math.nan)
+        return 2 * m.pow(2) * (n + m - 2) / (n * (m - 2).pow(2) * (m - 4))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         shape = self._extended_shape(sample_shape)
@@ -370,6 +372,7 @@ class FisherSnedecor(Family):
 class Beta(Family, ExponentialFamily):
     """The beta distribution of shares between 0 and 1."""
 
+    _shows_parameters = False
     arg_constraints: ClassVar[dict[str, Any]] = {"concentration1": POSITIVE, "concentration0": POSITIVE}
     support: Any = constraints.unit_interval
     has_rsample = True
@@ -405,9 +408,6 @@ class Beta(Family, ExponentialFamily):
         self._checked(value)
         a, b = self.concentration1, self.concentration0
         return torch.xlogy(a - 1, value) + torch.special.xlog1py(b - 1, -value) - self._log_norm()
-
-    def __repr__(self) -> str:
-        return "Beta()"
 
     def _log_norm(self) -> Any:
         return self.concentration1.lgamma() + self.concentration0.lgamma() - self._sum.lgamma()
@@ -468,14 +468,13 @@ class Dirichlet(Family, ExponentialFamily):
         return norm - (k - total) * torch.digamma(total) - ((a - 1.0) * torch.digamma(a)).sum(-1)
 
 
-class ContinuousBernoulli(Family, ExponentialFamily):
+class ContinuousBernoulli(Binary, ExponentialFamily):
     """Numbers between 0 and 1 with the density p^x (1 - p)^(1 - x), normalised.
 
     Of G. Loaiza-Ganem and J. P. Cunningham, The continuous Bernoulli: fixing a pervasive error in variational
     autoencoders (2019). Near 1/2 Taylor series of the constants stand in for differences that cancel.
     """
 
-    arg_constraints: ClassVar[dict[str, Any]] = {"probs": constraints.unit_interval, "logits": constraints.real}
     support: Any = constraints.unit_interval
     has_rsample = True
 
@@ -483,23 +482,16 @@ class ContinuousBernoulli(Family, ExponentialFamily):
         self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:  # fmt: skip
-        either("ContinuousBernoulli", probs, logits)
         self._lims = lims
+        self._set_either(validate_args, probs, logits)
         if probs is not None:
-            self._set(validate_args, probs=probs)
             self.probs = clamp_probs(self.probs)
-        else:
-            self._set(validate_args, logits=logits)
 
     def _expand_rest(self, new: Any, batch_shape: Any) -> None:
         new._lims = self._lims
 
     @lazy_property
-    def logits(self) -> Any:
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Any:
+    def probs(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _apart(self) -> tuple[Any, Any, Any]:
@@ -541,8 +533,9 @@ class ContinuousBernoulli(Family, ExponentialFamily):
         return self._log_norm() - loss
 
     def cdf(self, value: Any) -> Any:
+        value = self._checked(value)
         apart, p, _ = self._apart()
-        powers = (p**value * (1.0 - p) ** (1.0 - self._checked(value)) + p - 1.0) / (2.0 * p - 1.0)
+        powers = (p**value * (1.0 - p) ** (1.0 - value) + p - 1.0) / (2.0 * p - 1.0)
         found = torch.where(apart, powers, value)
         return torch.where(value <= 0.0, 0.0, torch.where(value >= 1.0, 1.0, found))
 

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import adjoint.torch as torch
 from adjoint.torch.distributions import constraints, transforms
 from adjoint.torch.distributions.composed import TransformedDistribution
-from adjoint.torch.distributions.discrete import Binary, Categorical
-from adjoint.torch.distributions.distribution import Distribution, clamp_probs, uniform
+from adjoint.torch.distributions.discrete import OfClasses
+from adjoint.torch.distributions.distribution import Binary, clamp_probs, uniform
 
 
 class LogitRelaxedBernoulli(Binary):
@@ -40,39 +40,21 @@ class LogitRelaxedBernoulli(Binary):
         return torch.as_tensor(self.temperature).log() + off - 2 * off.exp().log1p()
 
 
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(OfClasses):
     """The logarithms of `RelaxedOneHotCategorical`'s shares."""
 
-    arg_constraints: ClassVar[dict[str, Any]] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support: Any = constraints.real_vector  # of which the exponentials sum to one
     has_rsample = True
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        self._categorical = Categorical(probs, logits)
         self.temperature = temperature
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
+        self._set_classes(validate_args, probs, logits)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        new = type(self).__new__(type(self)) if _instance is None else _instance
-        new.temperature, new._categorical = self.temperature, self._categorical.expand(batch_shape)
-        return self.expanded_as(new, batch_shape, self.event_shape)
-
-    def __repr__(self) -> str:
-        return type(self).__name__ + "()"
-
-    @property
-    def probs(self) -> Any:
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Any:
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Any:
-        return self._categorical.param_shape
+    def _expand_rest(self, new: Any, batch_shape: Any) -> None:
+        super()._expand_rest(new, batch_shape)
+        new.temperature = self.temperature
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         u = clamp_probs(uniform(self._extended_shape(sample_shape), self.logits))
@@ -81,9 +63,7 @@ class ExpRelaxedCategorical(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         k = self._event_shape[0]
-        if self._validate_args:
-            self._validate_sample(value)
-        logits, value = torch.broadcast_tensors(self.logits, value)
+        logits, value = torch.broadcast_tensors(self.logits, self._checked(value))
         temperature = torch.as_tensor(self.temperature, dtype=logits.dtype)
         score = logits - value * temperature
         score = (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1)
@@ -120,7 +100,7 @@ class _Relaxed(TransformedDistribution):
 class RelaxedBernoulli(_Relaxed):
     """Numbers between 0 and 1 that come near to 0 and 1 as the temperature falls, and are differentiable."""
 
-    arg_constraints: ClassVar[dict[str, Any]] = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: ClassVar[dict[str, Any]] = Binary.arg_constraints
     support: Any = constraints.unit_interval
     _base, _step = LogitRelaxedBernoulli, transforms.SigmoidTransform
 
@@ -128,7 +108,7 @@ class RelaxedBernoulli(_Relaxed):
 class RelaxedOneHotCategorical(_Relaxed):
     """Shares that come near to one class as the temperature falls, and are differentiable."""
 
-    arg_constraints: ClassVar[dict[str, Any]] = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: ClassVar[dict[str, Any]] = OfClasses.arg_constraints
     support: Any = constraints.simplex
     _base, _step = ExpRelaxedCategorical, transforms.ExpTransform
 
