@@ -125,6 +125,8 @@ def explained(error: Exception, operands: Any) -> Exception:
 def translated(error: Exception) -> Exception:
     """An error of adjoint's as the type that PyTorch raises."""
     if isinstance(error, errors.AdjointError):
+        if isinstance(error, errors.EndedError):
+            return RuntimeError(f"Your tensor may have escaped from inside a function being vmapped: {error}")
         if isinstance(error, errors.SingularError):
             return LinAlgError(str(error))
         if isinstance(error, (IndexError, NotImplementedError)):

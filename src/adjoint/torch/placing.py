@@ -16,6 +16,7 @@ from adjoint.torch.functions import clone, public
 from adjoint.torch.graph import label, result_overwritten
 from adjoint.torch.indexing import as_line, in_range
 from adjoint.torch.kinds import Halves, Whole
+from adjoint.torch.lifted import reshaped as reshaped_lifted
 from adjoint.torch.memory import check_write, is_view, leave_if_alone, view_of
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.reductions import one_type
@@ -313,14 +314,16 @@ def _reshaping(*names: str) -> None:
         if self._rare is not None and self._rare.memory is not None:
             leave_if_alone(self)
         shares = self._rare is not None and self._rare.memory is not None
-        if is_lifted(self) or (off() and self.requires_grad and not is_view(self)):
+        viewed = is_lifted(self) and self._rare.viewed
+        if viewed or (off() and self.requires_grad and not is_view(self)):
             raise NotImplementedError(
-                f"adjoint.torch: {names[0]}_() of a tensor that a function transform made, or that is tracked and no "
-                f"view, where nothing is recorded, is not there; write x = x.{names[0]}(...)"
+                f"adjoint.torch: {names[0]}_() of a tensor that a function transform made and that has views, or that "
+                f"is tracked and no view, where nothing is recorded, is not there; write x = x.{names[0]}(...)"
             )
         check_write(self, filling=shares)
-        if shares:
-            return reshaped(self, lambda x: FUNCTIONS[names[0]](x, *args, **options), names[0].capitalize())
+        if shares or is_lifted(self):
+            given = lambda x: FUNCTIONS[names[0]](x, *args, **options)
+            return reshaped_lifted(self, given) if is_lifted(self) else reshaped(self, given, names[0].capitalize())
         old = self._array
         array = FUNCTIONS[names[0]](unnoticed(old), *args, **options)._array
         array.value = copied(array.value)  # in the order in which it lies in memory
