@@ -330,7 +330,7 @@ class Gradients:
 
     def _is_view(self: Any) -> bool:
         rare = self._rare
-        if rare is None or isinstance(rare.view, Bits):
+        if rare is None or isinstance(rare.view, Bits) or rare.inference:
             return False
         return is_view(self) or rare.was_view or isinstance(rare.creation, memory.InFunction)
 

@@ -308,7 +308,7 @@ class GradFn:
     def name(self) -> str:
         """The name that PyTorch gives the node."""
         known = type(self).__name__
-        return f"torch::autograd::{known}" if known in ("CopySlices", "AccumulateGrad") else known
+        return f"torch::autograd::{known}" if known in ("CopySlices", "AccumulateGrad", "CopyBackwards") else known
 
     @property
     def metadata(self) -> dict[Any, Any]:

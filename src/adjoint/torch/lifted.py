@@ -270,6 +270,11 @@ def gradients(outputs: Any, inputs: Any, cotangents: Any, create: bool) -> list[
     return [None if g is None else to_face(g) for g in total]
 
 
+def is_dual(x: Any) -> bool:
+    """Whether a tensor has a tangent."""
+    return is_lifted(x) and any([isinstance(level, Tangent) for level in inner_of(x).device.chain()])
+
+
 def is_batched(x: Any) -> bool:
     """Whether it is a tensor, and has a level of examples."""
     return (

@@ -286,7 +286,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
         shape = np.broadcast_shapes(*[tuple(x.shape) for x in given])
     except ValueError as error:
         raise RuntimeError(f"The sizes of tensors must match at non-singleton dimensions: {error}") from None
-    return tuple([expand(x, shape) for x in given])
+    return tuple([x if tuple(x.shape) == shape else expand(x, shape) for x in given])
 
 
 @public("broadcast_shapes", method=False)
