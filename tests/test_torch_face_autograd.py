@@ -31,6 +31,7 @@ import torch_func  # noqa: F401
 import torch_graphs
 import torch_habits  # noqa: F401
 import torch_indices  # noqa: F401
+import torch_levels  # noqa: F401
 import torch_nodes  # noqa: F401
 import torch_optimizers  # noqa: F401
 import torch_outputs  # noqa: F401

@@ -242,3 +242,35 @@ def tangents_of_arguments_that_are_returned(torch: Any, show: Any) -> None:
                     show(fw.unpack_dual(made(how, viewed).apply(x)).tangent)
                 except RuntimeError as error:
                     show(error)
+
+
+@program
+def data_counts_its_writes_apart(torch: Any, show: Any) -> None:
+    def versions(*tensors: Any) -> list[int]:
+        return [x._version for x in tensors]
+
+    x = torch.ones(2, 3, requires_grad=True)
+    y = x * 2
+    d, e = y.data, y.detach()
+    first, held, part = d[0], d.detach(), y.data[:1]
+    d.add_(1)
+    show(versions(y, d, e, first, held, part), y.tolist(), e.tolist(), part.tolist())
+    first.mul_(2)
+    held[:1].zero_()
+    e.mul_(3)
+    part.sub_(1)
+    show(versions(y, d, e, first, held, part), d.tolist(), part.tolist(), y.data._version)
+    y.data = d.data
+    d.data[0] = 5.0
+    show(versions(y, d, e, first, held, part), y.tolist(), part.tolist())
+    for write in (
+        lambda v, d: v.add_(2), lambda v, d: d.add_(2), lambda v, d: v.data.add_(2), lambda v, d: d.detach().add_(2),
+        lambda v, d: d[0].zero_(), lambda v, d: v[0].zero_(), lambda v, d: d.data.add_(2),
+        lambda v, d: v.detach().add_(2),
+    ):  # fmt: skip
+        for saved in (lambda v, d: v * d, lambda v, d: v * d[:], lambda v, d: v * d.detach(), lambda v, d: v * v):
+            v = x * 2
+            d = v.data
+            made = saved(v, d)
+            write(v, d)
+            refused(show, made.sum().backward)

@@ -125,6 +125,8 @@ def explained(error: Exception, operands: Any) -> Exception:
 def translated(error: Exception) -> Exception:
     """An error of adjoint's as the type that PyTorch raises."""
     if isinstance(error, errors.AdjointError):
+        if isinstance(error, errors.EndedError):
+            return RuntimeError(f"Your tensor may have escaped from inside a function being vmapped: {error}")
         if isinstance(error, errors.SingularError):
             return LinAlgError(str(error))
         if isinstance(error, (IndexError, NotImplementedError)):
@@ -312,6 +314,11 @@ def into(out: Any, result: Any, operands: Any = ()) -> Any:
             into(o, r, operands)
         make: Any = getattr(result, "_make", tuple)  # a pair keeps its names
         return make(out)
+    if lifted.is_dual(result) or lifted.is_dual(out):
+        raise NotImplementedError(
+            "Trying to use forward AD with a function that does not support it because it has out=: its tangent would "
+            "be lost"
+        )
     if result.requires_grad or (out.requires_grad and modes.enabled):
         raise RuntimeError(
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments "

@@ -32,7 +32,8 @@ from adjoint.torch.tensor import (
 
 def _erase(x: Any, value: Any, made: str, others: Any = ()) -> Any:
     """x with the values of another tensor: the gradient of what it was is zero, but its history stays, as PyTorch's."""
-    check_write(x, others, filling=made in ("Fill", "Zero"))
+    filling = made.startswith(("Fill", "Zero"))
+    check_write(x, others, filling=filling)
     if is_lifted(x) or is_lifted(value):
         if tuple(value.shape) != tuple(x.shape):
             value = call(lambda a: ad.broadcast_to(a, tuple(x.shape)), None, value)
@@ -49,10 +50,10 @@ def _erase(x: Any, value: Any, made: str, others: Any = ()) -> Any:
                     f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(given.shape)}"
                 )
             given = B.broadcast_to(given, shape=tuple(x.shape))
-        if not quiet and x.requires_grad and not (made in ("Fill", "Zero") and _stretched(x)):
+        if not quiet and x.requires_grad and not (filling and _stretched(x)):
             always = np.ones((), bool)
             given = B.where(always if where is None else where.constant(always), given, x._array)
-            label(given.node, made, start)
+            label(given.node, made, start, [t._array.node for t in (x, *others)] if others else None)
     except Exception as error:
         raise explained(error, (x, value)) from None
     return put(x, of(var_of(copied(given), None) if quiet else _owned(given)), start)
@@ -91,9 +92,9 @@ def _fill_(self: Any, value: Any) -> Any:
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
         if value.requires_grad or is_lifted(value):
-            return _erase(self, to(value, dtype=self._dtype), "Fill", (value,))
+            return _erase(self, to(value, dtype=self._dtype), "FillBackward3", (value,))
         value = value.item()
-    return _erase(self, _filled(self, value), "Fill")
+    return _erase(self, _filled(self, value), "FillBackward2")
 
 
 def _filled(x: Any, value: Any) -> Tensor:

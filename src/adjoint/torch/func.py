@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NoReturn
 
 import adjoint as ad
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.tensor import wrap
+from adjoint.torch.autograd.graph import disable_saved_tensors_hooks
 from adjoint.torch.calls import translated
-from adjoint.torch.lifted import examples_of, inner_of, to_face, to_inner, without_history
+from adjoint.torch.lifted import below, examples_of, inner_of, restore, to_face, to_inner, without_history
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.nn.utils.stateless import functional_call as functional_call
 from adjoint.torch.nn.utils.stateless import replace_all_batch_norm_modules_ as replace_all_batch_norm_modules_
@@ -25,7 +26,11 @@ _RETURNS = {
     "vjp(f, *primals)": "vjp(f, *primals)", "jacrev": "vjp(f, *primals)", "jvp": "jvp(f, primals, tangents)",
     "jacfwd": "jvp(f, primals, tangents)",
 }  # fmt: skip
-_AUX = "{name}: output of function f should be a tuple: (output, aux) if has_aux is True"
+_FORWARD = ("jvp", "linearize", "jacfwd")
+_NO_HOOKS = (
+    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use "
+    "case."
+)
 
 
 @contextmanager
@@ -70,17 +75,46 @@ class _Call:
             if x._dtype.kind not in "fc" and name not in ("jvp", "linearize"):
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
         self.args, self.numbers, self.several = args, numbers, isinstance(argnums, tuple)
+        self.leaves = leaves
         self.given = [to_inner(x) for x in leaves]
 
     def __call__(self, variables: Any) -> Any:
         """The function of the list of tensors."""
-        with in_transform(differentiates=True), grad_mode(True):
-            out = self.func(*self.replaced(variables), **self.options)
-        if self.has_aux:
-            if not isinstance(out, tuple) or len(out) != 2:
-                raise RuntimeError(_AUX.format(name=self.name))
-            return self._results(out[0]), _inner(out[1])
-        return self._results(out)
+        others = [x for x in trees.leaves((self.others(), self.options)) if isinstance(x, Tensor)]
+        block, writes = in_transform(differentiates=True, given=others), []
+        try:
+            with block, grad_mode(True), self._saving():
+                args, made = self.replaced(variables)
+                out = self.func(*args, **self.options)
+            out = (self._results(out[0]), self._aux(out[1])) if self._has_pair(out) else self._results(out)
+            written = [(given, x) for given, x in zip(self.leaves, made, strict=True) if x._rare and x._rare.writes]
+            written += [(x, x) for x in block.roots]
+            writes = [(given, below(x, variables[0].device)) for given, x in written]
+        finally:
+            restore(block)
+        for given, value in writes:
+            given.copy_(value)
+        return out
+
+    def _saving(self) -> Any:
+        """The block in which the function runs: no hooks for saved tensors see what reverse mode saves."""
+        if self.name in _FORWARD:
+            return nullcontext()
+        if modes.saved_hooks:
+            raise RuntimeError(_NO_HOOKS)
+        return disable_saved_tensors_hooks(_NO_HOOKS)
+
+    def _has_pair(self, out: Any) -> bool:
+        if self.has_aux and (not isinstance(out, tuple) or len(out) != 2):
+            name = self.returns if self.name == "jvp" else self.name
+            raise RuntimeError(f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True")
+        return self.has_aux
+
+    def _aux(self, aux: Any) -> Any:
+        for x in trees.leaves(aux):
+            if not isinstance(x, Tensor):
+                raise RuntimeError(f"Expected tensors, got unsupported type {type(x)}")
+        return _inner(aux)
 
     def _results(self, out: Any) -> Any:
         """The results, which are tensors."""
@@ -102,15 +136,21 @@ class _Call:
                     )
         return _inner(out)
 
-    def replaced(self, variables: Any) -> list[Any]:
-        made = trees.unflatten(self.structure, [to_face(v) for v in variables])
-        if self.name not in ("jvp", "linearize", "jacfwd"):
-            for x in trees.leaves(made):
+    def others(self) -> list[Any]:
+        """The arguments that nothing is differentiated by."""
+        return [x for i, x in enumerate(self.args) if i not in self.numbers]
+
+    def replaced(self, variables: Any) -> tuple[list[Any], list[Any]]:
+        """The arguments with variables in them, and these."""
+        leaves = [to_face(v) for v in variables]
+        made = trees.unflatten(self.structure, leaves)
+        if self.name not in _FORWARD:
+            for x in leaves:
                 x._rare.argument = True
         args = list(self.args)
         for n, x in zip(self.numbers, made if self.several else (made,), strict=True):
             args[n] = x
-        return args
+        return args, leaves
 
     def answer(self, found: Any) -> Any:
         """A list as the structure of what was differentiated by."""
@@ -214,11 +254,10 @@ def jvp(func: Any, primals: Any, tangents: Any, *, strict: bool = False, has_aux
     >>> torch.func.jvp(lambda x: x**2, (torch.tensor(3.0),), (torch.tensor(1.0),))
     (tensor(9.), tensor(6.))
     """
-    if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
-        which, got = ("primals", primals) if not isinstance(primals, tuple) else ("tangents", tangents)
+    if not isinstance(primals, tuple):
         raise RuntimeError(
-            f"jvp(f, primals, tangents): Expected {which} to be a tuple. E.g. it should be valid to call f(*primals). "
-            f"Got {type(got)}"
+            "jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals). "
+            f"Got {type(primals)}"
         )
     for which, given in (("primals", primals), ("tangents", tangents)):
         found = trees.leaves(given)
@@ -275,8 +314,15 @@ def linearize(func: Any, *primals: Any) -> Any:
     def along(*tangents: Any) -> Any:
         leaves, structure = trees.flatten(tangents)
         if structure != call.structure:
-            raise RuntimeError(f"linearize: tangents have the structure {structure}, primals {call.structure}")
+            raise RuntimeError(
+                f"Expected the tangents {structure} to have the same argspec as the primals {call.structure}"
+            )
         for i, (x, t) in enumerate(zip(call.given, leaves, strict=True)):
+            if isinstance(t, Tensor) and tuple(t.shape) != tuple(x.shape):
+                raise RuntimeError(
+                    f"tangent:{i} with shape {t.shape} in flattened pytree doesn't match the shape "
+                    f"{to_face(x).shape} of the corresponding primal."
+                )
             if isinstance(t, Tensor) and t._dtype != x.dtype:
                 raise RuntimeError(
                     f"tangent:{i} with dtype {t.dtype} in flattened pytree doesn't match the dtype "
@@ -289,8 +335,9 @@ def linearize(func: Any, *primals: Any) -> Any:
 
 
 def _jacobian(
-    name: str, mode: str, func: Any, argnums: Any, has_aux: bool, randomness: str | None = None
-) -> Callable[..., Any]:
+    name: str, mode: str, func: Any, argnums: Any, has_aux: bool, randomness: str | None = None,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:  # fmt: skip
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         _check_randomness(randomness or "error")
@@ -320,7 +367,10 @@ def _jacobian(
             return (leaves, aux) if has_aux else leaves
 
         with _errors():
-            found = ad.jacobian(flat, mode=mode, has_aux=has_aux)(call.given)
+            if chunk_size is not None:
+                found = _rows_in_chunks(flat, call.given, has_aux, chunk_size)
+            else:
+                found = ad.jacobian(flat, mode=mode, has_aux=has_aux)(call.given)
         rows = found[0] if has_aux else found
         answer = trees.unflatten(structure, [call.answer(row) for row in rows])
         return (answer, _face(found[1])) if has_aux else answer
@@ -341,7 +391,30 @@ def jacrev(
     """
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
-    return _jacobian("jacrev", "reverse", func, argnums, has_aux)
+    return _jacobian("jacrev", "reverse", func, argnums, has_aux, chunk_size=chunk_size)
+
+
+def _rows_in_chunks(function: Any, given: Any, has_aux: bool, size: int) -> Any:
+    """The Jacobian by rows, so many at a time; one at a time they are no batch."""
+    value, pull, *aux = ad.vjp(function, given, has_aux=has_aux)
+    rows = []
+    for i, y in enumerate(value):
+        basis = ad.reshape(ad.eye(y.size, dtype=y.dtype, device=y.device.leaf), (y.size, *y.shape))
+        zeros = [ad.zeros_like(other) for other in value]
+        along = lambda g, i=i, zeros=zeros: pull([*zeros[:i], g, *zeros[i + 1 :]])[0]
+        parts = [
+            [ad.expand_dims(g, 0) for g in along(basis[start])]
+            if size == 1
+            else ad.vmap(along)(basis[start : start + size])
+            for start in range(0, y.size, size)
+        ]
+        rows.append(
+            [
+                ad.reshape(ad.concat(list(column)), (*y.shape, *x.shape))
+                for column, x in zip(zip(*parts, strict=True), given, strict=True)
+            ]
+        )
+    return (rows, aux[0]) if has_aux else rows
 
 
 def jacfwd(func: Any, argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable[..., Any]:

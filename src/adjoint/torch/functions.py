@@ -42,7 +42,7 @@ def public(*names: str, in_place: bool = False, method: bool = True, out: bool =
         made = NODES.get(names[0])
         spelled = numpy_named(function)
         if made is not None:
-            spelled = one_node(spelled, *made.split())
+            spelled = one_node(*made.split())(spelled)
         known: Any = with_out(spelled) if out else spelled
         for f in (function, spelled, known):
             f.__name__ = f.__qualname__ = names[0]
@@ -67,6 +67,9 @@ NODES = {
     "scatter_reduce": "ScatterReduce", "index_reduce": "IndexReduce", "cholesky": "Cholesky", "index_add": "IndexAdd",
     "cholesky_inverse": "CholeskyInverse", "lu_unpack": "LuUnpack", "fill": "Fill FillBackward1", "max": "-",
     "min": "-", "kthvalue": "-", "mode": "-", "view_as_complex": "ViewAsComplex",
+    "masked_fill": "MaskedFill MaskedFillBackward1", "index_fill": "IndexFill IndexFillBackward1",
+    "quantile": "SqueezeBackward4", "nanquantile": "SqueezeBackward4", "triangular_solve": "TriangularSolve",
+    "repeat_interleave": "View", "logdet": "Where", "matrix_power": "Mm", "median": "-", "nanmedian": "-",
     "select_scatter": "SelectScatter", "slice_scatter": "SliceScatter", "diagonal_scatter": "DiagonalScatter",
     "scatter": "ScatterBackward1 Scatter", "index_put": "IndexPut", "diagflat": "DiagEmbed",
     **{f"{name}_copy": f"{made}Backward0_copy" for name, made in {
@@ -80,9 +83,12 @@ NODES = {
 }  # fmt: skip
 
 
-def one_node(function: Any, made: str, made_of_tensor: str = "") -> Any:
-    """A function whose steps are one node to users."""
+def one_node(made: str, made_of_tensor: str = "") -> Callable[[F], F]:
+    """A decorator of functions whose steps are one node to users."""
+    return lambda function: _one_node(function, made, made_of_tensor)  # type: ignore[no-any-return]
 
+
+def _one_node(function: Any, made: str, made_of_tensor: str) -> Any:
     @functools.wraps(function)
     def spelled(*args: Any, **options: Any) -> Any:
         start = next_number()

@@ -75,7 +75,8 @@ class Gradients:
     def requires_grad(self: Any, on: bool) -> None:
         if on.__class__ is not bool:
             raise RuntimeError("requires_grad must be a bool")
-        self.requires_grad_(on)
+        if self.requires_grad is not on:
+            self.requires_grad_(on)
 
     @requires_grad.deleter
     def requires_grad(self: Any) -> None:
@@ -86,15 +87,15 @@ class Gradients:
         if requires_grad.__class__ is not bool:
             kind = type(requires_grad).__name__
             raise TypeError(f"requires_grad_(): argument 'requires_grad' must be bool, not {kind}")
-        if self.requires_grad == requires_grad:
-            return self
-        if lifted.in_transform(self):
+        if (requires_grad or self.requires_grad) and lifted.in_transform(self):
             raise RuntimeError(
                 "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* "
                 "APIs) inside of a function being transformed by a functorch transform. This is unsupported, please "
                 "attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
                 "requires_grad_() outside of a function being transformed instead."
             )
+        if self.requires_grad == requires_grad:
+            return self
         if requires_grad:
             if self._dtype.kind not in "fc":
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
@@ -128,7 +129,7 @@ class Gradients:
     def is_leaf(self: Any) -> bool:
         """Whether it was computed by no recorded operation."""
         if is_lifted(self):
-            return not lifted.requires_grad(self)
+            return self._rare.argument or not lifted.requires_grad(self)
         if is_view(self) and not self.requires_grad:
             return True
         node = _own_node(self)
@@ -205,7 +206,7 @@ class Gradients:
         if self.is_leaf:
             return None
         if is_lifted(self):
-            return grad_fn(lifted.primal_of(self).node)
+            return grad_fn(lifted.node_of(self))
         return grad_fn(_own_node(self))
 
     @property
@@ -329,7 +330,7 @@ class Gradients:
 
     def _is_view(self: Any) -> bool:
         rare = self._rare
-        if rare is None or isinstance(rare.view, Bits):
+        if rare is None or isinstance(rare.view, Bits) or rare.inference:
             return False
         return is_view(self) or rare.was_view or isinstance(rare.creation, memory.InFunction)
 

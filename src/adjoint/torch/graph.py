@@ -308,7 +308,7 @@ class GradFn:
     def name(self) -> str:
         """The name that PyTorch gives the node."""
         known = type(self).__name__
-        return f"torch::autograd::{known}" if known in ("CopySlices", "AccumulateGrad") else known
+        return f"torch::autograd::{known}" if known in ("CopySlices", "AccumulateGrad", "CopyBackwards") else known
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -429,7 +429,10 @@ def name_of(node: Any, given: str | None) -> str:
         return "AccumulateGrad"
     if given is None:
         primitive = node.name
-        given = _NAMES.get(primitive) or "".join([part.capitalize() for part in primitive.split("_")])
+        given = _NAMES.get(primitive)
+        if given is None:
+            whole = "Backward" in primitive  # of a Function inside of a transform
+            given = primitive if whole else "".join([part.capitalize() for part in primitive.split("_")])
     return given if given == "CopySlices" or "Backward" in given else given + "Backward0"
 
 

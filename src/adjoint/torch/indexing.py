@@ -602,6 +602,11 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> An
 
 @public("nonzero", out=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    if is_batched(input):
+        raise RuntimeError(
+            "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over nonzero: "
+            "how many elements are not zero differs between examples."
+        )
     found = np.nonzero(np.atleast_1d(looked(input)))
     if as_tuple:
         return tuple([beside(input, places) for places in found])

@@ -76,6 +76,7 @@ class Lifted(Rare):
         self.inner = inner
         self.writes = 0  # so often it was written to, directly or through a view
         self.known = 0  # so often its root had been when it was read
+        self.viewed = False  # there is, or was, a view of it
         self.born = modes.transforms
 
 
@@ -240,6 +241,15 @@ def primal_of(x: Any) -> Any:
     return wrap_of(inner_of(x)).value
 
 
+def node_of(x: Any) -> Any:
+    """The node of the innermost level that recorded a lifted tensor."""
+    inner = inner_of(x)
+    array, device = wrap_of(inner), inner.device
+    while getattr(array, "node", None) is None:
+        array, device = device.unwrap(array), device.inner
+    return array.node
+
+
 def in_transform(x: Any) -> bool:
     """Whether a tensor is one of a function that a transform runs; dual numbers are lifted, too, and are not."""
     return is_lifted(x) and (modes.duals is None or not modes.duals.has(inner_of(x).device))
@@ -266,6 +276,11 @@ def gradients(outputs: Any, inputs: Any, cotangents: Any, create: bool) -> list[
             part = found.get(x)
             total[i] = part if total[i] is None else total[i] if part is None else total[i] + part
     return [None if g is None else to_face(g) for g in total]
+
+
+def is_dual(x: Any) -> bool:
+    """Whether a tensor has a tangent."""
+    return is_lifted(x) and any([isinstance(level, Tangent) for level in inner_of(x).device.chain()])
 
 
 def is_batched(x: Any) -> bool:
@@ -334,12 +349,31 @@ def view_of(x: Any, view: Any) -> Tensor:
     out = lifted(seen if modes.enabled else without_history(seen))
     rare = rare_of(out)
     rare.parent, rare.view, rare.known = x, view, _root(x._rare).writes  # type: ignore[attr-defined]
+    x._rare.viewed = True
     return out
+
+
+def reshaped(x: Any, function: Any) -> Any:
+    """Give a lifted tensor that has no views the shape of `function(x)`, a view of all of it."""
+    before: Any = new(Tensor)
+    before._dtype, before._rare = x._dtype, x._rare
+    made = function(before)
+    if x._rare.parent is None:
+        x._rare.inner, x._rare.viewed = inner_of(made), False
+    else:
+        x._rare = made._rare
+    return x
 
 
 def write(x: Any, out: Tensor) -> Any:
     """Give a tensor another value, where one of the two is lifted."""
     check_write(x)
+    if modes.transforms:
+        _keep(x)
+    return _put(x, out)
+
+
+def _put(x: Any, out: Tensor) -> Any:
     inner = to_inner(out)
     while isinstance(inner.device, Batched) and not wrap_of(inner).batched:  # one value for all examples
         inner = wrap(wrap_of(inner).value, inner.device.inner, inner.dtype)
@@ -378,7 +412,7 @@ def write(x: Any, out: Tensor) -> Any:
             "Please clone() the tensor before performing the operation."
         )
     array = rare.view.write(meeting, lift_to(old, meeting), lift_to(inner, meeting))
-    write(parent, lifted(wrap(array, meeting, parent._dtype)))
+    _put(parent, lifted(wrap(array, meeting, parent._dtype)))
     return x
 
 
@@ -390,16 +424,59 @@ def _still_dual(array: Any, old: Any, level: Any, dtype: Any) -> Any:
     return Dual(array.value, level.inner.lift(zeros, level.leaf))
 
 
+def _chain(x: Any) -> list[Any]:
+    """A tensor, what it is a view of, and so on."""
+    chain = [x]
+    while chain[-1]._rare is not None and chain[-1]._rare.parent is not None:
+        chain.append(chain[-1]._rare.parent)
+    return chain
+
+
+def _keep(x: Any) -> None:
+    """Remember what an argument was that a transform does not differentiate by, and is going to be written to."""
+    innermost = next((one for one in reversed(modes.transforms) if one.differentiates), None)
+    chain = _chain(x)
+    root = chain[-1]
+    if innermost is None or (root._rare is not None and innermost in root._rare.born):
+        return
+    if not any([root is known for known in innermost.roots]):
+        innermost.roots.append(root)
+    for t in chain:
+        if not any([t is known for known, *_ in innermost.before]):
+            shared = t._rare is not None and t._rare.memory is not None
+            array = None if shared or is_lifted(t) else t._array
+            innermost.before.append((t, t._rare, array, t._rare.inner if is_lifted(t) else None))
+
+
+def restore(block: Any) -> None:
+    """Make arguments what they were before the function of a transform wrote values of its level to them."""
+    for t, rare, array, inner in block.before:
+        t._rare = rare
+        if inner is not None:
+            rare.inner = inner
+        elif array is not None:
+            t._array = array
+
+
+def below(x: Any, level: Any) -> Any:
+    """What a tensor of a level stands for below it."""
+    inner = to_inner(x)
+    if inner.device is not level:
+        return to_face(inner)
+    return to_face(wrap(level.unwrap(wrap_of(inner)), level.inner, inner.dtype))
+
+
 def check_write(x: Any) -> None:
     """Raise if a derivative transform runs, and a tensor from outside of it or its argument is to be written to."""
     innermost = next((one for one in reversed(modes.transforms) if one.differentiates), None)
     if innermost is None:
         return
-    root = x
-    while root._rare is not None and root._rare.parent is not None:
-        root = root._rare.parent
+    chain = _chain(x)
+    root = chain[-1]
     if root._rare is None or innermost not in root._rare.born:
-        raise RuntimeError(_CAPTURED)
+        if not any([t is known for t in chain for known in innermost.given]):
+            raise RuntimeError(_CAPTURED)
+        return
     if root._rare.argument and modes.enabled:
         what = "a leaf" if root is x else "a view of a leaf"
         raise RuntimeError(f"{what} Variable that requires grad is being used in an in-place operation.")
@@ -420,9 +497,7 @@ def value_alone(x: Any) -> Any:
 
 def _lift(x: Any) -> None:
     """Make a tensor of the face's level, and what it is a view of, tensors of another one."""
-    chain = [x]
-    while chain[-1]._rare is not None and chain[-1]._rare.parent is not None:
-        chain.append(chain[-1]._rare.parent)
+    chain = _chain(x)
     memory = chain[-1]._rare.memory if chain[-1]._rare is not None else None
     if memory is not None:
         living = [t for reference in memory.aliases if (t := reference()) is not None]

@@ -12,7 +12,7 @@ from adjoint.torch import creation, return_types
 from adjoint.torch.calls import LinAlgError as LinAlgError
 from adjoint.torch.calls import call
 from adjoint.torch.dtypes import of_numpy, promote
-from adjoint.torch.functions import numpy_named, with_out
+from adjoint.torch.functions import numpy_named, one_node, with_out
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.reductions import axes_of, norm_of
@@ -64,6 +64,7 @@ def _relative(A: Tensor, atol: Any, rtol: Any) -> Any:
 
 
 @with_out
+@one_node("SqueezeBackward1")
 def cond(A: Tensor, p: Any = None) -> Any:
     """The norm of a matrix times that of its inverse."""
     return call(lambda a: ad.linalg.cond(a, p), "Div", A)
@@ -247,6 +248,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
 
 
 @with_out
+@one_node("LinalgSolveEx")
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
     """`solve`, and of each matrix the place of the first pivot that is zero, or 0."""
     why = "The solver failed because the input matrix is singular."
@@ -272,6 +274,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 
 
 @with_out
+@one_node("LinalgLuSolve")
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Any:
     """The X of A X = B from `lu_factor` of A, of X A = B with left=False, of the adjoint of A with `adjoint`."""
     if not left:
@@ -284,6 +287,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
 
 
 @with_out
+@one_node("LinalgLstsq")
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Any:
     """The X for which A X - B is shortest. There are residuals, and singular values, where PyTorch's driver
     has them."""
@@ -328,6 +332,9 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
     return norm_of(x, ord, axes_of(dim, x.ndim), keepdim)
 
 
+_NORMS = {"fro": "LinalgVectorNormBackward0", "nuc": "SumBackward1"}  # the last step of norms; others are extremes
+
+
 @with_out
 @numpy_named
 def matrix_norm(
@@ -340,7 +347,8 @@ def matrix_norm(
         found = ad.linalg.matrix_norm(ad.moveaxis(a, axes, (-2, -1)), ord=ord, keepdims=keepdim)
         return ad.moveaxis(found, (-2, -1), axes) if keepdim else found
 
-    return call(norm, "LinalgMatrixNorm", A)
+    made = _NORMS.get(ord, "AminBackward0" if ord.__class__ is not str and ord < 0 else "AmaxBackward0")
+    return call(norm, made, A)
 
 
 @with_out
@@ -354,6 +362,7 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False,
 
 
 @with_out
+@one_node("LinalgSolveEx")
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
     """X of A X = B, or of X A = B; a vector for each matrix where B has the shape of A without its last axis."""
     if tuple(B.shape) == tuple(A.shape)[:-1]:
@@ -364,6 +373,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
 
 
 @with_out
+@one_node("Mm")
 def matrix_power(A: Tensor, n: int) -> Any:
     if not n:  # the identity, which depends on A as PyTorch's does
         return call(lambda a: ad.where(False, a, ad.linalg.matrix_power(a, 0)), "LinalgMatrixPower", A)
@@ -389,6 +399,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
 
 
 @with_out
+@one_node("LinalgSolveTriangular")
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
     if not left:
         return solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular).mT
@@ -412,6 +423,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Any:
 
 
 @with_out
+@one_node("ReshapeAlias")
 def tensorinv(A: Tensor, ind: int = 2) -> Any:
     """The inverse in the sense of `tensordot` over the first `ind` axes."""
     if ind <= 0:
@@ -420,6 +432,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Any:
     return inv(A.reshape(math.prod(first), -1)).reshape(*last, *first)
 
 
+@one_node("Cat")
 def vander(x: Tensor, *, N: int | None = None) -> Any:
     """The powers of each element along a last axis, from the zeroth on."""
     x = x if x.ndim else x.reshape(1)
@@ -428,6 +441,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Any:
 
 
 @with_out
+@one_node("SumBackward1")
 @numpy_named
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
     return call(lambda a, b: ad.vecdot(a, b, axis=dim), "Sum", x, y)

@@ -81,6 +81,26 @@ class Memory:
                 self.copies = [known for known in self.copies if known() is not None]
 
 
+class Apart:
+    """What `x.data` and what is made of it have in common: the same memory, and a count of writes of their own.
+
+    To graphs, too, it is another value, in an array of its own that shares memory with that of the others.
+    """
+
+    __slots__ = ("value", "version")
+
+    def __init__(self, memory: Memory) -> None:
+        self.version = 0
+        self.value: Any = None
+        self.look(memory)
+
+    def look(self, memory: Memory) -> None:
+        """See the memory's value, which is a new one."""
+        known = memory.value
+        own = isinstance(known, (np.ndarray, np.generic)) and memory.buffer is None
+        self.value = np.asarray(memoryview(np.asarray(known))) if own else known
+
+
 def memory_of(x: Tensor) -> Memory:
     """The memory of a tensor, from now on shared."""
     rare = rare_of(x)
@@ -101,7 +121,7 @@ def base_of(x: Tensor) -> Tensor:
 def counter_of(x: Tensor) -> Any:
     """What counts the writes to a tensor that shares memory: the memory, or what `.data` gave."""
     base = base_of(x)._rare
-    return base if base.silent else base.memory
+    return base.memory if base.silent is None else base.silent
 
 
 def is_view(x: Tensor) -> bool:
@@ -166,8 +186,9 @@ def view_of(x: Tensor, view: Any, name: str, creation: Any = None) -> Tensor:
             if isinstance(creation, tuple):
                 creation = (name.partition("Backward")[0], 0)
         array = view.read(LEVEL if parent is None or parent.where is None else parent.where.level, x._array)
-        if array.node is not None:
-            array.node.marks = name
+        if (node := array.node) is not None:  # one node to users, whatever it is made of
+            whole = x._array.node
+            node.marks = name if node.first is whole else (name, whole.number, None)
     memory = memory_of(x) if parent is None or parent.memory is None else parent.memory
     out: Tensor = new(Tensor)
     out._rare = rare = Rare()
@@ -207,13 +228,13 @@ def detached(x: Tensor, *, silent: bool = False) -> Tensor:
     out._rare = rare = Rare()
     rare.memory, rare.path, rare.entangled, rare.where = memory, base._rare.path + path, True, base._rare.where
     rare.place = place_of(x)
-    rare.silent = silent or base._rare.silent
+    rare.silent = Apart(memory) if silent else base._rare.silent
     rare.inference = x._rare.inference
     if state.special:
         rare.born = modes.transforms
     if memory.buffer is None:
-        out._array = var_of(values(x), None)
-        if rare.where is not None and rare.path:
+        out._array = var_of(_whole(rare) if silent else values(x), None)
+        if silent or (rare.where is not None and rare.path):
             memory.read(out._array)
     memory.add(out)
     return out
@@ -310,7 +331,7 @@ def values_again(x: Tensor) -> Any:
 
 
 def _whole(rare: Any) -> Any:
-    value = rare.memory.value
+    value = rare.memory.value if rare.silent is None else rare.silent.value
     for view in rare.path:
         value = view.read(leaf_of(value), value)
     return value
@@ -417,7 +438,7 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
             rare.tracked = True
         if state.special and modes.saved_hooks:
             pack_nodes(array)
-    silent = silent or base._rare.silent
+    silent = silent or base._rare.silent is not None
     old_node = node_of_base(base)
     new_node = old_node if quiet else array.node
     whole = array.value
@@ -432,13 +453,15 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
             if (value := copy()) is not None:
                 overwritten(value, number)
         memory.version += 1
-    elif base._rare.silent:
-        base._rare.version += 1
+    elif base._rare.silent is not None:
+        overwritten(base._rare.silent.value, number)
+        base._rare.silent.version += 1
     memory.copies = []
     if memory.buffer is not None:
         np.copyto(memory.buffer, whole)
     else:
         memory.value = whole
+    seen: list[Any] = []
     living, memory.aliases = memory.aliases, []
     for reference in living:
         alias = reference()
@@ -451,12 +474,16 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
         memory.aliases.append(reference)
         if not silent:
             result_overwritten(node_of_base(alias))
+        if its.silent is not None and its.silent not in seen:
+            its.silent.look(memory)
+            seen.append(its.silent)
         if alias is base:
             if memory.buffer is not None:
                 its.node = new_node
                 move_retained(alias, old_node, new_node)
             else:
-                _give(alias, var_of(None, old_node), var_of(whole if not its.path else array.value, new_node))
+                known = whole if not its.path else array.value
+                _give(alias, var_of(None, old_node), var_of(known if its.silent is None else _whole(its), new_node))
         elif memory.buffer is None:
             node = alias._array.node
             _give(alias, alias._array, var_of(_whole(its), node))
@@ -470,8 +497,9 @@ def bump_version(x: Tensor) -> None:
     """Count a write that left the values as they are: what was saved of them counts as overwritten."""
     rare = rare_of(x)
     if rare.memory is not None:
-        overwritten(rare.memory.value, next_number())
-        rare.memory.version += 1
+        counter = counter_of(x)
+        overwritten(counter.value, next_number())
+        counter.version += 1
     else:
         overwritten(values(x), next_number())
         rare.version += 1
@@ -607,8 +635,8 @@ def leave(base: Tensor, *, alone: bool = False) -> None:
         others.append(_stand_in(base, others))
     array = base._array if alone else var_of(copied(values(base)), node_of_base(base))
     rare.memory.aliases = [weakref.ref(t) for t in others]
-    rare.version = base._version
-    rare.memory, rare.path, rare.place, rare.node, rare.silent = None, (), None, None, False
+    rare.version = counter_of(base).version
+    rare.memory, rare.path, rare.place, rare.node, rare.silent = None, (), None, None, None
     rare.moved = False
     rare.entangled = rare.retains or rare.inference or rare.where is not None
     base._array = array
@@ -619,7 +647,8 @@ def move(x: Tensor, other: Tensor) -> None:
 
     It counts its writes for itself, as what `.data` gives.
     """
-    version = 0 if x.is_inference() else x._version
+    known = x._rare
+    version = 0 if known is None else known.version if known.memory is None else counter_of(x).version
     if is_view(x):
         node, memory = x._array.node, x._rare.memory
         memory.aliases = [known for known in memory.aliases if known() is not x]
@@ -634,7 +663,7 @@ def move(x: Tensor, other: Tensor) -> None:
     if old is not None:
         for name in ("grad", "grad_dtype", "post", "retains", "retained_at", "inference"):
             setattr(rare, name, getattr(old, name))
-    rare.version, rare.moved = version, True
+    rare.silent.version, rare.moved = version, True
     memory = rare.memory
     memory.aliases = [known for known in memory.aliases if known() is not alias]
     value = values(alias)
@@ -679,5 +708,5 @@ def leave_if_alone(x: Tensor) -> None:
     if len(memory.aliases) > 1 or memory.buffer is not None or rare.parent is not None:
         return
     memory.copies = [known for known in memory.copies if known() is not None]
-    if not memory.copies and not (rare.path if rare.moved else rare.silent):
+    if not memory.copies and not (rare.path if rare.moved else rare.silent is not None):
         leave(x, alone=True)

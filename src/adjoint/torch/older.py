@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from adjoint.torch import linalg
 from adjoint.torch.functions import public
+from adjoint.torch.graph import label
 from adjoint.torch.operators import METHODS
-from adjoint.torch.tensor import Tensor
+from adjoint.torch.tensor import Tensor, is_lifted, next_number
 
 REMOVED: dict[str, Any] = {  # what to use instead; then the functions, which raise
     "symeig": "The lower triangle is used where the upper one was: see torch.linalg.eigh and torch.linalg.eigvalsh",
@@ -61,27 +62,36 @@ def split_with_sizes(self: Any, split_sizes: Any, dim: int = 0) -> Any:
 
 @public("unsafe_split_with_sizes")
 def unsafe_split_with_sizes(self: Any, split_sizes: Any, dim: int = 0) -> Any:
-    """Parts of these sizes, each a view by itself, which may be written to."""
+    """Parts of these sizes, each a copy, which may be written to."""
+    return _parts(self, split_sizes, dim, "UnsafeSplitWithSizes")
+
+
+def _parts(self: Any, split_sizes: Any, dim: int, made: str) -> Any:
     sizes = [int(n) for n in split_sizes]
     if sum(sizes) != self.shape[dim]:
         raise RuntimeError(
             f"split_with_sizes expects split_sizes to sum exactly to {self.shape[dim]} (input tensor's size at "
             f"dimension {dim}), but got split_sizes={sizes}"
         )
+    start_of = next_number()
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
-    return tuple([self.narrow(dim, start, n) for start, n in zip(starts, sizes, strict=True)])
+    found = [self.narrow(dim, start, n).clone() for start, n in zip(starts, sizes, strict=True)]
+    for part in found:
+        if not is_lifted(part):
+            label(part._array.node, made, start_of)
+    return tuple(found)
 
 
 @public("unsafe_split")
 def unsafe_split(self: Any, split_size: int, dim: int = 0) -> Any:
-    """Parts of one size, the last of which may be smaller, each a view by itself, which may be written to."""
-    return unsafe_split_with_sizes(self, [part.shape[dim] for part in self.split(split_size, dim)], dim)
+    """Parts of one size, the last of which may be smaller, each a copy, which may be written to."""
+    return _parts(self, [part.shape[dim] for part in self.split(split_size, dim)], dim, "UnsafeSplit")
 
 
 @public("unsafe_chunk")
 def unsafe_chunk(self: Any, chunks: int, dim: int = 0) -> Any:
-    """So many parts, each a view by itself, which may be written to."""
-    return unsafe_split_with_sizes(self, [part.shape[dim] for part in self.chunk(chunks, dim)], dim)
+    """So many parts, each a copy, which may be written to."""
+    return _parts(self, [part.shape[dim] for part in self.chunk(chunks, dim)], dim, "UnsafeSplit")
 
 
 @public("nonzero_static", out=True)

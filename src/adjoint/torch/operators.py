@@ -336,12 +336,19 @@ def _spelled(name: str, operator: Any, apply: Any) -> Any:
             if rounding_mode is None:
                 return into(out, apply(x, y))
             if rounding_mode == "floor":
-                return into(out, FUNCTIONS["floor_divide"](x, y))
+                found = FUNCTIONS["floor_divide"](x, y)
+                if not is_lifted(found) and found._array.node is not None:
+                    label(found._array.node, "DivBackward2")
+                return into(out, found)
             if rounding_mode != "trunc":
                 raise RuntimeError(
                     f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
                 )
-            quotient = run("trunc", (apply(x, y),), "Div")
+            start = next_number()
+            quotient = run("trunc", (apply(x, y),), "DivBackward2")
+            if not is_lifted(quotient) and quotient._array.node is not None:
+                tracked = [v._array.node if isinstance(v, Tensor) else None for v in (x, y)]
+                label(quotient._array.node, "DivBackward2", start, tracked)
             kinds = [getattr(v, "_dtype", None) for v in (x, y)]
             integer = all(
                 [isinstance(v, int) if k is None else k.kind in "iu" for v, k in zip((x, y), kinds, strict=True)]

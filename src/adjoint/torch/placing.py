@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
+from adjoint.graph.nodes import var_of
 from adjoint.torch import creation
 from adjoint.torch.calls import call, off
 from adjoint.torch.dtypes import complex_of, default_float, numpy_dtype
@@ -16,10 +17,12 @@ from adjoint.torch.functions import clone, public
 from adjoint.torch.graph import label, result_overwritten
 from adjoint.torch.indexing import as_line, in_range
 from adjoint.torch.kinds import Halves, Whole
+from adjoint.torch.lifted import reshaped as reshaped_lifted
 from adjoint.torch.memory import check_write, is_view, leave_if_alone, view_of
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.reductions import one_type
 from adjoint.torch.reshaping import reshaped
+from adjoint.torch.state import grad_mode
 from adjoint.torch.tensor import Tensor, axis_of, beside, copied, is_lifted, looked, rare_of, unnoticed
 
 # --- parts of a copy --------------------------------------------------------------------------------------
@@ -309,21 +312,33 @@ def view_as_complex(input: Tensor) -> Tensor:
 def _reshaping(*names: str) -> None:
     """The in-place form of a view: the tensor itself has another shape afterwards."""
 
+    made = f"{names[0].capitalize()}Backward1"
+
     def in_place(self: Any, *args: Any, **options: Any) -> Any:
         if self._rare is not None and self._rare.memory is not None:
             leave_if_alone(self)
         shares = self._rare is not None and self._rare.memory is not None
-        if is_lifted(self) or (off() and self.requires_grad and not is_view(self)):
+        viewed = is_lifted(self) and self._rare.viewed
+        leaf = not is_lifted(self) and off() and self.requires_grad and self.is_leaf and not is_view(self)
+        if viewed or (leaf and shares):
             raise NotImplementedError(
-                f"adjoint.torch: {names[0]}_() of a tensor that a function transform made, or that is tracked and no "
-                f"view, where nothing is recorded, is not there; write x = x.{names[0]}(...)"
+                f"adjoint.torch: {names[0]}_() of a tensor that a function transform made and that has views, or of a "
+                f"leaf that has them, where nothing is recorded, is not there; write x = x.{names[0]}(...)"
             )
         check_write(self, filling=shares)
-        if shares:
-            return reshaped(self, lambda x: FUNCTIONS[names[0]](x, *args, **options), names[0].capitalize())
+        if shares or is_lifted(self):
+            given = lambda x: FUNCTIONS[names[0]](x, *args, **options)
+            return reshaped_lifted(self, given) if is_lifted(self) else reshaped(self, given, names[0].capitalize())
         old = self._array
-        array = FUNCTIONS[names[0]](unnoticed(old), *args, **options)._array
+        with grad_mode(True):  # what is computed keeps its history, also where nothing else is recorded
+            array = FUNCTIONS[names[0]](unnoticed(old), *args, **options)._array
         array.value = copied(array.value)  # in the order in which it lies in memory
+        if leaf:
+            array = var_of(array.value, old.node)
+            old.node.value, old.node.shape = array.value, array.value.shape
+        else:
+            kind = 3 if not (args or options) else 5 if isinstance([*args, *options.values()][0], tuple) else 4
+            label(array.node, f"SqueezeBackward{kind}" if names[0] == "squeeze" else made)
         result_overwritten(old.node)
         self._array = array
         rare_of(self).version += 1

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.backend import Decorator
+from adjoint.decorators.batched import Batched
+from adjoint.tensor import wrap
 from adjoint.torch.dtypes import default_complex, default_float
-from adjoint.torch.lifted import inner_of
+from adjoint.torch.lifted import inner_of, to_face, wrap_of
 from adjoint.torch.tensor import Tensor, is_lifted, looked
 
 _DEFAULTS: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
@@ -137,7 +140,7 @@ def text(x: Tensor) -> str:
 
         primal, tangent = unpack_dual(x)
         if primal is x:
-            return repr(inner_of(x))
+            return _of_levels(inner_of(x))
         return text(primal) if tangent is None else _with_suffixes(text(primal)[:-1], [f"tangent={text(tangent)}"])
     array = np.asarray(looked(x))
     prefix = "tensor("
@@ -165,6 +168,20 @@ def text(x: Tensor) -> str:
     except RuntimeError:  # a view that may not be used any more
         suffixes.append("grad_fn=<Invalid>")
     return _with_suffixes(prefix + body, suffixes)
+
+
+def _of_levels(inner: Any) -> str:
+    """A tensor inside of function transforms: what each level, the innermost first, keeps a value of."""
+    level, array = inner.device, wrap_of(inner)
+    below = to_face(wrap(level.unwrap(array), level.inner, None))
+    if isinstance(level, Batched) and not array.batched:
+        return text(below)
+    number, outer = 0, level.inner  # all but the face's own
+    while isinstance(outer, Decorator):
+        number, outer = number + 1, outer.inner
+    name, axis = ("BatchedTensor", "bdim=0, ") if isinstance(level, Batched) else ("GradTrackingTensor", "")
+    shown = text(below).replace("\n", "\n    ")
+    return f"{name}(lvl={number}, {axis}value=\n    {shown}\n)"
 
 
 def _with_suffixes(out: str, suffixes: list[str]) -> str:

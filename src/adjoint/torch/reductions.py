@@ -14,7 +14,7 @@ from adjoint.torch.functions import floating_of, public, to
 from adjoint.torch.graph import label
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.operators import FUNCTIONS, METHODS
-from adjoint.torch.tensor import LEVEL, Tensor, axis_of, beside, is_elsewhere, is_lifted, looked, of
+from adjoint.torch.tensor import LEVEL, Tensor, axis_of, beside, is_elsewhere, is_lifted, looked, next_number, of
 
 
 def axes_of(dim: Any, ndim: int) -> Any:
@@ -591,7 +591,10 @@ def triu(input: Tensor, diagonal: int = 0) -> Any:
 def diag(input: Tensor, diagonal: int = 0) -> Any:
     """The diagonal of a matrix, or the matrix with a vector as its diagonal."""
     if input.ndim == 2:
-        return FUNCTIONS["clone"](FUNCTIONS["diagonal"](input, diagonal))
+        start, found = next_number(), FUNCTIONS["clone"](FUNCTIONS["diagonal"](input, diagonal))
+        if not is_lifted(found):
+            label(found._array.node, "DiagonalBackward0_copy", start)
+        return found
     if input.ndim != 1:
         raise RuntimeError("diag(): Supports 1D or 2D tensors. Got " + f"{input.ndim}D")
     return call(lambda x: ad.diag(x, k=diagonal), "DiagEmbed", input)

@@ -11,7 +11,7 @@ from adjoint.torch.creation import sizes_of
 from adjoint.torch.functions import public
 from adjoint.torch.graph import result_overwritten
 from adjoint.torch.kinds import contiguous_strides
-from adjoint.torch.memory import check_write, memory_of, move, place_of, shape_of, strided
+from adjoint.torch.memory import check_write, counter_of, memory_of, move, place_of, shape_of, strided
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.tensor import Rare, Tensor, copied, is_lifted, leaf_node, new, rare_of, unnoticed
 
@@ -39,7 +39,7 @@ def _whole(x: Tensor) -> Tensor:
 def _moved(x: Any, other: Tensor) -> Any:
     """x on the memory of another tensor, which counts as a write to x."""
     move(x, other)
-    x._rare.version += 1
+    counter_of(x).version += 1
     return x
 
 

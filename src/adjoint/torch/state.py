@@ -197,12 +197,18 @@ class grad_mode:
 
 
 class in_transform:
-    """A block in which a function transform runs its function; `differentiates` says whether it is no `vmap`."""
+    """A block in which a function transform runs its function; `differentiates` says whether it is no `vmap`.
 
-    __slots__ = ("block", "differentiates")
+    `given` are arguments that it does not differentiate by, to which its function may write all the same.
+    """
 
-    def __init__(self, differentiates: bool) -> None:
+    __slots__ = ("before", "block", "differentiates", "given", "roots")
+
+    def __init__(self, differentiates: bool, given: Any = ()) -> None:
         self.differentiates: bool = differentiates
+        self.given: Any = given
+        self.before: list[Any] = []  # what those were that were written to, and what they are views of
+        self.roots: list[Any] = []  # ... and which of them are no views
 
     @property
     def __exit__(self) -> Any:  # as in `grad_mode`

@@ -277,13 +277,15 @@ def _points(y: Tensor, x: Any, dim: int) -> tuple[Tensor, Any]:
 @public("trapezoid", "trapz", method=False)
 def trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
     """The integral along an axis by trapezoids."""
-    return call("trapezoid", "Div", *_points(y, x, dim), dx=dx, axis=dim)
+    return call("trapezoid", "MulBackward1" if x is None else "DivBackward1", *_points(y, x, dim), dx=dx, axis=dim)
 
 
 @public("cumulative_trapezoid", method=False)
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
     """The integral up to each point."""
-    return call("cumulative_trapezoid", "Div", *_points(y, x, dim), dx=dx, axis=dim)
+    return call(
+        "cumulative_trapezoid", "CumsumBackward0" if x is None else "DivBackward1", *_points(y, x, dim), dx=dx, axis=dim
+    )
 
 
 @public("gradient", method=False)

@@ -43,7 +43,7 @@ class Rare:
     named: Any = None  # what the node of a view will be called, which is made when it is first read
     seen = 0  # the memory's version when a view was made or read again
     path: tuple[Any, ...] = ()  # the views that lead from the memory's value to this tensor, which is none itself
-    silent = False  # writes to it count for itself alone, as of `.data`
+    silent: Any = None  # what counts writes to it apart from the memory's (`memory.Apart`), as of `.data`
     moved = False  # it took the memory of another by `x.data = y`
     node: Any = None  # its node, where its value is read from NumPy's memory each time
     place: Any = None  # strides and offset

@@ -292,7 +292,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
                     f"non-singleton dimension {rank + axis}"
                 )
         shape = np.broadcast_shapes(shape, other)
-    return tuple([expand(x, shape) for x in given])
+    return tuple([x if tuple(x.shape) == shape else expand(x, shape) for x in given])
 
 
 @public("broadcast_shapes", method=False)

@@ -10,6 +10,7 @@ from adjoint.torch.autograd import graph as graph
 from adjoint.torch.autograd.anomaly_mode import detect_anomaly as detect_anomaly
 from adjoint.torch.autograd.anomaly_mode import set_detect_anomaly as set_detect_anomaly
 from adjoint.torch.autograd.function import Function as Function
+from adjoint.torch.autograd.grad_mode import is_multithreading_enabled as is_multithreading_enabled
 from adjoint.torch.autograd.grad_mode import set_multithreading_enabled as set_multithreading_enabled
 from adjoint.torch.autograd.gradcheck import GradcheckError as GradcheckError
 from adjoint.torch.autograd.gradcheck import gradcheck as gradcheck

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from adjoint import tree as trees
 from adjoint.graph.nodes import Result, var_of
 from adjoint.torch import anomaly, dtypes, graph, state
 from adjoint.torch.graph import FREED, OVERWRITTEN, Called, GradFn, Marks, grad_fn
 from adjoint.torch.kinds import ALIAS
-from adjoint.torch.memory import InFunction, base_of, detached, is_view, store, view_of
+from adjoint.torch.memory import InFunction, base_of, detached, is_view, node_of_base, store, view_of
 from adjoint.torch.saving import pack, unpack
 from adjoint.torch.state import grad_mode, modes
 from adjoint.torch.tensor import (
@@ -293,7 +294,8 @@ class Function(FunctionCtx, metaclass=_Meta):
             bound = _signature(cls.forward).bind(*args, **options)
             bound.apply_defaults()
             args, options = bound.args, bound.kwargs
-        if any([isinstance(a, Tensor) and is_lifted(a) for a in args]):
+        parts = trees.leaves(args) if modes.transforms else args
+        if any([isinstance(a, Tensor) and is_lifted(a) for a in parts]):
             from adjoint.torch.autograd.levels import applied
 
             return applied(_ForLevels, cls, args, options)
@@ -347,6 +349,8 @@ def _called(cls: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[A
     single = not isinstance(out, tuple)
     outputs = [out] if single else list(out)
     dirty = {id(t) for t in ctx.dirty_tensors or ()}
+    if _ForLevels.has_setup(cls):
+        _check_saved(ctx, tensors, outputs, dirty)
     if not dirty <= {id(o) for o in outputs}:
         raise RuntimeError(
             "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
@@ -391,6 +395,18 @@ def _called(cls: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[A
     return (outputs[0] if single else tuple(outputs)), ctx
 
 
+def _check_saved(ctx: Any, tensors: list[Any], outputs: list[Any], dirty: set[int]) -> None:
+    """Raise where `setup_context` saves an argument that is a result, too, as it is."""
+    saved = [*(ctx.to_save or ()), *(ctx.saved_for_forward or ())]
+    for o in outputs:
+        if id(o) not in dirty and any([o is t for t in tensors]) and any([o is t for t in saved]):
+            raise RuntimeError(
+                "An input that has been returned as-is as output is being saved for backward. This is not supported if "
+                "you override setup_context. You should return and save a view of the input instead, e.g. with "
+                "x.view_as(x) or setup ctx inside the forward function itself."
+            )
+
+
 def _nothing() -> None:
     return None
 
@@ -424,7 +440,7 @@ def _finished(o: Any, node: Any, is_input: bool, is_dirty: bool, count: int, sta
             o.detach_()
         return o
     if is_dirty:
-        if o.is_leaf and o.requires_grad:
+        if o.is_leaf and o.requires_grad and node_of_base(o).tensor() is o:  # no alias of a leaf inside a transform
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         if is_view(o):
             if count > 1:

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
-
 from adjoint.torch.state import enable_grad as enable_grad
 from adjoint.torch.state import inference_mode as inference_mode
 from adjoint.torch.state import no_grad as no_grad
 from adjoint.torch.state import set_grad_enabled as set_grad_enabled
 
+_multithreading = [True]
 
-class set_multithreading_enabled(contextlib.nullcontext[None]):
-    """A block that changes nothing: a backward pass runs in the thread that asked for it."""
+
+class set_multithreading_enabled:
+    """Remember whether backward passes may use threads, as a block or from now on; they use the one that asked."""
 
     def __init__(self, mode: bool) -> None:
-        super().__init__()
+        self._before: bool = _multithreading[0]
+        _multithreading[0] = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        _multithreading[0] = self._before
+
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` set last."""
+    return _multithreading[0]

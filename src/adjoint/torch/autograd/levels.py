@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from adjoint import errors
+from adjoint import tree as trees
 from adjoint.operands import common_backend, lift_to
 from adjoint.tensor import wrap
 from adjoint.torch.calls import shares, translated
@@ -48,18 +49,21 @@ class FunctionRules(CustomRules):
 
     def __init__(self, kind: Any, function: Any, args: Any, options: Any) -> None:
         self.kind, self.function, self.args, self.options = kind, function, list(args), options
-        self.name = function.__name__
-        self.places: list[int] = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        self.name = f"{function.__name__}GeneratedBackward"  # of its node
+        self.leaves, self.structure = trees.flatten(tuple(args))
+        self.places: list[int] = [i for i, a in enumerate(self.leaves) if isinstance(a, Tensor)]
         self.out: Any = None  # what the function gave, with the places of tensors
         self.single: bool = True
+        self.dirty: list[Any] = []  # what the function says that it wrote to
+        self.wanted: Any = None  # for each argument: whether `backward` is asked for its gradient
 
     # --- between lists and what users see ---
 
     def given(self, xs: Any) -> list[Any]:
-        args = list(self.args)
+        leaves = list(self.leaves)
         for i, x in zip(self.places, xs, strict=True):
-            args[i] = to_face(x)
-        return args
+            leaves[i] = to_face(x)
+        return list(trees.unflatten(self.structure, leaves))
 
     def results(self, out: Any) -> list[Any]:
         self.single = not isinstance(out, tuple)
@@ -73,10 +77,10 @@ class FunctionRules(CustomRules):
 
     def in_places(self, xs: Any) -> list[Any]:
         """Something of each argument: None for those that are no tensors."""
-        out: list[Any] = [None] * len(self.args)
+        out: list[Any] = [None] * len(self.leaves)
         for i, x in zip(self.places, xs, strict=True):
             out[i] = x
-        return out
+        return list(trees.unflatten(self.structure, out))
 
     # --- what levels ask ---
 
@@ -98,16 +102,30 @@ class FunctionRules(CustomRules):
             out, ctx = self.kind.called(self.function, tuple(args), self.options)
         return self.results(out), ctx
 
+    def forward_by(self, xs: Any, active: Any) -> tuple[list[Any], Any]:
+        self.wanted = [bool(flag) for flag in self.in_places(active)]
+        return self.forward(xs)
+
     def context(self, args: Any, out: Any) -> Any:
         ctx = self.kind.new_ctx(self.function)
-        ctx.needs_input_grad = tuple([isinstance(a, Tensor) for a in self.args])
+        ctx.needs_input_grad = tuple(self.wanted or [isinstance(a, Tensor) for a in self.args])
         self.function.setup_context(ctx, tuple(args), out)
+        self.dirty = list(ctx.dirty_tensors or ())
         return ctx
+
+    def is_written(self, x: Tensor) -> bool:
+        """Whether the function wrote to an argument, or says so."""
+        return _is_written(x) or any([x is t for t in self.dirty])
 
     def residuals(self, xs: Any, ys: Any) -> Any:
         if not self.kind.has_setup(self.function):
             return self.forward(xs)[1]
         return self.context(self.given(xs), self.answer(ys))
+
+    def backward_of(self, saved: Any, cotangents: Any, results: Any) -> list[Any]:
+        if saved.materialize_grads or all([c is None for c in cotangents]):
+            return list(super().backward_of(saved, cotangents, results))
+        return self.backward(saved, cotangents)
 
     def backward(self, saved: Any, cotangents: Any) -> list[Any]:
         grads = self.in_results(cotangents)
@@ -115,11 +133,12 @@ class FunctionRules(CustomRules):
         given = list(found) if isinstance(found, (tuple, list)) else [found]
         if len(given) < len(self.args) or any([g is not None for g in given[len(self.args) :]]):
             raise RuntimeError(
-                f"function {self.name}Backward returned an incorrect number of gradients (expected {len(self.args)}, "
+                f"function {self.name} returned an incorrect number of gradients (expected {len(self.args)}, "
                 f"got {len(given)})"
             )
-        device = common_backend(*cotangents)
-        return [self.cotangent(given[i], self.args[i], device) for i in self.places]
+        device = common_backend(*[c for c in cotangents if c is not None])
+        found = [g for i, x in enumerate(self.args) for g in _per_leaf(given[i], x)]
+        return [self.cotangent(found[i], self.leaves[i], device) for i in self.places]
 
     def cotangent(self, g: Any, x: Any, device: Any) -> Any:
         """A gradient in the type and the shape of its argument, zeros where there is none."""
@@ -157,7 +176,7 @@ class FunctionRules(CustomRules):
         place = next((i for i, a in enumerate(self.faces) if isinstance(a, Tensor) and shares(a, o)), None)
         if place is None:
             return
-        if self.faces[place] is o and _is_written(o):
+        if self.faces[place] is o and self.is_written(o):
             what = "returning the forward mode gradients as-is" if t is not pushed[place] else ""
             if what or not _is_written(t):
                 raise RuntimeError(
@@ -182,7 +201,7 @@ class FunctionRules(CustomRules):
         out = [answer] if self.single else list(answer)
         for i, o in enumerate(self.out):
             for given, face in zip(self.args, getattr(self, "faces", ()), strict=False):
-                if o is face and isinstance(o, Tensor) and _is_written(o):
+                if o is face and isinstance(o, Tensor) and self.is_written(o):
                     out[i] = write(given, out[i])
         return out[0] if self.single else tuple(out)
 
@@ -190,25 +209,43 @@ class FunctionRules(CustomRules):
         own = self.kind.has_vmap(self.function)
         if self.function.generate_vmap_rule:
             if own:
-                raise RuntimeError(_TWO_VMAPS.format(name=self.name))
+                raise RuntimeError(_TWO_VMAPS.format(name=self.function.__name__))
             return None
         if not own:
-            raise RuntimeError(_NO_VMAP.format(name=self.name))
+            raise RuntimeError(_NO_VMAP.format(name=self.function.__name__))
         dims = tuple(self.in_places([0 if flag else None for flag in flags]))
         info = VmapInfo(size, modes.drawing[-1][0] if modes.drawing else "error")
         answer = self.function.vmap(info, dims, *self.given(xs), **self.options)
         if not isinstance(answer, tuple) or len(answer) != 2:
-            raise RuntimeError("Expected the vmap staticmethod to have two returns, an output and out_dims")
+            raise RuntimeError(
+                "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure "
+                f"compatible with the output. Got a {type(answer).__name__}"
+            )
         out, out_dims = answer
         self.single = not isinstance(out, tuple)
         self.out = [out] if self.single else list(out)
-        axes = out_dims if isinstance(out_dims, tuple) else (out_dims,) * len(self.out)
+        several = isinstance(out_dims, tuple)
+        if several and (self.single or len(out_dims) != len(self.out)):
+            raise RuntimeError(
+                "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
+                f"out_dims={out_dims} to be compatible with the structure of `output`, which is of "
+                f"{'one part' if self.single else f'{len(self.out)} parts'}."
+            )
+        axes = out_dims if several else (out_dims,) * len(self.out)
         ys, kept = [], []
         for o, axis in zip(self.out, axes, strict=True):
             if isinstance(o, Tensor):
                 ys.append(to_inner(o if axis in (None, 0) else o.movedim(axis, 0)))
                 kept.append(axis is not None)
         return ys, kept
+
+
+def _per_leaf(g: Any, x: Any) -> list[Any]:
+    """The gradients of the leaves of an argument."""
+    if g is None or not isinstance(x, (tuple, list, dict)):
+        return [g] * len(trees.leaves(x))
+    pairs = [(g[k], x[k]) for k in sorted(x)] if isinstance(x, dict) else zip(g, x, strict=True)
+    return [part for pair in pairs for part in _per_leaf(*pair)]
 
 
 def _is_written(x: Tensor) -> bool:
@@ -219,7 +256,7 @@ def _is_written(x: Tensor) -> bool:
 def applied(kind: Any, function: Any, args: Any, options: Any) -> Any:
     """A Function of lifted tensors."""
     rules = FunctionRules(kind, function, args, options)
-    tensors = [to_inner(args[i]) for i in rules.places]
+    tensors = [to_inner(rules.leaves[i]) for i in rules.places]
     device = common_backend(*tensors)
     if not kind.has_setup(function) and (modes.duals is None or not modes.duals.has(device)):
         raise RuntimeError(_NEEDS_SETUP)

@@ -17,6 +17,7 @@ PyTree = Any
 Context = Any
 KeyPath = tuple[Any, ...]
 _NAMESPACE = "adjoint.torch"
+_REGISTERED_IN = (_NAMESPACE, "adjoint")  # transforms take arguments apart as adjoint's own do
 
 
 def _ordered() -> Any:
@@ -125,14 +126,16 @@ def register_pytree_node(
     **_: Any,
 ) -> None:
     """Have trees take objects of a class apart: `flatten_fn` gives children, and what makes the object of them."""
-    optree.register_pytree_node(
-        cls, flatten_fn, lambda rest, children: unflatten_fn(children, rest), namespace=_NAMESPACE
-    )
+    for namespace in _REGISTERED_IN:
+        optree.register_pytree_node(
+            cls, flatten_fn, lambda rest, children: unflatten_fn(children, rest), namespace=namespace
+        )
 
 
 _register_pytree_node = register_pytree_node
 
 
 def _deregister_pytree_node(cls: type[Any]) -> None:
-    with contextlib.suppress(ValueError):
-        optree.unregister_pytree_node(cls, namespace=_NAMESPACE)
+    for namespace in _REGISTERED_IN:
+        with contextlib.suppress(ValueError):
+            optree.unregister_pytree_node(cls, namespace=namespace)

@@ -89,6 +89,8 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         found = [dict(getattr(m, of)()) for m in models]
         made = {}
         for name, first in found[0].items():
+            if any([each[name].requires_grad is not first.requires_grad for each in found]):
+                raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
             joined = stack([each[name] for each in found])
             made[name] = joined.detach().requires_grad_(first.requires_grad)
         parts.append(made)
