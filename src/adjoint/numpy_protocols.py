@@ -196,7 +196,7 @@ _INSTEAD = {
     "spacing": "ad.nextafter",
     "add.reduceat": "ad.segment_sum", "multiply.reduceat": "ad.segment_prod",
     "maximum.reduceat": "ad.segment_max", "minimum.reduceat": "ad.segment_min",
-    "copyto": "x[...] = v", "put": "x[i] = v", "putmask": "ad.where", "place": "ad.where",
+    "copyto": "x[...] = v for a tensor x, such as ad.zeros(shape), or ad.full(shape, v)", "put": "x[i] = v", "putmask": "ad.where", "place": "ad.where",
     "put_along_axis": "ad.put_along_axis, which gives another tensor", "fill_diagonal": "x[i, i] = v",
     "add.at": f"ad.scatter(x, i, v, mode='add'){_REPEATED}",
     "subtract.at": f"ad.scatter(x, i, -v, mode='add'){_REPEATED}",

@@ -307,13 +307,8 @@ class Tensor(Generic[B]):
     @bound
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
-    def __bool__(self) -> bool:
-        if self._array.shape != () and self.size != 1:
-            raise errors.ArgumentError(
-                f"the truth of a tensor of shape {self.shape} is ambiguous; use .any() or .all(), or ad.where"
-            )
-        return bool(self._device.to_numpy(self._array).item())
-
+    @bound
+    def __bool__(self) -> bool: ...
     @bound
     def __int__(self) -> int: ...
     @bound
@@ -321,10 +316,14 @@ class Tensor(Generic[B]):
     @bound
     def __complex__(self) -> complex: ...
 
+    def __trunc__(self) -> int:
+        return int(self)
+
     def __index__(self) -> int:
         if self._dtype.kind not in "iu" or self.ndim:
             raise errors.ArgumentTypeError(
-                f"only 0-d integer tensors are indices; received {self._dtype} of shape {self.shape}"
+                f"only 0-d integer tensors are indices; received {self._dtype} of shape {self.shape}, of which "
+                "x.astype(ad.int64) makes integers"
             )
         return int(self._device.to_numpy(self._array).item())
 
@@ -343,7 +342,7 @@ class Tensor(Generic[B]):
     @bound
     def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor[Any]: ...
     @bound
-    def astype(self, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor[Any]: ...
+    def astype(self, dtype: Any, *, copy: bool = True, device: Any = None) -> Tensor[Any]: ...
 
     # --- array functions as methods ---
 
