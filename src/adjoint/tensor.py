@@ -15,7 +15,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.counterparts import COUNTERPARTS, torch_counterpart
+from adjoint.counterparts import OBJECTS, torch_counterpart
 from adjoint.locks import reentrant_lock
 from adjoint.methods import Absent, bound
 
@@ -71,7 +71,7 @@ class Tensor(Generic[B]):
     # --- what it is ---
 
     def __dir__(self) -> list[str]:
-        return [name for name in object.__dir__(self) if name not in COUNTERPARTS["Tensor"]]
+        return [name for name in object.__dir__(self) if name not in OBJECTS["Tensor"]]
 
     @property
     def shape(self) -> Shape:
@@ -542,7 +542,7 @@ class Tensor(Generic[B]):
         return node if isinstance(node, Node) and node.parents != () else None
 
 
-for _name in COUNTERPARTS["Tensor"]:
+for _name in OBJECTS["Tensor"]:
     setattr(Tensor, _name, Absent(_name))
 
 unique_lock = reentrant_lock()  # held while an owned buffer is read or written in place, and to end an ownership

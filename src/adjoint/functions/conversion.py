@@ -182,7 +182,7 @@ def __bool__(x: Tensor[Any], /) -> bool:
         raise errors.ArgumentError(
             f"the truth of a tensor of shape {x.shape} is ambiguous; use .any() or .all(), or ad.where"
         )
-    refuse_choices()
+    _refuse_choices()
     return bool(x.device.to_numpy(x._array).item())
 
 
@@ -253,18 +253,18 @@ def _refuse_tracked(x: Tensor[Any], what: str) -> None:
         )
 
 
-def refuse_searches(x: Tensor[Any]) -> None:
+def _refuse_searches(x: Tensor[Any]) -> None:
     """Raises TrackedError where a search of SciPy's computes with a tracked tensor, of which it takes values."""
     if x.device.tracked(x._array) and search() is not None and (error := _leaving(x)) is not None:
         raise error
 
 
-def refuse_choices() -> None:
+def _refuse_choices() -> None:
     """Raises TrackedError where a search of SciPy's chooses among numbers by tracked tensors, which would be lost."""
     frame = search()
     for value in () if frame is None else frame.f_locals.values():
         if isinstance(value, Tensor):
-            refuse_searches(value)
+            _refuse_searches(value)
 
 
 def _leaving(x: Tensor[Any]) -> errors.TrackedError | None:
@@ -323,7 +323,7 @@ def __array_function__(x: Tensor[Any], function: Any, types: Any, args: Any, opt
     """For `np.sum(x, axis=0)` and its like: what it means on tensors. Errors as for `np.sin(x)`."""
     if not all([issubclass(kind, (Tensor, np.ndarray, np.generic)) for kind in types]):
         return NotImplemented
-    refuse_searches(x)
+    _refuse_searches(x)
     return _numpy_protocols().array_function(function, args, options)
 
 
