@@ -97,7 +97,8 @@ print(sorted(set(globals()) - kept - {"kept"}) == sorted(set(adjoint.__all__) - 
 def test_python_says_which_name_was_meant() -> None:
     assert not hasattr(ad, "nonsense")
     done = subprocess.run([sys.executable, "-c", "import adjoint as ad; ad.sqrtt"], capture_output=True, text=True)
-    assert done.stderr.endswith("module 'adjoint' has no attribute 'sqrtt'. Did you mean: 'sqrt'?\n")
+    assert "module 'adjoint' has no attribute 'sqrtt'" in done.stderr
+    assert done.stderr.endswith(" Did you mean: 'sqrt'?\n")
 
 
 def test_reload_keeps_what_there_is() -> None:
@@ -186,7 +187,7 @@ def test_a_renamed_name_says_what_it_is_now(module: str, name: str) -> None:
 
 def test_other_names_are_missing_as_ever() -> None:
     for module in RENAMED:
-        with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'nothing'$"):
+        with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'nothing'; docs/functions.md"):
             importlib.import_module(module).nothing
 
 
@@ -451,7 +452,9 @@ def test_a_name_of_another_module_says_which(name: str, use: str) -> None:
         operator.attrgetter(name)(ad)
 
 
-def test_a_name_of_no_module_says_no_more() -> None:
-    for module in (ad, ad.special, ad.nn):
-        with pytest.raises(AttributeError, match="has no attribute 'nonsense'$"):
+def test_a_name_of_no_module_says_where_all_are() -> None:
+    for module in (ad, ad.special, ad.nn, ad.tree, ad.data, ad.scipy):
+        with pytest.raises(AttributeError, match="has no attribute 'nonsense'; docs/functions.md lists what there is$"):
             _ = module.nonsense
+        with pytest.raises(AttributeError, match="has no attribute '_nonsense'$"):
+            _ = module._nonsense

@@ -264,6 +264,19 @@ def test_bessel_functions_of_any_order_are_as_in_scipy(name: str) -> None:
     np.testing.assert_allclose(slope, whole, rtol=1e-9, atol=1e-13)
 
 
+@pytest.mark.parametrize("name", ["hankel1", "hankel2"])
+def test_hankel_functions_of_negative_numbers_are_as_in_scipy(name: str) -> None:
+    x = np.array([-20.0, -2.5, -0.7, -0.01])
+    for order in (0, 1, 2, 3, -1, 1.5, -1.5, 0.3, 7.2, -3.7):
+        ours = getattr(ad.special, name)(order, ad.asarray(x)).numpy()
+        np.testing.assert_allclose(ours, getattr(scipy, name)(order, x), rtol=1e-12)
+
+
+def test_carlsons_degenerate_integral_of_negative_numbers_is_as_in_scipy() -> None:
+    x, y = np.array([3.0, 1.0, 0.0, 5.0]), np.array([-0.5, -1.0, -2.0, -7.0])
+    np.testing.assert_allclose(ad.special.elliprc(ad.asarray(x), y).numpy(), scipy.elliprc(x, y), rtol=1e-14)
+
+
 def test_bessel_functions_near_and_at_zero() -> None:
     x = np.asarray([0.0, 1e-200, 1e-120, 1e-9])
     for f in (S.jv, S.iv):

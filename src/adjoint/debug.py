@@ -28,11 +28,13 @@ from adjoint.functions.arguments import check_callable
 from adjoint.functions.conversion import formatted
 from adjoint.operands import concrete_values
 from adjoint.random_keys import is_first_call
+from adjoint.renamed import refusing
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.carries import examples_of, masks_here
 from adjoint.transforms.closures import as_given
 
 __all__ = ["callback", "print"]
+globals()["__getattr__"] = refusing(__name__)  # unseen by type checkers, which refuse other names themselves
 
 
 def __dir__() -> list[str]:

@@ -143,6 +143,8 @@ def register_namespace(name: str, module: ModuleType, /) -> None:
     """Make `"array_api[name]"` the name of `ad.ArrayAPI(module)`, a module that follows the array API standard.
 
     Names are input, and importing a module runs it. So they import a few modules that are known, and others are given.
+    A name and its module stay as long as the process: a program that makes modules passes `ad.ArrayAPI(module)` as
+    `device=`, which goes with its last reference.
 
     Raises ArgumentTypeError for what is no module, or a name that is no string; DeviceError for a module that does not
     follow the standard, and for a name in use.

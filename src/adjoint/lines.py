@@ -58,14 +58,26 @@ def stack() -> tuple[Frame, ...]:
     return tuple(found[::-1])
 
 
+def _caller(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame from this one on that is not of this package."""
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    return frame
+
+
+def search() -> FrameType | None:
+    """The frame of a search of SciPy's, from `scipy.optimize`, if one has called this package."""
+    frame = _caller(sys._getframe(1))
+    name: str = "" if frame is None else frame.f_globals.get("__name__") or ""
+    return frame if name.startswith("scipy.optimize.") else None
+
+
 def asked_by() -> str | None:
     """What outside of this package asks, for a message: a function of SciPy's, such as `scipy.linalg.solve`, a method
     of a table of pandas, or "assignment" where Python assigns to an element; None for anything else.
     """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame = frame.f_back
-    if frame is not None and frame.f_lasti >= 0:
+    frame = _caller(sys._getframe(1))
+    if frame is not None and frame.f_lasti >= 0 and _library(frame) != "scipy":
         operation = dis.opname[frame.f_code.co_code[frame.f_lasti]]
         if operation in ("STORE_SUBSCR", "STORE_SLICE"):
             return "assignment"
@@ -90,8 +102,8 @@ def _public_name(frame: FrameType) -> str | None:
     if names == ["wrapper"] and "f" in local:  # which stands for another one
         names, module = [local["f"].__name__], local["f"].__module__
     package = ".".join(module.split(".")[:2])
-    if names == ["__init__"]:
-        names = [type(local["self"]).__name__]
+    if names in (["__init__"], ["__call__"]) and "self" in local:
+        names = [type(local["self"]).__name__, *(["__call__"] if names == ["__call__"] else [])]
     elif package == "scipy.stats" and "self" in local:
         names.insert(0, str(getattr(local["self"], "name", "")))
     return f"{package}.{'.'.join(names)}" if hasattr(sys.modules.get(package), names[0]) else None

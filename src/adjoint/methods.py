@@ -21,7 +21,7 @@ METHODS = {
     "functions.contraction": "__matmul__ __rmatmul__ __imatmul__ matmul dot",
     "functions.conversion": (
         "numpy native compute persist item tolist __array__ __array_ufunc__ __array_function__ __dlpack__ "
-        "__dlpack_device__ __int__ __float__ __complex__ __repr__ _repr_html_ __format__ __reduce__ __copy__ "
+        "__dlpack_device__ __bool__ __int__ __float__ __complex__ __repr__ _repr_html_ __format__ __reduce__ __copy__ "
         "__deepcopy__"
     ),
     "functions.creation": "to_device astype",

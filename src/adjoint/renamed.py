@@ -15,19 +15,19 @@ RENAMED = {
 def missing(module: str, name: str) -> AttributeError:
     """The error for a name that a module does not have."""
     now = RENAMED.get(module, {}).get(name)
-    hint = f": it is now {now}" if now else counterpart(module, name)
-    if not hint and "importlib" not in sys._getframe(2).f_code.co_filename:  # which asks before it imports a module
-        hint = _elsewhere(name)
+    hint = f": it is now {now}" if now else ""
+    asked_for = "importlib" not in sys._getframe(2).f_code.co_filename  # which asks before it imports a module
+    if not hint and asked_for and not name.startswith("_"):
+        hint = counterpart(module, name) or _elsewhere(name) or _of_numpy(module, name) or _LISTED
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name, obj=sys.modules[module])
 
 
+_LISTED = "; docs/functions.md lists what there is"
 _ROOMS = "linalg fft special random stats nn optim scipy train data tree"  # the first that has a name is meant
 
 
 def _elsewhere(name: str) -> str:
     """Which module has the name, as the end of a message."""
-    if name.startswith("_"):
-        return ""
     ad = sys.modules["adjoint"]
     if name in ad.__all__:
         return f": use ad.{name}"
@@ -35,6 +35,13 @@ def _elsewhere(name: str) -> str:
         if name in getattr(ad, room).__all__:
             return f": use ad.{room}.{name}"
     return ""
+
+
+def _of_numpy(module: str, name: str) -> str:
+    """That NumPy has the name, which says `adjoint` for NumPy's own functions, as `ad.errstate`."""
+    numpy = sys.modules.get("numpy")
+    there = module == "adjoint" and name in getattr(numpy, "__all__", ())
+    return f": use NumPy's, np.{name}" if there else ""
 
 
 def refusing(module: str) -> Callable[[str], object]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.counterparts import COUNTERPARTS, torch_counterpart
+from adjoint.counterparts import OBJECTS, torch_counterpart
 from adjoint.locks import reentrant_lock
 from adjoint.methods import Absent, bound
 
@@ -71,7 +71,7 @@ class Tensor(Generic[B]):
     # --- what it is ---
 
     def __dir__(self) -> list[str]:
-        return [name for name in object.__dir__(self) if name not in COUNTERPARTS["Tensor"]]
+        return [name for name in object.__dir__(self) if name not in OBJECTS["Tensor"]]
 
     @property
     def shape(self) -> Shape:
@@ -307,13 +307,8 @@ class Tensor(Generic[B]):
     @bound
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
-    def __bool__(self) -> bool:
-        if self._array.shape != () and self.size != 1:
-            raise errors.ArgumentError(
-                f"the truth of a tensor of shape {self.shape} is ambiguous; use .any() or .all(), or ad.where"
-            )
-        return bool(self._device.to_numpy(self._array).item())
-
+    @bound
+    def __bool__(self) -> bool: ...
     @bound
     def __int__(self) -> int: ...
     @bound
@@ -321,10 +316,14 @@ class Tensor(Generic[B]):
     @bound
     def __complex__(self) -> complex: ...
 
+    def __trunc__(self) -> int:
+        return int(self)
+
     def __index__(self) -> int:
         if self._dtype.kind not in "iu" or self.ndim:
             raise errors.ArgumentTypeError(
-                f"only 0-d integer tensors are indices; received {self._dtype} of shape {self.shape}"
+                f"only 0-d integer tensors are indices; received {self._dtype} of shape {self.shape}, of which "
+                "x.astype(ad.int64) makes integers"
             )
         return int(self._device.to_numpy(self._array).item())
 
@@ -343,7 +342,7 @@ class Tensor(Generic[B]):
     @bound
     def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor[Any]: ...
     @bound
-    def astype(self, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor[Any]: ...
+    def astype(self, dtype: Any, *, copy: bool = True, device: Any = None) -> Tensor[Any]: ...
 
     # --- array functions as methods ---
 
@@ -543,7 +542,7 @@ class Tensor(Generic[B]):
         return node if isinstance(node, Node) and node.parents != () else None
 
 
-for _name in COUNTERPARTS["Tensor"]:
+for _name in OBJECTS["Tensor"]:
     setattr(Tensor, _name, Absent(_name))
 
 unique_lock = reentrant_lock()  # held while an owned buffer is read or written in place, and to end an ownership

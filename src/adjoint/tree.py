@@ -26,8 +26,10 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.locks import lock
+from adjoint.renamed import refusing
 
 __all__ = ["flatten", "leaves", "map", "paths", "structure", "unflatten"]
+globals()["__getattr__"] = refusing(__name__)  # unseen by type checkers, which refuse other names themselves
 
 
 def __dir__() -> list[str]:

@@ -81,7 +81,7 @@ _each("sici shichi", lambda f, d: (lambda x: sum(f(x)), d.positive(d.shape())))
 _each("owens_t", lambda f, d: (f, *[d.real(s) for s in _few(d, 2)]))
 _each("boxcox boxcox1p", lambda f, d: (f, *[d.positive(s) for s in _few(d, 2)]))
 _each("inv_boxcox inv_boxcox1p", lambda f, d: (f, *[d.between(s, 0.1, 0.8) for s in _few(d, 2)]))
-_each("elliprc", lambda f, d: (f, *[d.positive(s) for s in _few(d, 2)]))
+_each("elliprc", lambda f, d: (lambda x, y: f(x, y) + 2 * f(x, -y), *[d.positive(s) for s in _few(d, 2)]))
 _each("elliprf elliprd elliprg", lambda f, d: (f, *[d.positive(s) for s in _few(d, 3)]))
 _each("elliprj", lambda f, d: (lambda *xs: f(*xs, 0.7), *[d.positive(s) for s in _few(d, 3)]))
 _each("ellipj", lambda f, d: (lambda u, m: sum(f(u, m)), *[d.between(s, 0.1, 0.8) for s in _few(d, 2)]))
@@ -102,8 +102,10 @@ _each("jn jv yv iv ive struve modstruve", _of_constant_order((0, 1, 2, 0.7, np.a
 
 
 def _hankel(f: Any, d: Draw) -> Call:
-    order = d.pick(0, 1, 0.7)
-    return (lambda x: ad.real(f(order, x)) + 2 * ad.imag(f(order, x))), d.positive(d.pick((3,), (2, 1), (0,)))
+    order, side = d.pick(0, 1, 0.7), d.pick(1, -1)
+    return (lambda x: ad.real(f(order, side * x)) + 2 * ad.imag(f(order, side * x))), d.positive(
+        d.pick((3,), (2, 1), (0,))
+    )
 
 
 _each("hankel1 hankel2", _hankel)

@@ -7,6 +7,7 @@ from adjoint.data.images import ImageFolder
 from adjoint.data.loader import DataLoader
 from adjoint.data.sources import Source, split, windows
 from adjoint.data.tables import Parquet, read_csv, read_parquet, read_sqlite
+from adjoint.renamed import refusing
 
 __all__ = [
     "DataLoader",
@@ -19,6 +20,7 @@ __all__ = [
     "split",
     "windows",
 ]
+globals()["__getattr__"] = refusing(__name__)  # unseen by type checkers, which refuse other names themselves
 
 
 def __dir__() -> list[str]:

@@ -16,7 +16,7 @@ from adjoint.concrete import Lazy
 from adjoint.counterparts import scipy_counterpart
 from adjoint.dtypes import is_table
 from adjoint.functions.gradients import Gradients
-from adjoint.lines import asked_by
+from adjoint.lines import asked_by, search
 from adjoint.operands import followed_by
 from adjoint.tensor import Tensor, wrap
 
@@ -176,6 +176,16 @@ def __complex__(x: Tensor[Any], /) -> complex:
     return complex(_only(x, "complex"))
 
 
+def __bool__(x: Tensor[Any], /) -> bool:
+    """Whether the only element is other than zero, also of a tracked tensor. Raises ArgumentError for several."""
+    if x._array.shape != () and x.size != 1:
+        raise errors.ArgumentError(
+            f"the truth of a tensor of shape {x.shape} is ambiguous; use .any() or .all(), or ad.where"
+        )
+    _refuse_choices()
+    return bool(x.device.to_numpy(x._array).item())
+
+
 def __int__(x: Tensor[Any], /) -> int:
     """int(x) of a tensor of one finite element, cut off at the point. Raises TrackedError for a tracked one."""
     value = _only(x, "int")
@@ -183,6 +193,13 @@ def __int__(x: Tensor[Any], /) -> int:
         kind = errors.ArgumentError if value != value else errors.RangeError
         raise kind(f"int: {value} is no integer; isfinite tells where numbers are")
     return int(value)
+
+
+_KEEPING = {
+    "float": "To keep the derivative, write ad.stack for an array of tensors, and ad.sin for math.sin",
+    "int": "To keep it a tensor, write ad.trunc(x), or x.astype(ad.int64) for an index; integers have no derivative",
+    "complex": "To keep the derivative, write x.astype(ad.complex128) for a complex tensor, and ad.sin for cmath.sin",
+}
 
 
 def _only(x: Tensor[Any], name: str) -> Any:
@@ -199,8 +216,7 @@ def _only(x: Tensor[Any], name: str) -> Any:
             if not level.differentiates:
                 plain = ".item() has no value under vmap, where examples differ, and ad.debug.print shows each"
         raise _leaving(x) or errors.TrackedError(
-            f"{plain}; {name}(x) would take a tracked tensor out of its graph silently. To keep the derivative, write "
-            "ad.stack for an array of tensors, and ad.sin for math.sin"
+            f"{plain}; {name}(x) would take a tracked tensor out of its graph silently. {_KEEPING[name]}"
         )
     return x.device.to_numpy(x._array).item()
 
@@ -235,6 +251,20 @@ def _refuse_tracked(x: Tensor[Any], what: str) -> None:
             "write ad.stack([x, y]) for np.array([x, y]), and functions of adjoint for others; x.detach() is the plain "
             "value"
         )
+
+
+def _refuse_searches(x: Tensor[Any]) -> None:
+    """Raises TrackedError where a search of SciPy's computes with a tracked tensor, of which it takes values."""
+    if x.device.tracked(x._array) and search() is not None and (error := _leaving(x)) is not None:
+        raise error
+
+
+def _refuse_choices() -> None:
+    """Raises TrackedError where a search of SciPy's chooses among numbers by tracked tensors, which would be lost."""
+    frame = search()
+    for value in () if frame is None else frame.f_locals.values():
+        if isinstance(value, Tensor):
+            _refuse_searches(value)
 
 
 def _leaving(x: Tensor[Any]) -> errors.TrackedError | None:
@@ -293,6 +323,7 @@ def __array_function__(x: Tensor[Any], function: Any, types: Any, args: Any, opt
     """For `np.sum(x, axis=0)` and its like: what it means on tensors. Errors as for `np.sin(x)`."""
     if not all([issubclass(kind, (Tensor, np.ndarray, np.generic)) for kind in types]):
         return NotImplemented
+    _refuse_searches(x)
     return _numpy_protocols().array_function(function, args, options)
 
 

@@ -306,7 +306,7 @@ def _constant_on(x: Tensor[Any], place: Backend) -> Tensor[Any]:
     return wrap(place.from_numpy(here.to_numpy(x._array), copy=True), place)
 
 
-def astype(x: Operand[Any], dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor[Any]:
+def astype(x: Operand[Any], /, dtype: Any, *, copy: bool = True, device: Any = None) -> Tensor[Any]:
     """The tensor in another dtype, on another device if one is given; gradients come back in the old one.
 
     Complex to real keeps the real part. Raises DtypeError for an unknown dtype, and the errors of `to_device`.

@@ -170,6 +170,10 @@ class Gradients(Generic[J]):
         self._popped.add(key)
         return gradient
 
+    def __delitem__(self, x: Tensor[Any]) -> None:
+        """Take the gradient of x out. Raises NoGradientError if there is none."""
+        self.pop(x)
+
     def __setitem__(self, x: Tensor[Any], gradient: Any) -> None:
         """Put another gradient in the place of x's, of the same shape and dtype.
 
@@ -320,7 +324,12 @@ def _narrowed(value: Tensor[Any], dtype: DType) -> Tensor[Any]:
 
 def _node(x: Any, what: str) -> Node | None:
     if not isinstance(x, Tensor):
-        raise errors.NoGradientError(f"{what} is a tensor, received {type(x).__name__}")
+        way = "; grads[w] is the gradient of the leaf w, and grads.items() are all leaves with theirs"
+        if isinstance(x, str):
+            way = "; ad.optim.GradientsParams.from_grads(grads, model)[path] is that of a parameter of a module"
+        elif isinstance(x, np.ndarray):
+            way = "; grads[w] is the gradient of the leaf w, as w = ad.asarray(array).require_grad() made one"
+        raise errors.NoGradientError(f"{what} is a tensor, received {type(x).__name__}{way}")
     return getattr(x._array, "node", None)
 
 

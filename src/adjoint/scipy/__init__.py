@@ -8,10 +8,12 @@ gets the dtypes of the start, integers as float64.
 Needs SciPy: `pip install 'adjoint[scipy]'`. To differentiate *through* a solution see `adjoint.implicit`.
 """
 
+from adjoint.renamed import refusing
 from adjoint.scipy.fits import curve_fit
 from adjoint.scipy.searches import least_squares, minimize, root
 
 __all__ = ["curve_fit", "least_squares", "minimize", "root"]
+globals()["__getattr__"] = refusing(__name__)  # unseen by type checkers, which refuse other names themselves
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+import numpy as np
+
 from adjoint.backend import Backend
+from adjoint.functions import elementwise
 from adjoint.functions.arguments import as_tensor
 from adjoint.operands import available_dtype, cast, is_weak, run
 from adjoint.primitives import TABLE
@@ -210,16 +213,30 @@ def sinc(x: Operand[B], /) -> Tensor[B]:
 def hankel1(v: Numbers, x: Operand[B], /) -> Tensor[B]:
     """Hankel's function of the first kind of real numbers x and real order v: jv + i yv, a complex number.
 
-    Derivatives go to x. Raises TrackedError where one by v is asked for.
+    Of negative x it is the value above the cut, 10.11.5. Derivatives go to x. Raises TrackedError where one by v is
+    asked for.
 
     >>> import adjoint as ad
     >>> y = ad.special.hankel1(0, ad.tensor(1.0)).item()
     >>> round(y.real, 5), round(y.imag, 5)
     (0.7652, 0.08826)
     """
-    return jv(v, x) + 1j * yv(v, x)
+    return _hankel("hankel1", v, x, 1)
 
 
 def hankel2(v: Numbers, x: Operand[B], /) -> Tensor[B]:
-    """Hankel's function of the second kind: jv - i yv, the conjugate of the first one."""
-    return jv(v, x) - 1j * yv(v, x)
+    """Hankel's function of the second kind: jv - i yv, for positive x the conjugate of the first one."""
+    return _hankel("hankel2", v, x, -1)
+
+
+def _hankel(function: str, v: Any, x: Any, sign: int) -> Tensor[Any]:
+    v, x = reals(function, v, x)
+    size = abs(x)
+    first, second = jv(v, size), 1j * yv(v, size)
+    half = v - 2.0 * elementwise.round(v / 2.0)  # the order up to a whole turn
+    c, s = elementwise.cos(np.pi * half), np.pi * half * sinc(half)  # of pi v, and 0 at whole v
+    if sign > 0:
+        behind = -(c - 1j * s) * (first - second)
+    else:
+        behind = 2.0 * c * (first - second) + (c + 1j * s) * (first + second)
+    return elementwise.where(x < 0.0, behind, first + sign * second)

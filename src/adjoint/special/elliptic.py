@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from adjoint.backend import Backend
+from adjoint.functions import elementwise
 from adjoint.functions.arguments import real
 from adjoint.operands import cast, run
 from adjoint.special.arguments import Numbers, reals, wide
@@ -101,14 +102,17 @@ def elliprj(x: Operand[B], y: Numbers, z: Numbers, p: Numbers, /) -> Tensor[B]:
 
 
 def elliprc(x: Operand[B], y: Numbers, /) -> Tensor[B]:
-    """Carlson's degenerate elliptic integral, DLMF 19.16.6: `elliprf` of x, y and y; nan for negative y.
+    """Carlson's degenerate elliptic integral, DLMF 19.16.6: `elliprf` of x, y and y; principal values for negative y.
 
     >>> import adjoint as ad
     >>> round(ad.special.elliprc(ad.tensor(0.0), 1.0).item(), 5)     # pi / 2
     1.5708
     """
     x, y = reals("elliprc", x, y)
-    return elliprf(x, y, y)
+    negative = y < 0.0
+    above = elementwise.where(negative, x - y, x)  # 19.2.20
+    factor = elementwise.sqrt(elementwise.where(negative, x / elementwise.where(negative, above, 1.0), 1.0))
+    return factor * elliprf(above, abs(y), abs(y))
 
 
 def ellipj(u: Operand[B], m: Numbers, /) -> tuple[Tensor[B], Tensor[B], Tensor[B], Tensor[B]]:

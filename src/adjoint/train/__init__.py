@@ -1,5 +1,6 @@
 """Training: a loop with all that belongs to it, and its parts, each of which works alone in a loop of your own."""
 
+from adjoint.renamed import refusing
 from adjoint.train.checkpoints import Checkpoints, load, save
 from adjoint.train.cluster import Cluster
 from adjoint.train.learner import Learner
@@ -47,6 +48,7 @@ __all__ = [
     "load",
     "save",
 ]
+globals()["__getattr__"] = refusing(__name__)  # unseen by type checkers, which refuse other names themselves
 
 
 def __dir__() -> list[str]:

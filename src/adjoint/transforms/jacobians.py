@@ -40,6 +40,8 @@ def jacobian(
 ) -> Function:
     """A function that gives the Jacobian of f, all columns or rows together.
 
+    On NumPy arrays, where f meets a tensor that `require_grad` tracks, f begins again: what it prints comes twice.
+
     Parameters
     ----------
     f
@@ -205,7 +207,7 @@ def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphi
     For a scalar f of one argument of shape s, an array of shape s + s: the gradient is recorded on its own level, and
     its rows are pulled back together. In general the Jacobian of the Jacobian, forward over reverse, for which f runs
     once more.
-    Parameters are those of `jacobian`.
+    Parameters are those of `jacobian`, and f begins again where it would there.
 
     >>> import adjoint as ad
     >>> import numpy as np

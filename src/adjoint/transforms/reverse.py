@@ -40,6 +40,10 @@ _COMPLEX = "; for a complex derivative pass holomorphic=True"
 def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """A function that gives f's value and its gradient.
 
+    Called with NumPy arrays, f runs on NumPy's backend. Where it meets a tensor there that `require_grad` tracks, it
+    begins again, as in all transforms, on that tensor's: what it prints comes twice. Make the tensor an argument, and
+    it runs once.
+
     Parameters
     ----------
     f
@@ -143,7 +147,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: 
     """A function that gives the gradient of f; with `has_aux`, a pair of it and aux.
 
     The gradient has the structure, shapes and dtypes of the argument. Parameters and errors are those of
-    `value_and_grad`.
+    `value_and_grad`, and so is how often f runs.
 
     >>> import adjoint as ad
     >>> ad.grad(lambda x: x**3)(2.0)
