@@ -57,7 +57,10 @@ class Arrays(Source):
     """A tree of arrays, whose first axes are the records."""
 
     def __init__(self, arrays: Any, name: str) -> None:
-        self._set(_read(arrays, name))
+        try:
+            self._set(_read(arrays, name))
+        except RecursionError:
+            raise errors.ArgumentError(f"{name}: the tree of arrays contains itself, or is nested too deep") from None
         sizes = {len(x) for x in self._leaves}
         if len(sizes) != 1:
             shapes = ", ".join([str(x.shape) for x in self._leaves]) or "none"
