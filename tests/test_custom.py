@@ -278,6 +278,15 @@ def test_rules_that_are_not_linear_have_no_transpose() -> None:
         ad.jvp(clipped, (X,), (X,))
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_rule_that_is_zero_but_for_rounding_has_a_transpose(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=3), rng.normal(size=3)
+    turned = ad.custom_jvp(lambda x: ad.abs(ad.exp(1j * x) * (y + 0.7j)))
+    turned.defjvp(lambda p, t: ad.jvp(turned.function, p, t))
+    np.testing.assert_allclose(ad.grad(lambda x: turned(x).sum())(x), 0.0, atol=1e-14)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
 @pytest.mark.parametrize("size", [0, 1, 1000])
 def test_linear_rules_have_a_transpose_whatever_is_rounded(dtype: str, size: int) -> None:

@@ -341,6 +341,8 @@ def test_windows() -> None:
     assert pairs[2][1]["a"].tolist() == [8]
     with pytest.raises(errors.ShapeError, match="has 11 times, and a window needs 12"):
         windows(Y, 11, horizon=1)
+    with pytest.raises(errors.ShapeError, match="needs 100000000000000000000"):
+        windows(Y, 10**20)
     with pytest.raises(errors.ArgumentError, match="stride is a positive integer"):
         windows(Y, 3, stride=0)
 
@@ -372,6 +374,25 @@ def test_split() -> None:
         split(Anew(3), (0.5, 0.5))
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("name", ["transform", "batch_transform"])
+def test_changes_that_take_other_arguments(name: str, workers: int) -> None:
+    change: Any = {name: _of_one}
+    with pytest.raises(errors.ArgumentTypeError, match=rf"DataLoader: {name}: a function that is called as {name}\("):
+        list(DataLoader(X, 5, workers=workers, **change))
+
+
+def _of_one(record: Any) -> Any:
+    return record
+
+
+@pytest.mark.parametrize("source", [lambda x: x, lambda x: {"x": x}, lambda x: list(x[None]), lambda x: [[x[1]]]])
+def test_masked_arrays_are_refused(source: Any) -> None:
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])  # type: ignore[no-untyped-call]
+    with pytest.raises(errors.DtypeError, match="their mask would be lost"):
+        list(DataLoader(source(masked), 1))
+
+
 # --- files ---
 
 
@@ -401,6 +422,17 @@ def test_csv(tmp_path: Path) -> None:
     path.write_text("a,b\n1\n")
     with pytest.raises(errors.FileError, match="points.csv"):
         ad.data.read_csv(path)
+    path.write_text("a,b,a\n1,2,3\n")
+    with pytest.raises(errors.ArgumentError, match="several columns are called 'a'"):
+        ad.data.read_csv(path)
+    assert ad.data.read_csv(path, "b").tolist() == [2]
+    with pytest.raises(errors.FileError, match="read_csv: None"):
+        ad.data.read_csv(None)
+
+
+def test_a_database_whose_name_no_file_can_have(tmp_path: Path) -> None:
+    with pytest.raises(errors.ArgumentError, match="null character"):
+        ad.data.read_sqlite(f"{tmp_path}/points.db\0.old", "select 1")
 
 
 def parquet(path: Path, rows: int = 10, group: int = 4) -> dict[str, Any]:

@@ -19,6 +19,8 @@ ITSELF: list[Any] = []
 ITSELF.append(ITSELF)
 BESIDE: list[Any] = [1.0]
 BESIDE.append(BESIDE)
+INSIDE: dict[str, Any] = {"x": np.ones(2)}
+INSIDE["inside"] = INSIDE
 
 
 @pytest.fixture(autouse=True)
@@ -109,6 +111,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception]]] = {
     "NumPy's": (lambda: np.add(X, ITSELF), errors.AdjointError),
     "grad": (lambda: ad.grad(lambda x: 1.0)(ITSELF), errors.ArgumentError),
     "tree": (lambda: ad.tree.flatten(ITSELF), errors.ArgumentError),
+    "optimizer": (lambda: ad.optim.SGD(lr=0.1).init(ITSELF), errors.ArgumentError),  # type: ignore[arg-type]
+    "optimizer, beside": (lambda: ad.optim.Adam().init({"w": X, "more": BESIDE}), errors.ArgumentError),  # type: ignore[arg-type]
+    "loader": (lambda: ad.data.DataLoader((np.ones(2), INSIDE), 2), errors.ArgumentError),
 }
 
 

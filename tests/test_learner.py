@@ -105,6 +105,20 @@ def test_buffers_are_handed_on() -> None:
     assert ad.allclose(halves.layers[1].running_mean, sum(parts) / 2)
 
 
+def test_buffers_that_are_none() -> None:
+    model = ad.nn.Sequential(ad.nn.Linear(3, 4), ad.nn.BatchNorm(4), ad.nn.Linear(4, 1))
+    for given in (3, ad.nn.Linear(3, 4)):
+
+        def forward(model: Any, batch: Any, key: Any, given: Any = given) -> Any:
+            return {"loss": ad.mean(model.apply(batch[0], model.state())[0]), "buffers": given}
+
+        made = ad.train.Learner(model, None, ad.optim.SGD(lr=0.1), forward=forward)
+        with pytest.raises(
+            ad.errors.ArgumentTypeError, match=r"model\.apply\(x, model\.state\(\)\), its second result"
+        ):
+            made.fit([(X[:8], Y[:8])])
+
+
 def test_what_is_dropped_follows_from_seed_and_batch() -> None:
     model = ad.nn.Sequential(ad.nn.Linear(3, 20), ad.nn.Dropout(0.5), ad.nn.Linear(20, 1))
     first, _ = learner(model, seed=1).fit(pairs(), epochs=2)

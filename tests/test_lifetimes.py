@@ -424,3 +424,18 @@ def test_machine_code_that_is_kept_takes_little_memory(monkeypatch: pytest.Monke
 
     before = kilobytes(0, 25)  # after these LLVM's thread has the memory that it works in
     assert kilobytes(25, 20) - before < 20 * 150
+
+
+def test_backward_passes_with_hooks_of_modules_keep_nothing() -> None:
+    model = torch.nn.Linear(3, 1)
+    model.register_full_backward_hook(lambda module, before, after: None)
+
+    def run(steps: int) -> int:
+        for _ in range(steps):
+            model(torch.ones(2, 3, requires_grad=True)).sum().backward()
+        gc.collect()
+        return len(gc.get_objects())
+
+    run(5)
+    before = run(5)
+    assert run(50) < before + 50

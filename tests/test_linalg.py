@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import zlib
 from collections.abc import Callable
@@ -579,3 +580,31 @@ def test_diagonals_are_those_of_numpy(offset: int) -> None:
         LA.diagonal(ad.asarray(x), offset=offset).numpy(), np.linalg.diagonal(x, offset=offset)
     )
     np.testing.assert_array_equal(LA.trace(ad.asarray(x), offset=offset).numpy(), np.linalg.trace(x, offset=offset))
+
+
+@pytest.mark.parametrize("make", [normal, complex_normal])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3)])
+def test_third_derivatives_of_determinants_along_a_batch(make: Callable[..., Array], shape: tuple[int, ...]) -> None:
+    """The point is one for all examples, and has fewer axes than they."""
+    x, u, v, w = [make(*shape) for _ in range(4)]
+
+    def total(x: Any) -> Any:
+        found = LA.det(x)
+        return (found.real if found.dtype.kind == "c" else found).sum()
+
+    def along(f: Any, *directions: Array) -> Any:
+        for t in directions:
+            f = functools.partial(lambda f, t, x: ad.jvp(f, (x,), (t,))[1], f, t)
+        return f
+
+    many = ad.vmap(lambda t: along(total, u, t, w)(x))(np.stack([v, w]))
+    slopes = ad.jvp(lambda x: ad.vmap(lambda t: along(total, u, t)(x))(np.stack([v, w])), (x,), (w,))[1]
+    for i, t in enumerate([v, w]):
+        expected = along(total, u, t, w)(x)
+        h = 1e-5
+        differences = (along(total, u, t)(x + h * w) - along(total, u, t)(x - h * w)) / (2 * h)
+        np.testing.assert_allclose(expected, differences, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose([many[i], slopes[i]], expected, rtol=1e-9, atol=1e-9)
+    if make is normal:
+        hessian = ad.hessian(along(total, u))(x).reshape(x.size, x.size)
+        np.testing.assert_allclose(v.ravel() @ hessian @ w.ravel(), along(total, u, v, w)(x), rtol=1e-9, atol=1e-9)

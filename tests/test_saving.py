@@ -165,3 +165,26 @@ def test_weights_of_pytorch(tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")
     wanted = net.eval()(torch.from_numpy(x)).detach().numpy()
     np.testing.assert_allclose(made(ad.asarray(x)).numpy(), wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("values", [np.array([object()]), np.array(["a"]), np.zeros(1, "datetime64[s]")])
+def test_arrays_that_no_file_has(values: Any, tmp_path: Path) -> None:
+    with pytest.raises(errors.DtypeError, match=r"save: w\.0: "):
+        ad.train.save(tmp_path / "file", {"w": [values]})
+    assert not list(tmp_path.iterdir())
+
+
+def test_names_that_no_file_can_have() -> None:
+    name = "file\0of.svg"
+    calls: list[Any] = [
+        lambda: ad.train.save(name, {"w": 1.0}),
+        lambda: ad.train.load(name, {"w": 1.0}),
+        lambda: model().save(name),
+        lambda: ad.train.Checkpoints(name),
+        lambda: ad.train.Report(name),
+        lambda: ad.data.ImageFolder(name, 3),
+        lambda: ad.draw(ad.sin, 1.0).save(name),
+    ]
+    for call in calls:
+        with pytest.raises(errors.ArgumentError, match="null character"):
+            call()

@@ -23,10 +23,12 @@ def write(path: Any, record: Mapping[str, np.ndarray[Any, Any]], about: Mapping[
     """A file of safetensors. It is there as a whole or not at all: a file of that name stays until this one is safe."""
     import json  # here, so that `import adjoint` need not wait for it
 
-    path = _path(path, "save")
+    path = as_path(path, "save")
     pairs = [name for name, x in record.items() if x.dtype == np.complex128]
     split = {name: np.stack([record[name].real, record[name].imag], -1) for name in pairs}
     arrays = {name: np.asarray(split.get(name, x), order="C") for name, x in record.items()}
+    for name, x in arrays.items():
+        as_dtype(x.dtype, f"save: {name}")
     replace(path, _library("save").numpy.save(arrays, {**about, **({_PAIRS: json.dumps(pairs)} if pairs else {})}))
 
 
@@ -77,7 +79,7 @@ def read_all(path: Any) -> tuple[Record, dict[str, str]]:
     """The arrays of a file of safetensors, and what it says about them. Raises FileError as `read`."""
     import json
 
-    path, library = _path(path, "load"), _library("load")
+    path, library = as_path(path, "load"), _library("load")
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -104,11 +106,17 @@ def _array(dtype: str, shape: list[int], data: bytes) -> np.ndarray[Any, Any]:
     return np.frombuffer(data, found).reshape(shape)
 
 
-def _path(path: Any, what: str) -> Path:
+def as_path(path: Any, function: str, what: str = "path is a file") -> Path:
+    """A path that a caller gave. Raises ArgumentTypeError, ArgumentError for a name that no file can have."""
     try:
-        return Path(path)
+        found = Path(path)
     except TypeError:
-        raise errors.ArgumentTypeError(f"{what}: path is a file, received {errors.shown(path)}") from None
+        raise errors.ArgumentTypeError(f"{function}: {what}, received {errors.shown(path)}") from None
+    if "\0" in str(found):
+        raise errors.ArgumentError(
+            f"{function}: {what}, whose name has no null character, received {errors.shown(path)}"
+        )
+    return found
 
 
 def _library(what: str) -> Any:

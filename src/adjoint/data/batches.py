@@ -11,6 +11,7 @@ import numpy as np
 from adjoint.data.collate import collate
 from adjoint.data.numbers import generator, shuffled
 from adjoint.data.sources import Source
+from adjoint.functions.arguments import called
 
 Change: TypeAlias = "Callable[[Any, np.random.Generator], Any]"  # in quotes, because NumPy loads `random` when asked
 
@@ -57,13 +58,17 @@ class Batches:
                 records = [self._changed(record, epoch, n) for record, n in zip(records, numbers, strict=True)]
             batch = collate(records, numbers)
         if self.batch_transform is not None:
-            batch = self.batch_transform(batch, generator(self.seed, "batch", epoch, number))
+            rng = generator(self.seed, "batch", epoch, number)
+            batch = called(
+                "DataLoader: batch_transform", "batch_transform(batch, rng)", self.batch_transform, batch, rng
+            )
         return batch
 
     def _changed(self, record: Any, epoch: int, number: int) -> Any:
         assert self.transform is not None
+        rng = generator(self.seed, "record", epoch, number)
         try:
-            return self.transform(record, generator(self.seed, "record", epoch, number))
+            return called("DataLoader: transform", "transform(record, rng)", self.transform, record, rng)
         except Exception as error:
             error.add_note(f"DataLoader: while transform changed record {number} of the source")
             raise

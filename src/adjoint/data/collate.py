@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors, tree
+from adjoint.dtypes import refuse_masked
 from adjoint.tensor import Tensor
 
 _NUMBERS = {bool, int, float, complex, np.bool_, np.int64, np.int32, np.float64, np.float32, np.uint8}
@@ -82,6 +83,7 @@ def _joined(parts: Sequence[Any], numbers: Sequence[int], path: str) -> Any:
 
 
 def _array(x: Any, number: int, path: str) -> np.ndarray[Any, Any]:
+    refuse_masked(x, f"DataLoader: record {number}")
     try:
         array = np.asarray(x)
     except errors.AdjointError:

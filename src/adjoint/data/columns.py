@@ -16,6 +16,12 @@ def chosen(table: Any, columns: Any, name: str) -> Any:
     """The columns of a table of pyarrow, as a tree of names has them."""
     check(columns, table.column_names, name)
     wanted = table.column_names if columns is None else names_of(columns, name)
+    for column in wanted:
+        if table.column_names.count(column) > 1:
+            raise errors.ArgumentError(
+                f"{name}: several columns are called {errors.shown(column)}; give them names of their own, or ask for "
+                "others with columns="
+            )
     return picked({column: _column(table.column(column), column, name) for column in wanted}, columns)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.data.columns import library
+from adjoint.files import as_path
 from adjoint.functions.arguments import as_choice, integers
 
 _SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
@@ -47,10 +48,7 @@ class ImageFolder:
                 f"ImageFolder: size is a positive integer or a pair of these, received {errors.shown(size)}"
             )
         self._size = (sizes[0], sizes[-1]) if sizes else None
-        try:
-            root = Path(path)
-        except TypeError:
-            raise errors.ArgumentTypeError(f"ImageFolder: path is a folder, received {errors.shown(path)}") from None
+        root = as_path(path, "ImageFolder", "path is a folder")
         if not root.is_dir():
             raise errors.FileError(f"ImageFolder: {root} is no folder")
         self.classes: list[str] = sorted([folder.name for folder in root.iterdir() if folder.is_dir()])

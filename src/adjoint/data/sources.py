@@ -12,7 +12,7 @@ from adjoint import errors, tree
 from adjoint.data.collate import collate, is_leaf
 from adjoint.data.columns import chosen
 from adjoint.data.numbers import shuffled
-from adjoint.dtypes import is_table
+from adjoint.dtypes import is_table, refuse_masked
 from adjoint.functions.arguments import as_integer, is_integer, is_number, items
 from adjoint.tensor import Tensor
 
@@ -57,7 +57,10 @@ class Arrays(Source):
     """A tree of arrays, whose first axes are the records."""
 
     def __init__(self, arrays: Any, name: str) -> None:
-        self._set(_read(arrays, name))
+        try:
+            self._set(_read(arrays, name))
+        except RecursionError:
+            raise errors.ArgumentError(f"{name}: the tree of arrays contains itself, or is nested too deep") from None
         sizes = {len(x) for x in self._leaves}
         if len(sizes) != 1:
             shapes = ", ".join([str(x.shape) for x in self._leaves]) or "none"
@@ -95,6 +98,7 @@ def _read(arrays: Any, name: str, path: str = "") -> Any:
     if opened is not None:
         parts, names, build = opened
         return build([_read(part, name, f"{path}[{key!r}]") for part, key in zip(parts, names, strict=True)])
+    refuse_masked(arrays, name)
     try:
         array = np.asanyarray(arrays)
     except ValueError:
@@ -198,10 +202,10 @@ def windows(series: Any, length: int, stride: int = 1, horizon: int = 0) -> Sour
     """
     arrays = Arrays(series, "windows")
     sizes = [as_integer(length, "windows", "length", 1), as_integer(stride, "windows", "stride", 1)]
-    made = _Windows(arrays, sizes[0], sizes[1], as_integer(horizon, "windows", "horizon", 0))
-    if len(arrays) < length + horizon:
-        raise errors.ShapeError(f"windows: the series has {len(arrays)} times, and a window needs {length + horizon}")
-    return made
+    after = as_integer(horizon, "windows", "horizon", 0)
+    if len(arrays) < sizes[0] + after:
+        raise errors.ShapeError(f"windows: the series has {len(arrays)} times, and a window needs {sizes[0] + after}")
+    return _Windows(arrays, *sizes, after)
 
 
 class _Part(Source):

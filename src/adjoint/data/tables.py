@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from adjoint import errors, tree
 from adjoint.data.columns import Array, check, chosen, library, names_of, picked
 from adjoint.data.sources import Source
+from adjoint.files import as_path
 
 
 def read_csv(path: Any, columns: Any = None, *, separator: str = ",") -> Any:
@@ -139,9 +139,10 @@ def read_sqlite(path: Any, query: str, columns: Any = None, *, parameters: Seque
 
     if not isinstance(query, str):
         raise errors.ArgumentTypeError(f"read_sqlite: the query is a string, received {errors.shown(query)}")
+    file = as_path(path, "read_sqlite")
     try:
-        base = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
-    except (sqlite3.Error, TypeError) as error:
+        base = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
+    except sqlite3.Error as error:
         raise errors.FileError(f"read_sqlite: {path}: {error}") from error
     try:
         cursor = base.execute(query, tuple(parameters))
@@ -175,5 +176,5 @@ def _reading(name: str, path: Any, read: Callable[[], Any]) -> Any:
     """What pyarrow reads, with its errors as ours."""
     try:
         return read()
-    except (OSError, ValueError, TypeError) as error:  # its own are subclasses
+    except (OSError, ValueError, TypeError, AttributeError) as error:  # its own are subclasses
         raise errors.FileError(f"{name}: {path}: {errors.said(error)}") from error

@@ -266,7 +266,10 @@ _PLAIN = {types.NoneType, bool, int, float, complex, str, types.FunctionType}  #
 def leaves_of(tree: Any, prefix: str = "", kind: str = "") -> list[Leaf]:
     """The arrays of a module, or of a tree of modules, in the order of the pytree's leaves."""
     found: list[Leaf] = []
-    _gather(tree, prefix, kind, found)
+    try:
+        _gather(tree, prefix, kind, found)
+    except RecursionError:
+        raise errors.ArgumentError("a tree of parameters contains itself, or is nested too deep") from None
     return found
 
 

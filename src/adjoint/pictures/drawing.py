@@ -59,13 +59,10 @@ class Drawing:
 
         Raises FileError where the file cannot be written, ArgumentTypeError for what is no path.
         """
-        try:
-            name = os.fspath(path)
-        except TypeError:
-            raise errors.ArgumentTypeError(f"save: path is a file, received {errors.shown(path)}") from None
         from adjoint import files  # which brings libraries for files
 
-        files.replace(name, (self.svg if str(name).endswith(".svg") else self.page).encode())
+        name = files.as_path(path, "save")
+        files.replace(name, (self.svg if name.suffix == ".svg" else self.page).encode())
 
 
 def draw(what: Any, /, *args: Any, names: Mapping[str, Any] | None = None) -> Drawing:

@@ -89,11 +89,11 @@ def _cholesky_forward(B: Any, tangents: Any, out: Any) -> Any:
 
 def _cofactor_pullback_definition(B: Any, g: Any, x: Any) -> Any:
     """det(A) (tr(A^-1 g) A^-T - (A^-1 g A^-1)^T), where A has an inverse; leaves also know the limit."""
-    n = len(x.shape)
-    inverse = B.inv(x)
+    n, inverse = len(x.shape), B.inv(x)
     moved = B.matmul(inverse, g)
+    last = len(moved.shape) - 1  # examples that share x have more axes than it
     ones = B.eye(rows=x.shape[-1], columns=x.shape[-1], k=0, dtype=B.dtype_of(x))
-    trace = B.sum(B.multiply(moved, ones), axis=(n - 2, n - 1), keepdims=True)
+    trace = B.sum(B.multiply(moved, ones), axis=(last - 1, last), keepdims=True)
     rest = B.subtract(B.multiply(inverse, trace), B.matmul(moved, inverse))
     return B.multiply(B.expand_dims(B.det(x), axis=(n - 2, n - 1)), T(B, rest))
 

@@ -44,16 +44,18 @@ from adjoint.torch.tensor import (
     values,
     where_is,
 )
+from adjoint.user_primitives import DECLARED
 
 _frees: dict[VJP, bool] = {}  # whether a node of this kind has saved values, and not only shapes
 
 
 def _saves_values(vjp: VJP) -> bool:
-    found = _frees.get(vjp)
-    if found is None:
-        names = [name.lstrip("*") for name in vjp.primitive.operands]
-        function = vjp.primitive.name not in TABLE  # of the user's, of which all operands are kept
-        found = _frees[vjp] = function or any([need in (*names, "out", "outs") for need in vjp.needs])
+    if vjp.primitive.name not in TABLE:  # a function of the user's, of which all operands are kept, and made anew
+        return True
+    names = [name.lstrip("*") for name in vjp.primitive.operands]
+    found = any([need in (*names, "out", "outs") for need in vjp.needs])
+    if vjp.primitive.name not in DECLARED:  # one of a user's goes with its last reference
+        _frees[vjp] = found
     return found
 
 

@@ -113,12 +113,7 @@ class Checkpoints:
         self, folder: Any, every: int | Callable[[Any], Any] | None = None, keep: int = 3, best: str | None = None,
         mode: str = "min",
     ) -> None:  # fmt: skip
-        try:
-            self.folder: Path = Path(folder)
-        except TypeError:
-            raise errors.ArgumentTypeError(
-                f"Checkpoints: folder is the path of one, received {errors.shown(folder)}"
-            ) from None
+        self.folder: Path = files.as_path(folder, "Checkpoints", "folder is the path of one")
         self.every: Any = every if every is None or callable(every) else as_integer(every, "Checkpoints", "every", 1)
         self.keep: int = as_integer(keep, "Checkpoints", "keep", 1)
         if not isinstance(best, (str, type(None))):

@@ -100,8 +100,13 @@ def with_buffers(model: Any, found: list[Any], place: Any) -> Any:
         if len(found) == 1
         else trees.map(lambda *xs: sum(asarray(x, device=place) for x in xs) / len(xs), *found)
     )
-    by_path = {leaf.path: leaf.value for leaf in leaves_of(new)}
     like = {leaf.path: leaf.value for leaf in leaves_of(model) if leaf.kind == "buffer"}
+    by_path = {leaf.path: leaf.value for leaf in leaves_of(new)}
+    if like.keys() - by_path.keys():
+        raise errors.ArgumentTypeError(
+            "Learner: the buffers that forward gives are those of model.apply(x, model.state()), its second result, "
+            f"received {errors.shown(new)}"
+        )
     state = model.state()
     for path, x in like.items():
         state = state.at(path).set(asarray(by_path[path], device=x.device, dtype=x.dtype))

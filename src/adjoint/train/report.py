@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import html
-import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -69,10 +68,7 @@ class Report(Callback):
     def __init__(
         self, path: Any, *, title: str = "Training", labels: Sequence[str] | None = None, example: Any = None
     ) -> None:
-        try:
-            self.path = os.fspath(path)
-        except TypeError:
-            raise errors.ArgumentTypeError(f"Report: path is a file, received {errors.shown(path)}") from None
+        self.path = str(files.as_path(path, "Report"))
         if not isinstance(title, str):
             raise errors.ArgumentTypeError(f"Report: the title is a string, received {errors.shown(title)}")
         names = None if labels is None else items(labels)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import Any
 
 import numpy as np
 
-from adjoint import errors
+from adjoint import errors, files
 from adjoint.functions.arguments import as_integer
 from adjoint.train.run import Callback, Run
 
@@ -50,11 +49,8 @@ class TensorBoard(Callback):
     path: str
 
     def __init__(self, path: Any, *, every: int = 1) -> None:
-        try:
-            path = os.fspath(path)
-        except TypeError:
-            raise errors.ArgumentTypeError(f"TensorBoard: path is a folder, received {errors.shown(path)}") from None
-        self.path, self.every = path, as_integer(every, "TensorBoard", "every", 1)
+        self.path = str(files.as_path(path, "TensorBoard", "path is a folder"))
+        self.every = as_integer(every, "TensorBoard", "every", 1)
         self._library = _library()
         self._writer: Any = None
 
