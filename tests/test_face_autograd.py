@@ -168,6 +168,13 @@ def test_modules_are_there_after_the_import_of_their_package(name: str) -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_scipy_is_asked_for_by_an_import_error() -> None:
+    hidden = "import sys; sys.modules['scipy'] = None\n"
+    program = "try:\n    import adjoint.autograd.scipy.special\nexcept ImportError as error:\n    print(error)"
+    done = subprocess.run([sys.executable, "-c", hidden + program], capture_output=True, text=True, check=True)
+    assert done.stdout == "adjoint.autograd.scipy: needs SciPy; pip install 'adjoint[scipy]'\n"
+
+
 def test_a_library_that_imports_hips_autograd_may_be_given_this_face() -> None:
     page = (pathlib.Path(__file__).parents[1] / "docs/autograd.md").read_text()
     lines = page.partition("import HIPS autograd by itself?")[2].partition("```py\n")[2]
