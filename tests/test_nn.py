@@ -431,3 +431,31 @@ def test_an_ignored_label_may_be_any_number(ignore: int) -> None:
     np.testing.assert_allclose(float(loss), float(wanted), rtol=1e-15)
     np.testing.assert_allclose(g[::2], rows, rtol=1e-15)
     assert not g[1::2].any()
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("name", ["cross_entropy", "nll_loss"])
+def test_classes_may_be_on_any_axis(name: str) -> None:
+    """As PyTorch's of the moved axis, values and gradients, with all other arguments."""
+    torch = peer("torch")
+    rng = np.random.default_rng(8)
+    x, labels = rng.normal(size=(3, 5, 4)), rng.integers(0, 4, (3, 5))
+    labels[0, 0] = -100
+    target: Any = rng.dirichlet(np.ones(4), (3, 5))
+    more = [{}, {"weight": np.arange(1.0, 5.0)}, {"reduction": "sum"}]
+    more += [{"label_smoothing": 0.2, "weight": np.arange(1.0, 5.0)}] if name == "cross_entropy" else []
+    for options in more:
+        for t in (labels, target) if name == "cross_entropy" else (labels,):
+            theirs = torch.tensor(x, requires_grad=True)
+            known = {key: torch.tensor(v) if isinstance(v, np.ndarray) else v for key, v in options.items()}
+            moved = torch.tensor(t if t is labels else np.moveaxis(t, -1, 1))
+            wanted = getattr(torch.nn.functional, name)(theirs.movedim(-1, 1), moved, **known)
+            wanted.backward()
+            f = lambda x, t=t, options=options: getattr(ad.nn, name)(x, t, axis=-1, **options)
+            np.testing.assert_allclose(f(x).item(), wanted.item(), rtol=1e-12)
+            np.testing.assert_allclose(ad.grad(f)(x), theirs.grad.numpy(), rtol=1e-10, atol=1e-14)
+    assert getattr(ad.nn, name)(x, labels, axis=-1, reduction="none").shape == (3, 5)
+    f = lambda x: getattr(ad.nn, name)(x, labels[0] * 0, axis=0, reduction="none")
+    assert f(np.moveaxis(x[0], -1, 0)).shape == (5,)
+    with pytest.raises(errors.AxisError):
+        getattr(ad.nn, name)(x, labels, axis=3)

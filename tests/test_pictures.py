@@ -193,6 +193,15 @@ def test_a_compiled_function() -> None:
         assert repr(ad.draw(graph)).startswith(f"<drawing of {len(drawn.boxes)} boxes;")
 
 
+def test_what_has_no_gradients_is_coloured_by_kinds() -> None:
+    step = ad.compile(ad.grad(lambda x: ad.sin(x).sum())).lower(np.ones(3))
+    assert svg.Colours(boxes.of_graph(step.graph).boxes).names == ["kind"]
+    page = ad.draw(step).page
+    assert 'fill="#ffe3c2"' in page  # a box that was recorded in backward
+    assert '"colours":["kind"]' in page
+    assert '"colours":["gradient","bytes","kind"]' in small().page
+
+
 # --- folding ---
 
 
@@ -571,6 +580,16 @@ def browser(page: str, script: str, folder: Path) -> list[str]:
     assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []
     (found,) = re.findall(r'<pre id="result">(.*?)</pre>', done.stdout, re.DOTALL)
     return html.unescape(found).splitlines()
+
+
+@pytest.mark.slow
+def test_a_page_of_a_compiled_function_goes_through_its_equations(tmp_path: Path) -> None:
+    script = """
+      say([...at("colour").options].map(o => o.value)); say(at("said").textContent);
+      at("next").click(); say(at("said").textContent);
+    """
+    page = ad.draw(ad.compile(lambda x: ad.sin(x) * 2).lower(np.ones(3))).page
+    assert browser(page, script, tmp_path) == ["kind", "3 steps", "1 of 3"]
 
 
 @pytest.mark.slow

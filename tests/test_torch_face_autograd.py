@@ -360,3 +360,5 @@ except ModuleNotFoundError:
     nothing = subprocess.run([sys.executable, "-m", "adjoint.torch"], capture_output=True, text=True)
     assert nothing.returncode == 2
     assert "usage" in nothing.stdout
+    missing = subprocess.run([sys.executable, "-m", "adjoint.torch", "no.py"], capture_output=True, text=True)
+    assert (missing.returncode, missing.stderr) == (2, "python -m adjoint.torch: there is no file 'no.py'\n")

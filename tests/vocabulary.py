@@ -53,6 +53,7 @@ ORACLES = {
     "test_singular_points": "PyTorch",
     "test_sorting": "NumPy, PyTorch",
     "test_special": "SciPy, mpmath",
+    "test_special_parameters": "SciPy, mpmath",
     "test_special_cases": "the standard's text",
 }
 
@@ -136,6 +137,7 @@ NAMESPACES = {
     "test_linalg": "linalg",
     "test_nn_against_torch": "nn",
     "test_special": "special",
+    "test_special_parameters": "special",
 }
 
 

@@ -28,7 +28,7 @@ def _placed(like: Tensor[Any] | None) -> dict[str, Any]:
 def register() -> None:
     """POT's functions take tensors from then on.
 
-    Raises DeviceError where POT is not installed.
+    Raises MissingLibraryError where POT is not installed.
 
     >>> import adjoint as ad, numpy as np
     >>> import adjoint.pot, ot                                            # doctest: +SKIP
@@ -42,7 +42,7 @@ def register() -> None:
     try:
         pot = importlib.import_module("ot.backend")
     except ImportError as error:
-        raise errors.DeviceError(f"{error}; install it, as with pip install POT") from error
+        raise errors.MissingLibraryError("adjoint.pot: needs POT; pip install POT") from error
     if not any(issubclass(backend, _Tensors) for backend in pot.get_available_backend_implementations()):
         ones = [creation.ones((), dtype=dtype) for dtype in (dtypes.float32, dtypes.float64)]
         names = {"__name__": "adjoint", "__type__": Tensor, "__type_list__": ones}

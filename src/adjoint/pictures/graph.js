@@ -156,7 +156,8 @@ function go(to) {
   step = Math.max(0, Math.min(steps, to));
   at("step").value = step;
   const forward = step <= boxes.length;
-  at("said").textContent = !step ? `${boxes.length} forward, ${backward.length} backward`
+  at("said").textContent = !backward.length ? (step ? `${step} of ${boxes.length}` : `${boxes.length} steps`)
+    : !step ? `${boxes.length} forward, ${backward.length} backward`
     : forward ? `forward ${step} of ${boxes.length}` : `backward ${step - boxes.length} of ${backward.length}`;
   if (step) choose(forward ? step - 1 : backward[step - boxes.length - 1], true);
   else mark();
@@ -223,5 +224,6 @@ function png(done) {
 at("svg").onclick = () => keep(new Blob([picture()[0]], {type: "image/svg+xml"}), "graph.svg");
 at("png").onclick = () => png(blob => keep(blob, "graph.png"));
 
+for (const option of [...at("colour").options]) if (!data.colours.includes(option.value)) option.remove();
 open(data.top);
 go(0);

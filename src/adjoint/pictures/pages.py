@@ -35,6 +35,7 @@ def of_boxes(found: Boxes, top: Group, title: str) -> tuple[str, str]:
         "top": top.number,
         "groups": groups,
         "boxes": [{**_facts(box), "view": where[box.number]} for box in found.boxes],
+        "colours": limits.names,
         "scales": {
             "gradient": [f"{x:.3g}" for x in limits.sizes or ()],
             "bytes": [size_of(x) for x in limits.kept or ()],

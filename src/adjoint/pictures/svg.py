@@ -38,7 +38,10 @@ class View:
 
 
 class Colours:
-    """The colours of boxes by the size of their gradients and by the bytes that they keep, on logarithmic scales."""
+    """The colours of boxes: by the size of gradients and by the bytes kept, on logarithmic scales, and by kind.
+
+    A picture shows the first of these that it has, as a compiled function has neither gradients nor bytes.
+    """
 
     def __init__(self, boxes: Sequence[Box]) -> None:
         sizes = [b.size for b in boxes if b.size is not None and 0 < b.size < math.inf]
@@ -46,18 +49,20 @@ class Colours:
         self.sizes: tuple[float, float] | None = (max(min(sizes), 1e-12 * max(sizes)), max(sizes)) if sizes else None
         kept = [b.bytes for b in boxes if b.bytes]
         self.kept: tuple[int, int] | None = (min(kept), max(kept)) if kept else None
+        gradient = ["gradient"] if any(b.size is not None for b in boxes) else []
+        self.names: list[str] = [*gradient, *(["bytes"] if kept else []), "kind"]
 
     def of(self, boxes: Sequence[Box]) -> dict[str, str]:
-        """Of a box, or of a group's boxes: that of the largest gradient, and of all bytes."""
+        """Of a box, or of a group's boxes: that of the largest gradient, of all bytes, and of the kind."""
         kind = boxes[0].kind if len(boxes) == 1 else "group"
         sizes = [b.size for b in boxes if b.size is not None]
         bad = any(not math.isfinite(size) for size in sizes)
-        gradient = "#f3a6e8" if bad else _scaled(max(sizes), self.sizes) if sizes else "#ffffff"
-        return {
-            "gradient": gradient,
+        found = {
+            "gradient": "#f3a6e8" if bad else _scaled(max(sizes), self.sizes) if sizes else "#ffffff",
             "bytes": _scaled(sum(b.bytes for b in boxes), self.kept),
             "kind": _KINDS[kind],
         }
+        return {name: found[name] for name in self.names}
 
 
 def _scaled(value: float, limits: tuple[float, float] | None) -> str:
@@ -184,7 +189,7 @@ class Card:
 
 
 def _port(name: str, number: int | None) -> Card:
-    return Card("port", [name], dict.fromkeys(("gradient", "bytes", "kind"), "none"), number, None)
+    return Card("port", [name], {"kind": "none"}, number, None)
 
 
 def _svg(cards: Sequence[Card], at: Layout) -> str:
@@ -228,7 +233,7 @@ def _rectangle(card: Card, centre: Point) -> str:
     if card.kind == "group":  # a second sheet below: there is more
         place = f'x="{x + 3:g}" y="{y + 3:g}" width="{width:g}" height="{height:g}"'
         under = f'<rect {place} rx="4" fill="#fff" stroke="{line}"/>'
-    fill = card.colours["gradient"]
+    fill = next(iter(card.colours.values()))
     return (
         f'<g class="card {card.kind}" tabindex="0" role="button" aria-label="{said}"{leads}>{under}'
         f'<rect class="face" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="{corner}" fill="{fill}" '

@@ -42,6 +42,9 @@ def main(arguments: Sequence[str]) -> None:
     if not arguments or arguments[0] in ("-h", "--help") or (arguments[0] == "-m" and len(arguments) < 2):
         print(USAGE)
         raise SystemExit(0 if arguments and arguments[0] in ("-h", "--help") else 2)
+    if arguments[0] != "-m" and not Path(arguments[0]).exists():
+        print(f"python -m adjoint.torch: there is no file {arguments[0]!r}", file=sys.stderr)
+        raise SystemExit(2)
     sys.meta_path.insert(0, _Alias())
     if importlib.util.find_spec("einops") is not None:
         importlib.import_module("adjoint.torch.einops")  # before einops looks for PyTorch

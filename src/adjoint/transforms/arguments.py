@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -337,24 +337,33 @@ def to_numpy(array: Array, base: Backend) -> Any:
     return values[()] if not values.ndim else np.array(values)
 
 
+def as_argnums(name: str, argnums: Any) -> Argnums:
+    """A position, a name, or a tuple of them; what is neither is refused where the transform is made.
+
+    So `grad(f, x)`, which was meant as `grad(f)(x)`, says so.
+    """
+    if argnums.__class__ is int or isinstance(argnums, (str, range)) or is_integer(argnums):
+        return argnums  # type: ignore[no-any-return]
+    entries = None if isinstance(argnums, Mapping) else items(argnums)
+    for entry in (argnums,) if entries is None else entries:
+        if not isinstance(entry, str) and not is_integer(entry):
+            raise errors.ArgumentTypeError(
+                f"{name}: argnums are positions or names, received {errors.shown(entry)}; "
+                f"arguments are for what {name} gives: {name}(f)(x)"
+            )
+    return entries or ()
+
+
 def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> list[int | str]:
     """Positions, or names of keyword arguments, of what is differentiated by."""
-    if isinstance(argnums, int) and not isinstance(argnums, bool) and 0 <= argnums < len(args):
+    if isinstance(argnums, int) and 0 <= argnums < len(args):
         return [argnums]
     if isinstance(argnums, range) or (isinstance(argnums, tuple) and {int}.issuperset(map(type, argnums))):
         keys: list[int | str] = [*argnums]
         if args and keys == [*range(len(args))]:
             return keys
-    if isinstance(argnums, (int, str, np.integer)):
-        entries: list[Any] = [argnums]
-    elif (several := items(argnums)) is not None:
-        entries = list(several)
-    else:
-        raise errors.ArgumentTypeError(
-            f"{name}: argnums is a position, a name or a sequence of them, not {errors.shown(argnums)}"
-        )
     keys = []
-    for entry in entries:
+    for entry in (argnums,) if isinstance(argnums, (int, str, np.integer)) else argnums:
         place = entry
         if isinstance(entry, str):
             if entry in kwargs:
@@ -366,11 +375,10 @@ def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> l
                     f"{name}: argnums names {errors.shown(entry)}, which is no name in the call and none of {names}"
                 )
             place = names.index(entry)
-        if not is_integer(place):
-            raise errors.ArgumentTypeError(f"{name}: argnums are positions or names, received {errors.shown(entry)}")
         if not -len(args) <= place < len(args):
+            few = f"{len(args)} positional argument" + "s" * (len(args) != 1)
             raise errors.ArgumentError(
-                f"{name}: argnums is {errors.shown(entry)}, but the call has {len(args)} positional arguments"
+                f"{name}: argnums is {errors.shown(entry)}, but the call has {few}"
                 + (f" and no {errors.shown(entry)} by name" if isinstance(entry, str) else "")
             )
         keys.append(int(place) % len(args))

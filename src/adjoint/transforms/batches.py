@@ -78,6 +78,13 @@ def vmap(
     array([3., 3., 3.])
     """
 
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not isinstance(in_axes, (int, np.integer, tuple, type(None))):
+        raise errors.ArgumentTypeError(
+            f"vmap: in_axes is an integer, None or a tuple, received {errors.shown(in_axes)}; "
+            "arguments are for what vmap gives: vmap(f)(x)"
+        )
     if axis_size is not None:
         axis_size = as_integer(axis_size, "vmap", "axis_size", 0)
     as_choice(randomness, "vmap", "randomness", ("error", "split", "shared"))
@@ -131,15 +138,9 @@ def _result(structure: Any, i: int) -> str:
 
 def _in_axes(in_axes: Any, args: Any, structure: Any) -> list[int | None]:
     """The axis of each leaf of the positional arguments."""
-    if isinstance(in_axes, list):
-        in_axes = tuple(in_axes)
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise errors.ArgumentError(
             f"vmap: in_axes {errors.shown(in_axes)} has {len(in_axes)} entries for {len(args)} arguments"
-        )
-    if not isinstance(in_axes, (int, np.integer, tuple, type(None))):
-        raise errors.ArgumentTypeError(
-            f"vmap: in_axes is an integer, None or a tuple, received {errors.shown(in_axes)}"
         )
     return _as_axes(trees.spread(in_axes, structure, "vmap: in_axes"), "in_axes")
 

@@ -20,6 +20,7 @@ from adjoint.transforms.arguments import (
     Argnums,
     Arguments,
     Function,
+    as_argnums,
     count,
     named,
     on_level,
@@ -76,6 +77,7 @@ def jacobian(
 
 
 def _jacobian(name: str, f: Function, argnums: Argnums, mode: str, has_aux: bool, holomorphic: bool) -> Function:
+    argnums = as_argnums(name, argnums)
     has_aux, holomorphic = as_flag(has_aux, name, "has_aux"), as_flag(holomorphic, name, "holomorphic")
 
     @named(name, f)
@@ -215,6 +217,7 @@ def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphi
     array([[4., 2.],
            [2., 0.]])
     """
+    argnums = as_argnums("hessian", argnums)
     rows = _jacobian("hessian", f, argnums, "reverse", has_aux, holomorphic)
     nested = _jacobian("hessian", rows, argnums, "forward", has_aux, holomorphic)
 

@@ -21,6 +21,7 @@ from adjoint.transforms.arguments import (
     Argnums,
     Arguments,
     Function,
+    as_argnums,
     below,
     has_no_slope,
     matching,
@@ -81,6 +82,7 @@ def value_and_gradient(
 ) -> Function:
     """`value_and_grad`, whose errors name what it is a part of."""
 
+    argnums = as_argnums(name, argnums)
     has_aux = as_flag(has_aux, name, "has_aux")
     holomorphic = as_flag(holomorphic, name, "holomorphic")
 
@@ -159,6 +161,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: 
 
 def gradient(name: str, f: Function, argnums: Argnums, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """`grad`, whose errors name the transform that it is a part of."""
+    argnums = as_argnums(name, argnums)
     if has_aux is not False or holomorphic is not False:
         has_aux, holomorphic = as_flag(has_aux, name, "has_aux"), as_flag(holomorphic, name, "holomorphic")
 

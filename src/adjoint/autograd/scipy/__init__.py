@@ -6,9 +6,12 @@ They need SciPy: `pip install 'adjoint[scipy]'`.
 import importlib
 from typing import Any
 
-from adjoint.backends import needed
+from adjoint import errors
 
-needed("scipy", "scipy")
+try:
+    importlib.import_module("scipy")
+except ImportError as error:
+    raise errors.MissingLibraryError("adjoint.autograd.scipy: needs SciPy; pip install 'adjoint[scipy]'") from error
 
 
 def __getattr__(name: str) -> Any:
