@@ -188,9 +188,10 @@ class _OfType(type):
         return isinstance(x, Tensor) and x._dtype is cls.kind
 
 
-def _new(self: Tensor, *args: Any) -> Any:
+def _new(self: Tensor, *args: Any, device: Any = None, size: Any = None) -> Any:
     """A tensor of the same type: of sizes, or of values."""
-    return of_type(self.dtype.class_name)(*args)
+    made = of_type(self.dtype.class_name)(*(args if size is None else size))
+    return made if device is None else made.to(device)
 
 
 METHODS["new"] = _new
@@ -213,7 +214,19 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     return tensor(data, dtype=dtype, device=device)
 
 
-FUNCTIONS["asarray"] = as_tensor
+@function
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Any:
+    """`as_tensor`, or a copy; with `copy=False` an error where there would be one."""
+    given = obj.detach() if isinstance(obj, Tensor) and not requires_grad else obj
+    made = as_tensor(given, dtype, device)
+    shares = made is given or (isinstance(obj, np.ndarray) and np.shares_memory(looked(made), obj))
+    if copy is False and not shares:
+        raise ValueError("can't alias tensor or array of this type or on this device, but copy=False was given")
+    if copy and shares:
+        made = made.clone() if made is not given else made.detach().clone()
+    return made.requires_grad_() if requires_grad and not made.requires_grad else made
 
 
 @function
@@ -506,8 +519,11 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool 
 
 
 @function
-def scalar_tensor(value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
-    return finished(value, numpy_dtype(dtype) or default_float(), requires_grad, device)
+def scalar_tensor(
+    s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    return finished(_number(s), numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 
 @filling
@@ -619,7 +635,10 @@ def _multinomial_of_examples(chances: Any, count: int, replacement: bool) -> Ten
     return FUNCTIONS["topk"](keys, count).indices  # type: ignore[no-any-return]
 
 
-def _new_tensor(self: Tensor, data: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
+def _new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Any:  # fmt: skip
     return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad, device=device or self.device)
 
 

@@ -96,7 +96,8 @@ def ifftshift(input: Tensor, dim: Any = None) -> Any:
 
 @with_out
 def fftfreq(
-    n: int, d: float = 1.0, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, layout: Any = None
+    n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The frequencies of `fft` of n points that are d apart."""
     return finished(ad.fft.fftfreq(n, d).numpy(), numpy_dtype(dtype) or default_float(), requires_grad, device)
@@ -104,7 +105,8 @@ def fftfreq(
 
 @with_out
 def rfftfreq(
-    n: int, d: float = 1.0, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, layout: Any = None
+    n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The frequencies of `rfft` of n points that are d apart."""
     return finished(ad.fft.rfftfreq(n, d).numpy(), numpy_dtype(dtype) or default_float(), requires_grad, device)

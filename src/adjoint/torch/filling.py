@@ -10,10 +10,10 @@ import adjoint as ad
 from adjoint.graph.nodes import var_of
 from adjoint.torch import creation, lifted
 from adjoint.torch.calls import call, explained, off, put
-from adjoint.torch.functions import check_tensors, public, to
+from adjoint.torch.functions import check_tensors, public, spelled_as, to
 from adjoint.torch.graph import label
 from adjoint.torch.memory import check_write, place_of
-from adjoint.torch.operators import FUNCTIONS, METHODS
+from adjoint.torch.operators import METHODS
 from adjoint.torch.tensor import (
     INNER,
     LEVEL,
@@ -76,12 +76,12 @@ def _owned(array: Any) -> Any:
     return var_of(copied(array.value), array.node)
 
 
-def _copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+def _copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
     """Take the values of another tensor, in this one's type and shape."""
-    src = src if isinstance(src, Tensor) else creation.tensor(src)
-    check_write(self, (src,))
-    cast = to(src, self.device, dtype=self._dtype)
-    return _erase(self, cast, "CopyBackwards", (src,))
+    other = other if isinstance(other, Tensor) else creation.tensor(other)
+    check_write(self, (other,))
+    cast = to(other, self.device, dtype=self._dtype)
+    return _erase(self, cast, "CopyBackwards", (other,))
 
 
 def _fill_(self: Any, value: Any) -> Any:
@@ -104,39 +104,41 @@ def _filled(x: Any, value: Any) -> Tensor:
 METHODS["copy_"] = _copy_
 METHODS["fill_"] = _fill_
 METHODS["zero_"] = lambda self: _erase(self, _filled(self, 0), "Zero")
-FUNCTIONS["zero_"], FUNCTIONS["fill_"] = METHODS["zero_"], METHODS["fill_"]
 
 
-def drawn(name: str, draw: Any) -> None:
-    def filled(self: Any, *args: Any, generator: Any = None, **options: Any) -> Any:
+def drawn(name: str, parameters: str, draw: Any) -> None:
+    """The in-place method of a distribution of these parameters."""
+
+    def filled(self: Any, *args: Any, generator: Any = None) -> Any:
         if creation.apart():
-            make = lambda size, g: draw(creation.source(g, apart=True), size, *args, **options)
+            make = lambda size, g: draw(creation.source(g, apart=True), size, *args)
             each = creation.drawn_apart(make, tuple(self.shape), generator, self._dtype)
             return _erase(self, each, name.capitalize())
-        value = draw(creation.source(generator), tuple(self.shape), *args, **options)
+        value = draw(creation.source(generator), tuple(self.shape), *args)
         return _erase(self, beside(self, np.asarray(value, self._dtype)), name.capitalize())
 
-    METHODS[name] = filled
+    METHODS[name] = spelled_as(name, f"self, {parameters}, *, generator=None", filled)
 
 
 def _values(x: Any) -> Any:
     return looked(x) if isinstance(x, Tensor) else x
 
 
-def _normal(r: Any, size: Any, mean: Any = 0.0, std: Any = 1.0) -> Any:
+def _normal(r: Any, size: Any, mean: Any, std: Any) -> Any:
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     return r.normal(mean, std, size)
 
 
-drawn("normal_", _normal)
-drawn("uniform_", lambda r, size, a=0.0, b=1.0: r.uniform(a, b, size))
-drawn("bernoulli_", lambda r, size, p=0.5: r.random(size) < _values(p))
-drawn("exponential_", lambda r, size, lambd=1.0: r.exponential(1 / lambd, size))
-drawn(
-    "random_",
-    lambda r, size, low=0, high=None: r.integers(*((low, high) if high is not None else (0, low or 1 << 24)), size),
-)
+def _integers(r: Any, size: Any, low: Any, high: Any) -> Any:
+    return r.integers(*((low, high) if high is not None else (0, low or 1 << 24)), size)
+
+
+drawn("normal_", "mean=0.0, std=1.0", _normal)
+drawn("uniform_", "from_=0.0, to=1.0", lambda r, size, low, high: r.uniform(low, high, size))
+drawn("bernoulli_", "p=0.5", lambda r, size, p: r.random(size) < _values(p))
+drawn("exponential_", "lambd=1.0", lambda r, size, lambd: r.exponential(1 / lambd, size))
+drawn("random_", "from_=0, to=None", _integers)
 
 
 # --- comparisons of whole tensors --------------------------------------------------------------------------

@@ -38,9 +38,9 @@ class _Solved(NamedTuple):
     cloned_coefficient: Tensor
 
 
-@public("triangular_solve")
+@public("triangular_solve", out=True)
 def triangular_solve(
-    input: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+    input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
     """The solution of A X = input for a triangular A, and a copy of A: `linalg.solve_triangular` by its older name."""
     warnings.warn(
@@ -54,34 +54,34 @@ def triangular_solve(
 
 
 @public("split_with_sizes")
-def split_with_sizes(self: Any, split_sizes: Any, dim: int = 0) -> Any:
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
     """Parts of these sizes along an axis, as views."""
-    return self.split(list(split_sizes), dim)
+    return input.split(list(split_sizes), dim)
 
 
 @public("unsafe_split_with_sizes")
-def unsafe_split_with_sizes(self: Any, split_sizes: Any, dim: int = 0) -> Any:
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
     """Parts of these sizes, each a view by itself, which may be written to."""
     sizes = [int(n) for n in split_sizes]
-    if sum(sizes) != self.shape[dim]:
+    if sum(sizes) != input.shape[dim]:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {self.shape[dim]} (input tensor's size at "
+            f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at "
             f"dimension {dim}), but got split_sizes={sizes}"
         )
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
-    return tuple([self.narrow(dim, start, n) for start, n in zip(starts, sizes, strict=True)])
+    return tuple([input.narrow(dim, start, n) for start, n in zip(starts, sizes, strict=True)])
 
 
 @public("unsafe_split")
-def unsafe_split(self: Any, split_size: int, dim: int = 0) -> Any:
+def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> Any:
     """Parts of one size, the last of which may be smaller, each a view by itself, which may be written to."""
-    return unsafe_split_with_sizes(self, [part.shape[dim] for part in self.split(split_size, dim)], dim)
+    return unsafe_split_with_sizes(input, [part.shape[dim] for part in input.split(split_size, dim)], dim)
 
 
 @public("unsafe_chunk")
-def unsafe_chunk(self: Any, chunks: int, dim: int = 0) -> Any:
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     """So many parts, each a view by itself, which may be written to."""
-    return unsafe_split_with_sizes(self, [part.shape[dim] for part in self.chunk(chunks, dim)], dim)
+    return unsafe_split_with_sizes(input, [part.shape[dim] for part in input.chunk(chunks, dim)], dim)
 
 
 @public("nonzero_static", out=True)
@@ -149,7 +149,7 @@ REMOVED["reinforce"] = _reinforce
 METHODS.update({name: made for name, made in REMOVED.items() if name != "matrix_rank"})
 METHODS["as_subclass"] = _as_subclass
 METHODS["apply_"] = _apply
-METHODS["map_"] = lambda self, tensor, callable: _map(self, tensor, callable)
+METHODS["map_"] = lambda self, other, callable: _map(self, other, callable)
 METHODS["map2_"] = lambda self, x, y, callable: _map(self, x, y, callable)
 
 

@@ -389,6 +389,7 @@ def _declare(names: list[str], function: Any, in_place: Any) -> None:
         METHODS[name + "_"] = in_place
         if in_place is not None:
             in_place.__name__ = in_place.__qualname__ = names[0] + "_"
+            in_place.__wrapped__ = function
 
 
 def _rows(table: str) -> list[list[str]]:

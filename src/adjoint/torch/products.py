@@ -6,7 +6,7 @@ from typing import Any
 
 import adjoint as ad
 from adjoint.torch.calls import call, named, off
-from adjoint.torch.functions import numbers_first, public
+from adjoint.torch.functions import numbers_first, public, spelled_as
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.reductions import axes_of
 from adjoint.torch.tensor import LEVEL, Tensor, is_elsewhere, of
@@ -59,19 +59,21 @@ METHODS["__matmul__"] = lambda x, y: matmul(x, y) if isinstance(y, Tensor) else 
 METHODS["__rmatmul__"] = lambda x, y: matmul(y, x) if isinstance(y, Tensor) else NotImplemented
 
 
-def _product(name: str, ranks: tuple[int, int]) -> None:
-    def spelled(input: Tensor, other: Tensor) -> Any:
+def _product(name: str, other: str, ranks: tuple[int, int]) -> None:
+    def apply(input: Tensor, other: Tensor) -> Any:
         if (input.ndim, other.ndim) != ranks:
             raise RuntimeError(
                 f"{name}: expected tensors of {ranks[0]} and {ranks[1]} dimensions, got {input.ndim}D and {other.ndim}D"
             )
         return matmul(input, other)
 
-    public(name, out=True)(spelled)
+    public(name, out=True)(spelled_as(name, f"input: Tensor, {other}: Tensor", apply))
 
 
-for _name, _ranks in {"mm": (2, 2), "mv": (2, 1), "bmm": (3, 3), "dot": (1, 1)}.items():
-    _product(_name, _ranks)
+_product("mm", "mat2", (2, 2))
+_product("mv", "vec", (2, 1))
+_product("bmm", "mat2", (3, 3))
+_product("dot", "tensor", (1, 1))
 
 
 @public("vdot", out=True)
@@ -132,8 +134,8 @@ def kron(input: Tensor, other: Tensor) -> Any:
     return _in_type(call("linalg.kron", "View", input, other), input, other)
 
 
-def _affine(name: str, product: Any) -> None:
-    def spelled(input: Tensor, x: Tensor, y: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def _affine(name: str, factors: str, product: Any) -> None:
+    def apply(input: Tensor, x: Tensor, y: Tensor, *, beta: Any, alpha: Any) -> Any:
         if input._dtype.kind in "biu":
             beta, alpha = int(beta), int(alpha)
 
@@ -144,11 +146,13 @@ def _affine(name: str, product: Any) -> None:
 
         return _in_type(call(function, name.capitalize(), input, x, y), input, x, y)
 
+    one, other = factors.split()
+    spelled = spelled_as(name, f"input: Tensor, {one}: Tensor, {other}: Tensor, *, beta=1, alpha=1", apply)
     public(name, in_place=True, out=True)(numbers_first(spelled, "beta", "alpha"))
 
 
-_affine("addmm", "matmul")
-_affine("addmv", "matmul")
-_affine("addr", "outer")
-_affine("baddbmm", "matmul")
-_affine("addbmm", lambda a, b: ad.sum(ad.matmul(a, b), axis=0))
+_affine("addmm", "mat1 mat2", "matmul")
+_affine("addmv", "mat vec", "matmul")
+_affine("addr", "vec1 vec2", "outer")
+_affine("baddbmm", "batch1 batch2", "matmul")
+_affine("addbmm", "batch1 batch2", lambda a, b: ad.sum(ad.matmul(a, b), axis=0))

@@ -65,9 +65,9 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
     return _moved(self, strided(_whole(source), shape, steps, storage_offset, "AsStrided"))
 
 
-def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
+def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
     """Another shape of the same memory, in order; where that is too small, of new memory that begins with it."""
-    shape = sizes_of(sizes)
+    shape = sizes_of(sizes if size is None else (size,))
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     _refuse_tracked(self, "resize_")

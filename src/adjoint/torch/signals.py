@@ -12,24 +12,24 @@ from adjoint.torch.calls import call, without_slope
 from adjoint.torch.creation import finished
 from adjoint.torch.dtypes import default_float, numpy_dtype
 from adjoint.torch.filling import drawn
-from adjoint.torch.functions import public
+from adjoint.torch.functions import public, spelled_as
 from adjoint.torch.tensor import Tensor
 
 
-def _window(name: str, function: str, *settings: tuple[str, float]) -> None:
-    def spelled(
-        window_length: int, periodic: bool = True, *given: float, dtype: Any = None, requires_grad: bool = False,
-        device: Any = None, layout: Any = None, pin_memory: bool = False, **named: float,
-    ) -> Tensor:  # fmt: skip
-        found = dict(settings) | dict(zip([key for key, _ in settings], given, strict=False)) | named
-        if set(found) != {key for key, _ in settings}:
-            raise TypeError(f"{name}() got an unexpected keyword argument among {sorted(named)}")
+def _window(name: str, function: str, **settings: float) -> None:
+    def apply(window_length: int, periodic: bool, *given: Any) -> Tensor:
+        *numbers, dtype, _, device, _, requires_grad = given
         kind = numpy_dtype(dtype) or default_float()
         if kind.kind != "f":
             raise RuntimeError(f"{name} expects floating point dtypes, got: {dtype}")
+        found = dict(zip(settings, numbers, strict=True))
         made = values_of(function, int(window_length), bool(periodic), found)
         return finished(made, kind, requires_grad, device)
 
+    words = "".join([f"{key}={value}, " for key, value in settings.items()])
+    options = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
+    # by place, so that what `apply` gets is in order
+    spelled = spelled_as(name, f"window_length, periodic=True, {words}*, {options}", apply, by_place=True)
     public(name, method=False)(spelled)
 
 
@@ -46,8 +46,8 @@ def values_of(function: str, length: int, periodic: bool, settings: dict[str, fl
 
 for _name in ("bartlett", "blackman", "hann"):
     _window(f"{_name}_window", _name)
-_window("hamming_window", "hamming", ("alpha", 0.54), ("beta", 0.46))
-_window("kaiser_window", "kaiser", ("beta", 12.0))
+_window("hamming_window", "hamming", alpha=0.54, beta=0.46)
+_window("kaiser_window", "kaiser", beta=12.0)
 
 
 @public("stft")
@@ -135,14 +135,16 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 
 @public("randint_like", method=False)
 def randint_like(
-    input: Tensor, *bounds: int, low: int | None = None, high: int | None = None, dtype: Any = None,
-    requires_grad: bool = False, device: Any = None,
+    input: Tensor, *bounds: int, low: int | None = None, high: int | None = None, generator: Any = None,
+    dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Any:  # fmt: skip
     bounds = (*bounds, *[bound for bound in (low, high) if bound is not None])
-    made = creation.randint(*bounds, tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device)
+    options = {"generator": generator, "dtype": dtype or input.dtype, "device": device or input.device}
+    made = creation.randint(*bounds, tuple(input.shape), **options)
     return made.requires_grad_(requires_grad)
 
 
-drawn("cauchy_", lambda r, size, median=0.0, sigma=1.0: median + sigma * r.standard_cauchy(size))
-drawn("geometric_", lambda r, size, p: r.geometric(p, size))
-drawn("log_normal_", lambda r, size, mean=1.0, std=2.0: r.lognormal(mean, std, size))
+drawn("cauchy_", "median=0.0, sigma=1.0", lambda r, size, median, sigma: median + sigma * r.standard_cauchy(size))
+drawn("geometric_", "p", lambda r, size, p: r.geometric(p, size))
+drawn("log_normal_", "mean=1.0, std=2.0", lambda r, size, mean, std: r.lognormal(mean, std, size))

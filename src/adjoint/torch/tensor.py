@@ -184,9 +184,10 @@ class Tensor:
     def is_conj(self) -> bool:
         return False  # conj() is computed at once, as neg() is
 
-    is_neg = is_distributed = is_conj
-    is_pinned = is_conj
-    is_shared = is_conj
+    is_neg = is_distributed = is_shared = is_conj
+
+    def is_pinned(self, device: Any = None) -> bool:
+        return False
 
     def is_nonzero(self) -> bool:
         return bool(self)

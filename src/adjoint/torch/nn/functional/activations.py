@@ -71,7 +71,10 @@ def _declare(row: str, writes: bool) -> None:
     spelled.__signature__ = inspect.Signature([inspect.Parameter("input", _ONE), *known])  # type: ignore[attr-defined]
     ALL[name] = spelled
     if writes and name not in ("hardsigmoid", "hardswish", "mish", "silu", "relu6"):
-        ALL[name + "_"] = lambda input, *args, **given: spelled(input, *args, **given, inplace=True)
+        in_place: Any = lambda input, *args, **given: spelled(input, *args, **given, inplace=True)
+        parameters = list(spelled.__signature__.parameters.values())  # type: ignore[attr-defined]
+        in_place.__signature__ = inspect.Signature(parameters[:-1])
+        ALL[name + "_"] = in_place
 
 
 for _row in _TABLE.strip().splitlines():

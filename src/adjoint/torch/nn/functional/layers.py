@@ -25,8 +25,8 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
     """
     try:
         apart = is_elsewhere(input) or is_elsewhere(weight) or (bias is not None and is_elsewhere(bias))
-    except AttributeError:
-        refuse_others(linear, (input, weight, bias), {})
+    except AttributeError as error:
+        refuse_others(linear, (input, weight, bias), {}, error)
         raise
     x = values(input) if apart else input._here  # which is read once, also where it shares memory
     shape, other = x.shape, values(weight).shape
@@ -276,6 +276,7 @@ def _with_places(pool: Any) -> Any:
         return pool(*args, **{**options, "return_indices": True})
 
     spelled.__name__ = spelled.__qualname__ = f"{pool.__name__}_with_indices"
+    spelled.__wrapped__ = pool  # type: ignore[attr-defined]
     return spelled
 
 
