@@ -143,9 +143,10 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     _importlib.import_module(f"{__name__}.autograd").set_detect_anomaly(enabled, check_nan)
 
 
+@_guarded
 def is_nonzero(input: Tensor) -> Any:
     """Whether the only element is not zero."""
-    return bool(input)
+    return input.is_nonzero()
 
 
 def _asking(name: str, words: str) -> Any:

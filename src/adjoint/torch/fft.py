@@ -8,7 +8,7 @@ import adjoint as ad
 from adjoint.torch.calls import call
 from adjoint.torch.creation import finished
 from adjoint.torch.dtypes import default_float, numpy_dtype
-from adjoint.torch.functions import with_out
+from adjoint.torch.functions import guarded, with_out
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.reductions import axes_of
 from adjoint.torch.tensor import Tensor, axis_of
@@ -79,6 +79,7 @@ hfftn: Any = _along_several("hfftn", None)
 ihfftn: Any = _along_several("ihfftn", None)
 
 
+@guarded
 def fftshift(input: Tensor, dim: Any = None) -> Any:
     """The zero frequency in the middle.
 
@@ -89,6 +90,7 @@ def fftshift(input: Tensor, dim: Any = None) -> Any:
     return call(lambda x: ad.fft.fftshift(x, axes=axes_of(dim, input.ndim)), "Roll", input)
 
 
+@guarded
 def ifftshift(input: Tensor, dim: Any = None) -> Any:
     """What `fftshift` moved, back in its place."""
     return call(lambda x: ad.fft.ifftshift(x, axes=axes_of(dim, input.ndim)), "Roll", input)

@@ -124,20 +124,37 @@ def _values(x: Any) -> Any:
     return looked(x) if isinstance(x, Tensor) else x
 
 
+def expect(name: str, right: Any, what: str) -> None:
+    """Raise RuntimeError where a distribution has no such parameters."""
+    if not right:
+        raise RuntimeError(f"{name} expects {what}")
+
+
 def _normal(r: Any, size: Any, mean: Any, std: Any) -> Any:
-    if std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    expect("normal", std >= 0, f"std >= 0.0, but found std {std}")
     return r.normal(mean, std, size)
 
 
+def _uniform(r: Any, size: Any, low: Any, high: Any) -> Any:
+    expect("uniform_", low <= high, f"to return a [from, to) range, but found from={low} > to={high}")
+    return r.uniform(low, high, size)
+
+
+def _exponential(r: Any, size: Any, lambd: Any) -> Any:
+    expect("exponential_", lambd > 0, f"lambda > 0.0, but found lambda={lambd}")
+    return r.exponential(1 / lambd, size)
+
+
 def _integers(r: Any, size: Any, low: Any, high: Any) -> Any:
-    return r.integers(*((low, high) if high is not None else (0, low or 1 << 24)), size)
+    low, high = (low, high) if high is not None else (0, low or 1 << 24)
+    expect("random_", low < high, f"'from' to be less than 'to', but got from={low} >= to={high}")
+    return r.integers(low, high, size)
 
 
 drawn("normal_", "mean=0.0, std=1.0", _normal)
-drawn("uniform_", "from_=0.0, to=1.0", lambda r, size, low, high: r.uniform(low, high, size))
+drawn("uniform_", "from_=0.0, to=1.0", _uniform)
 drawn("bernoulli_", "p=0.5", lambda r, size, p: r.random(size) < _values(p))
-drawn("exponential_", "lambd=1.0", lambda r, size, lambd: r.exponential(1 / lambd, size))
+drawn("exponential_", "lambd=1.0", _exponential)
 drawn("random_", "from_=0, to=None", _integers)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -40,19 +41,20 @@ def public(*names: str, in_place: bool = False, method: bool = True, out: bool =
 
     def given(function: F) -> F:
         made = NODES.get(names[0])
-        spelled = guarded(function) if "dim" in _parameters(function) else function
-        if made is not None:
-            spelled = one_node(spelled, *made.split())
-        known: Any = with_out(spelled) if out else spelled
-        for f in (function, spelled, known):
+        spelled: Any = function if made is None else one_node(function, *made.split())
+        careful = guarded(spelled)
+        tensors = [kind for name, kind in function.__annotations__.items() if name != "return" and "Tensor" in kind]
+        several = len(tensors) > 1 or "dim" in _parameters(function)
+        called = with_out(spelled) if out else careful
+        known: Any = called if out or several else spelled
+        for f in (function, spelled, careful, called):
             f.__name__ = f.__qualname__ = names[0]
-        called = guarded(known) if known is function else known
         for name in names:
             FUNCTIONS[name] = called
             if method:
                 METHODS[name] = known
             if in_place:
-                METHODS[name + "_"] = writing(name + "_", spelled)
+                METHODS[name + "_"] = writing(name + "_", careful)
         return known  # type: ignore[no-any-return]
 
     return given
@@ -161,15 +163,19 @@ def guarded(function: Any) -> Any:
             rename(options)
         try:
             return function(*args, **options)
-        except (AttributeError, TypeError) as error:
+        except WRONG as error:
             refuse_others(function, args, options, error)
             raise
 
     return called
 
 
+# what Python raises for arguments of wrong types or sizes
+WRONG = (AttributeError, TypeError, ArithmeticError, MemoryError, RecursionError)
+
+
 def refuse_others(function: Any, args: tuple[Any, ...], options: dict[str, Any], error: Exception) -> None:
-    """Raise PyTorch's TypeError where something stands in the place of a tensor, which has not got its attributes."""
+    """Raise PyTorch's error for arguments of wrong types, such as a list in the place of a tensor, or of sizes."""
     try:
         given = inspect.signature(function).bind_partial(*args, **options).arguments
     except TypeError:  # it is of another number of arguments
@@ -180,13 +186,28 @@ def refuse_others(function: Any, args: tuple[Any, ...], options: dict[str, Any],
             raise TypeError(
                 f"{function.__name__}(): argument '{name}' (position {place}) must be Tensor, not {kind}"
             ) from None
+    if isinstance(error, MemoryError):
+        raise RuntimeError(f"{function.__name__}(): can't allocate memory: {error}") from error
+    if isinstance(error, OverflowError):
+        raise ValueError(f"{function.__name__}(): Overflow when unpacking long long: {error}") from error
+    if isinstance(error, RecursionError):
+        raise ValueError(f"{function.__name__}(): too many dimensions, or a list that contains itself") from error
+    if isinstance(error, ZeroDivisionError):
+        raise RuntimeError(f"{function.__name__}(): {error}") from error
     if isinstance(error, AttributeError):
-        values = [v for value in given.values() for v in (value, *(value if type(value) in (list, tuple) else ()))]
-        if any([v is error.obj for v in values]) and not isinstance(error.obj, Tensor):
+        inside = isinstance(error.obj, Tensor) and error.name.startswith("_")  # an error of ours
+        if not inside and not isinstance(error.obj, ModuleType):
             kinds = ", ".join([type(value).__name__ for value in given.values()])
             raise TypeError(
                 f"{function.__name__}() received an invalid combination of arguments - got ({kinds})"
             ) from error
+
+
+def tensor_of(value: Any, name: str, place: str = "other") -> Tensor:
+    """The value. Raises TypeError for what is no tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name}(): argument '{place}' must be Tensor, not {type(value).__name__}")
+    return value
 
 
 def with_out(function: Any) -> Any:
@@ -199,7 +220,7 @@ def with_out(function: Any) -> Any:
             rename(options)
         try:
             made = function(*args, **options)
-        except (AttributeError, TypeError) as error:
+        except WRONG as error:
             refuse_others(function, args, options, error)
             raise
         return made if out is None else into(out, made, (*args, *options.values()))
@@ -289,13 +310,13 @@ for _name in ("isnan", "isinf", "isfinite", "logical_not", "signbit"):
 
 
 @public("isposinf", out=True)
-def isposinf(input: Any) -> Any:
-    return input == float("inf")
+def isposinf(input: Tensor) -> Any:
+    return tensor_of(input, "isposinf", "input") == float("inf")
 
 
 @public("isneginf", out=True)
-def isneginf(input: Any) -> Any:
-    return input == float("-inf")
+def isneginf(input: Tensor) -> Any:
+    return tensor_of(input, "isneginf", "input") == float("-inf")
 
 
 @public("isreal")
@@ -673,7 +694,7 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 METHODS["type"] = _type
-METHODS["type_as"] = lambda self, other: to(self, dtype=other._dtype)
+METHODS["type_as"] = lambda self, other: to(self, dtype=tensor_of(other, "type_as")._dtype)
 METHODS["cpu"] = lambda self, memory_format=None: to(self, device=devices.CPU)
 METHODS["cuda"] = lambda self, device=None, non_blocking=False, memory_format=None: to(
     self, device=devices.on_gpu(device), memory_format=memory_format

@@ -13,7 +13,7 @@ import adjoint as ad
 from adjoint.graph.nodes import Var, numbers, var_of
 from adjoint.torch import creation, state
 from adjoint.torch.calls import NUMBERS, call, explained, number, put
-from adjoint.torch.functions import public, to
+from adjoint.torch.functions import guarded, public, to
 from adjoint.torch.graph import overwritten
 from adjoint.torch.kinds import Index
 from adjoint.torch.lifted import is_batched
@@ -397,17 +397,17 @@ def index_put(x: Any, entries: list[Any], value: Tensor, accumulate: bool) -> An
     return put(target, out, start)
 
 
-def _index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def _index_put_(self: Any, indices: Any, values: Tensor, accumulate: bool = False) -> Any:
     entries = _entries(self, tuple([slice(None) if i is None else i for i in indices]))
     index_put(self, entries, values, accumulate)
     return self
 
 
-METHODS["index_put_"] = _index_put_
+METHODS["index_put_"] = guarded(_index_put_)
 
 
 @public("index_put")
-def index_put_out(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put_out(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Any:
     return _index_put_(input.clone(), indices, values, accumulate)
 
 

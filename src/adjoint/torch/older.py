@@ -7,7 +7,7 @@ import warnings
 from typing import Any, NamedTuple
 
 from adjoint.torch import linalg
-from adjoint.torch.functions import public
+from adjoint.torch.functions import public, tensor_of
 from adjoint.torch.operators import METHODS
 from adjoint.torch.tensor import Tensor
 
@@ -108,7 +108,7 @@ def _resize(self: Any, *sizes: Any) -> Any:
 
 
 METHODS["resize"] = _resize
-METHODS["resize_as"] = lambda self, tensor: _resize(self, *tensor.shape)
+METHODS["resize_as"] = lambda self, tensor: _resize(self, *tensor_of(tensor, "resize_as", "tensor").shape)
 
 
 def _reinforce(self: Any, reward: Any) -> None:
@@ -140,6 +140,7 @@ def _map(self: Any, *given: Any) -> Any:
     if self.requires_grad:
         name = ("apply_", "map_", "map2_")[len(others)]
         raise TypeError(f"{name}() is only implemented for tensors that do not require a gradient")
+    others = [tensor_of(x, ("apply_", "map_", "map2_")[len(others)]) for x in others]
     flat = [x.expand(self.shape).reshape(-1).tolist() for x in (self, *others)]
     found = [function(*values) for values in zip(*flat, strict=True)]
     return self.copy_(self.new_tensor(found).reshape(self.shape)) if found else self

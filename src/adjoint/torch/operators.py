@@ -318,6 +318,8 @@ def _spelled(name: str, operator: Any, apply: Any) -> Any:
         def scaled(input: Any, other: Any, *older: Any, alpha: Any = 1, out: Any = None) -> Any:
             if older:  # `alpha` stood before `other`
                 alpha, (other,) = other, older
+            if alpha.__class__ is not int:
+                operand(alpha, name, "alpha")
             other = operand(other, name)
             if alpha == 1 and out is None and isinstance(input, Tensor):
                 return operator(input, other)
@@ -337,6 +339,9 @@ def _spelled(name: str, operator: Any, apply: Any) -> Any:
                 return into(out, apply(x, y))
             if rounding_mode == "floor":
                 return into(out, FUNCTIONS["floor_divide"](x, y))
+            if not isinstance(rounding_mode, str):
+                kind = type(rounding_mode).__name__
+                raise TypeError(f"div(): argument 'rounding_mode' must be str, not {kind}")
             if rounding_mode != "trunc":
                 raise RuntimeError(
                     f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"

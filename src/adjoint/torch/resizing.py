@@ -8,7 +8,7 @@ from typing import Any
 from adjoint.graph.nodes import var_of
 from adjoint.torch.calls import off
 from adjoint.torch.creation import sizes_of
-from adjoint.torch.functions import public
+from adjoint.torch.functions import guarded, public, tensor_of
 from adjoint.torch.graph import result_overwritten
 from adjoint.torch.kinds import contiguous_strides
 from adjoint.torch.memory import check_write, memory_of, move, place_of, shape_of, strided
@@ -87,7 +87,7 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
 
 def resize_as_(self: Any, the_template: Tensor, *, memory_format: Any = None) -> Any:
     """The shape of another tensor."""
-    return resize_(self, tuple(the_template.shape))
+    return resize_(self, tuple(tensor_of(the_template, "resize_as_", "the_template").shape))
 
 
 def _is_alone(x: Tensor) -> bool:
@@ -112,7 +112,7 @@ def as_strided_(self: Any, size: Any, stride: Any, storage_offset: int | None = 
     return _moved(self, strided(_whole(self), sizes_of((tuple(size),)), tuple(stride), offset, "AsStrided"))
 
 
-METHODS.update(set_=set_, resize_=resize_, resize_as_=resize_as_, as_strided_=as_strided_)
+METHODS.update({f.__name__: guarded(f) for f in (set_, resize_, resize_as_, as_strided_)})
 
 
 @public("empty_strided", method=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 from adjoint.torch.creation import finished
 from adjoint.torch.dtypes import DTYPES, default_float, numpy_dtype
-from adjoint.torch.functions import spelled_as
+from adjoint.torch.functions import guarded, spelled_as
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.missing import room as _room
 from adjoint.torch.operators import FUNCTIONS
@@ -32,7 +32,7 @@ def _window(name: str, values: Any, **defaults: Any) -> Any:
     options = "sym=True, dtype=None, layout=None, device=None, requires_grad=False"
     spelled = spelled_as(name, f"M, *, {words}{options}", window)
     spelled.__doc__ = f"The window `{name}`; without `sym` it is one period of a longer one."
-    return spelled
+    return guarded(spelled)
 
 
 def _ours(name: str) -> Any:

@@ -11,7 +11,7 @@ from adjoint.torch import creation
 from adjoint.torch.calls import call, without_slope
 from adjoint.torch.creation import finished
 from adjoint.torch.dtypes import default_float, numpy_dtype
-from adjoint.torch.filling import drawn
+from adjoint.torch.filling import drawn, expect
 from adjoint.torch.functions import public, spelled_as
 from adjoint.torch.tensor import Tensor
 
@@ -52,9 +52,9 @@ _window("kaiser_window", "kaiser", beta=12.0)
 
 @public("stft")
 def stft(
-    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
-    center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
-    return_complex: bool | None = None,
+    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
+    window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
+    onesided: bool | None = None, return_complex: bool | None = None,
 ) -> Any:  # fmt: skip
     """The Fourier transforms of overlapping windows of signals.
 
@@ -81,8 +81,9 @@ def stft(
 
 @public("istft")
 def istft(
-    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
-    center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None,
+    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
+    window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None,
+    length: int | None = None,
     return_complex: bool = False,
 ) -> Any:  # fmt: skip
     """The signal that `stft` was made of. All n_fft coefficients of a window are two-sided ones."""
@@ -145,6 +146,21 @@ def randint_like(
     return made.requires_grad_(requires_grad)
 
 
-drawn("cauchy_", "median=0.0, sigma=1.0", lambda r, size, median, sigma: median + sigma * r.standard_cauchy(size))
-drawn("geometric_", "p", lambda r, size, p: r.geometric(p, size))
-drawn("log_normal_", "mean=1.0, std=2.0", lambda r, size, mean, std: r.lognormal(mean, std, size))
+def _cauchy(r: Any, size: Any, median: Any, sigma: Any) -> Any:
+    expect("cauchy_", sigma > 0, f"sigma > 0.0, but found sigma={sigma}")
+    return median + sigma * r.standard_cauchy(size)
+
+
+def _geometric(r: Any, size: Any, p: Any) -> Any:
+    expect("geometric_", 0 < p < 1, f"p to be in (0, 1), but got p={p}")
+    return r.geometric(p, size)
+
+
+def _log_normal(r: Any, size: Any, mean: Any, std: Any) -> Any:
+    expect("log_normal_", std > 0, f"std > 0.0, but found std={std}")
+    return r.lognormal(mean, std, size)
+
+
+drawn("cauchy_", "median=0.0, sigma=1.0", _cauchy)
+drawn("geometric_", "p", _geometric)
+drawn("log_normal_", "mean=1.0, std=2.0", _log_normal)

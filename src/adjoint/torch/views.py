@@ -9,7 +9,7 @@ import numpy as np
 
 from adjoint.torch.creation import sizes_of
 from adjoint.torch.dtypes import dtype as _dtype
-from adjoint.torch.functions import clone, public
+from adjoint.torch.functions import clone, public, tensor_of
 from adjoint.torch.graph import label
 from adjoint.torch.kinds import ALIAS, Bits, Expand, Index, Permute, Reshape, contiguous_strides, view_strides
 from adjoint.torch.memory import place_of, shape_of, strided, view_of
@@ -75,6 +75,8 @@ def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tens
     if dtype is None and len(shape) == 1 and isinstance(shape[0], _dtype):
         (dtype,) = shape
     if dtype is not None:
+        if not isinstance(dtype, _dtype):
+            raise TypeError(f"view(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
         return view_of(self, ALIAS, "Alias") if dtype is self.dtype else _as_type(self, dtype)
     new = _shape_for(self, shape if size is None else (size,))
     strides = view_strides(shape_of(self), place_of(self)[0], new)
@@ -281,7 +283,7 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
     return expand(input, size)
 
 
-METHODS["expand_as"] = lambda self, other: expand(self, tuple(other.shape))
+METHODS["expand_as"] = lambda self, other: expand(self, tuple(tensor_of(other, "expand_as").shape))
 
 
 @public("broadcast_tensors", method=False)

@@ -85,11 +85,11 @@ for _row in _OTHERS.strip().splitlines():
 
 def relu(input: Tensor, inplace: bool = False) -> Any:
     """max(x, 0)"""
-    return input.relu_() if inplace else FUNCTIONS["relu"](input)
+    return tensor(input, "relu").relu_() if inplace else FUNCTIONS["relu"](input)
 
 
 def relu_(input: Tensor) -> Any:
-    return relu(input, True)
+    return relu(tensor(input, "relu_"), True)
 
 
 def sigmoid(input: Tensor) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import adjoint as ad
 from adjoint.torch.calls import call, explained, off, put, write
-from adjoint.torch.functions import refuse_others
+from adjoint.torch.functions import guarded, refuse_others
 from adjoint.torch.lifted import is_batched, value_alone
 from adjoint.torch.nn.functional.shared import drawing, probability, tensor
 from adjoint.torch.operators import FUNCTIONS
@@ -295,7 +295,7 @@ adaptive_max_pool3d: Any = _adaptive("max", 3)
 fractional_max_pool2d: Any = _fractional(2)
 fractional_max_pool3d: Any = _fractional(3)
 WITH_INDICES = {
-    f"{pool.__name__}_with_indices": _with_places(pool)
+    f"{pool.__name__}_with_indices": guarded(_with_places(pool))
     for pool in (
         max_pool1d, max_pool2d, max_pool3d, adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d,
         fractional_max_pool2d, fractional_max_pool3d,
