@@ -155,52 +155,84 @@ def _renaming(function: Any) -> Any:
 
 def guarded(function: Any) -> Any:
     """A function as users call it: arguments also by NumPy's names, and PyTorch's errors for those of wrong types."""
-    rename = _renaming(function)
+    rename, tensors = _renaming(function), _tensors(function)
 
     @functools.wraps(function)
     def called(*args: Any, **options: Any) -> Any:
         if options:
             rename(options)
+        for value, wanted in zip(args, tensors, strict=False):
+            if wanted and not isinstance(value, Tensor):
+                refuse_others(function, args, options)
         try:
             return function(*args, **options)
-        except WRONG as error:
-            refuse_others(function, args, options, error)
-            raise
+        except Exception as error:
+            again = refuse_others(function, args, options, error)
+            if again is None:
+                raise
+        return function(*again.args, **again.kwargs)
 
     return called
 
 
-# what Python raises for arguments of wrong types or sizes
-WRONG = (AttributeError, TypeError, ArithmeticError, MemoryError, RecursionError)
+def _tensors(function: Any) -> list[bool]:
+    """For each parameter by place, whether only a tensor may stand there."""
+    function = inspect.unwrap(function)
+    code = function.__code__
+    return [function.__annotations__.get(name) == "Tensor" for name in code.co_varnames[: code.co_argcount]]
 
 
-def refuse_others(function: Any, args: tuple[Any, ...], options: dict[str, Any], error: Exception) -> None:
-    """Raise PyTorch's error for arguments of wrong types, such as a list in the place of a tensor, or of sizes."""
+_KINDS: dict[str, Any] = {
+    "Tensor": Tensor, "bool": (bool, np.bool_), "int": (int, np.integer), "float": (int, float, np.number),
+    "str": str,
+}  # fmt: skip
+
+
+def refuse_others(
+    function: Any, args: tuple[Any, ...], options: dict[str, Any], error: Exception | None = None
+) -> inspect.BoundArguments | None:
+    """Raise PyTorch's error for arguments of wrong types, such as a list in the place of a tensor, or of sizes.
+
+    Where tensors of one element stand in the place of numbers, which PyTorch reads, the result is the arguments with
+    the numbers. None if nothing is wrong with them.
+    """
+    name = function.__name__
     try:
-        given = inspect.signature(function).bind_partial(*args, **options).arguments
+        bound = inspect.signature(function).bind_partial(*args, **options)
     except TypeError:  # it is of another number of arguments
-        return
-    for place, (name, value) in enumerate(given.items(), 1):
-        if inspect.unwrap(function).__annotations__.get(name) == "Tensor" and not isinstance(value, Tensor):
+        return None
+    known, read = inspect.unwrap(function).__annotations__, False
+    for place, (key, value) in enumerate(bound.arguments.items(), 1):
+        words = str(known.get(key)).removesuffix(" | None").split(" | ")
+        needed = words == ["Tensor"]
+        variadic = bound.signature.parameters[key].kind in (
+            inspect.Parameter.VAR_POSITIONAL,
+            inspect.Parameter.VAR_KEYWORD,
+        )
+        if variadic or not set(words) <= _KINDS.keys() or (value is None and not needed):
+            continue
+        if isinstance(value, Tensor) and not value.ndim and not {"Tensor", "str"} & set(words):
+            if not is_lifted(value) and not value.requires_grad:
+                bound.arguments[key], read = value.item(), True
+        elif not any([isinstance(value, _KINDS[word]) for word in words]):
             kind = type(value).__name__
             raise TypeError(
-                f"{function.__name__}(): argument '{name}' (position {place}) must be Tensor, not {kind}"
+                f"{name}(): argument '{key}' (position {place}) must be {' or '.join(words)}, not {kind}"
             ) from None
     if isinstance(error, MemoryError):
-        raise RuntimeError(f"{function.__name__}(): can't allocate memory: {error}") from error
+        raise RuntimeError(f"{name}(): can't allocate memory: {error}") from error
     if isinstance(error, OverflowError):
-        raise ValueError(f"{function.__name__}(): Overflow when unpacking long long: {error}") from error
+        raise ValueError(f"{name}(): Overflow when unpacking long long: {error}") from error
     if isinstance(error, RecursionError):
-        raise ValueError(f"{function.__name__}(): too many dimensions, or a list that contains itself") from error
+        raise ValueError(f"{name}(): too many dimensions, or a list that contains itself") from error
     if isinstance(error, ZeroDivisionError):
-        raise RuntimeError(f"{function.__name__}(): {error}") from error
+        raise RuntimeError(f"{name}(): {error}") from error
     if isinstance(error, AttributeError):
         inside = isinstance(error.obj, Tensor) and error.name.startswith("_")  # an error of ours
         if not inside and not isinstance(error.obj, ModuleType):
-            kinds = ", ".join([type(value).__name__ for value in given.values()])
-            raise TypeError(
-                f"{function.__name__}() received an invalid combination of arguments - got ({kinds})"
-            ) from error
+            given = ", ".join([type(value).__name__ for value in bound.arguments.values()])
+            raise TypeError(f"{name}() received an invalid combination of arguments - got ({given})") from error
+    return bound if read else None
 
 
 def tensor_of(value: Any, name: str, place: str = "other") -> Tensor:
@@ -211,18 +243,12 @@ def tensor_of(value: Any, name: str, place: str = "other") -> Tensor:
 
 
 def with_out(function: Any) -> Any:
-    """A function that takes `out=`, tensors that its results are written to."""
-    rename = _renaming(function)
+    """A guarded function that takes `out=`, too, tensors that its results are written to."""
+    careful = guarded(function)
 
     @functools.wraps(function)
     def wrapped(*args: Any, out: Any = None, **options: Any) -> Any:
-        if options:
-            rename(options)
-        try:
-            made = function(*args, **options)
-        except WRONG as error:
-            refuse_others(function, args, options, error)
-            raise
+        made = careful(*args, **options)
         return made if out is None else into(out, made, (*args, *options.values()))
 
     return wrapped
