@@ -182,3 +182,82 @@ def test_names_that_there_are_not(call: str) -> None:
         x = library.tensor([[4.0, 1.0], [1.0, 3.0]])
         with pytest.raises(TypeError):
             eval(call, {"torch": library, "x": x})
+
+
+# what PyTorch refuses, or reads: types of errors and values must agree
+ALIKE = """
+    torch.is_nonzero(torch.tensor(0.0)), torch.is_nonzero(torch.tensor(2))
+    torch.nn.functional.elu(x, alpha=torch.tensor(1.0))
+    torch.nn.functional.threshold(x, torch.tensor(2), 0.5)
+    torch.nn.functional.huber_loss(x, -x, delta=torch.tensor(0.5))
+    torch.nn.functional.poisson_nll_loss(x, x[0])
+    torch.tril(x, diagonal=torch.tensor(-1))
+    torch.ones(torch.tensor(2), 3)
+    torch.ones(torch.Size([2]) + (3,))
+    torch.add(x, 1, alpha=torch.tensor(2.0))
+    x.uniform_(2.0, 1.0)
+    x.exponential_(0.0)
+    x.cauchy_(0.0, -1.0)
+    x.geometric_(1.5)
+    x.log_normal_(0.0, -1.0)
+    x.random_(3, 1)
+    x.bernoulli_(2.0)
+    torch.addmm(x, x, x.double())
+    torch.addmv(x[0], x[0], x[0])
+    torch.outer(x, x[0])
+    torch.lerp(x, x.double(), 0.5)
+    torch.lerp(x, 1.0, 0.5)
+    torch.inner(x, x.long())
+    torch.vdot(x[0], x[0].double())
+    torch.isclose(x, x.long())
+    torch.allclose(x, x, rtol=-1.0)
+    torch.meshgrid(x[0], x[0].long(), indexing="ij")
+    torch.linalg.solve(x, x.double())
+    torch.linalg.vecdot(x, x.long())
+    torch.ones(1.5), torch.ones((2, "a"))
+    torch.ones([True])
+    torch.zeros(2**70)
+    torch.zeros(2**40, 2**40)
+    torch.zeros(2**62)
+    torch.sum(x, 2**70)
+    torch.sum(x, "a")
+    torch.sum(x, 0, torch.ones(2))
+    torch.mul(x, x, out="a")
+    torch.sort(x, out=3)
+    torch.sort(x, out=(x,))
+    torch.masked_fill(x, 3, 1.0)
+    torch.heaviside(x, 3)
+    torch.cov([1.0, 2.0])
+    torch.resolve_conj(3)
+    torch.addmm(x, x, x, beta="a")
+    torch.nn.functional.max_pool1d(x[None], "a")
+    torch.nn.functional.max_pool1d(x[None], 2, stride=(1.5,))
+    torch.nn.functional.conv1d(x[None], x[None], bias=3)
+    torch.nn.functional.l1_loss(x, x, reduction="a")
+    torch.nn.functional.layer_norm(x, (2,), weight=[1.0, 2.0])
+    torch.nn.RNNBase("a", 2, 3)
+    torch.from_dlpack(x.requires_grad_())
+    x["a"]
+    x[{}]
+    x[1.0]
+    x[2**70]
+    x.__setitem__(0, [1.0])
+    x.__setitem__(0, "a")
+    x.is_cuda
+    torch.abs(None)
+    torch.div(x, 2, rounding_mode=3)
+"""
+
+
+@pytest.mark.parametrize("call", [line.strip() for line in ALIKE.strip().splitlines()])
+def test_what_is_taken_and_refused(call: str) -> None:
+    found = []
+    for library in (torch, ours):
+        x = library.tensor([[4.0, 1.0], [1.0, 3.0]])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                found.append(str(eval(call, {"torch": library, "x": x})))
+            except Exception as error:
+                found.append(type(error).__name__)
+    assert found[1] == found[0]

@@ -10,7 +10,7 @@ import adjoint as ad
 from adjoint.graph.nodes import var_of
 from adjoint.torch import creation, lifted
 from adjoint.torch.calls import call, explained, off, put
-from adjoint.torch.functions import check_tensors, public, spelled_as, to
+from adjoint.torch.functions import check_tensors, public, same_types, spelled_as, to
 from adjoint.torch.graph import label
 from adjoint.torch.memory import check_write, place_of
 from adjoint.torch.operators import METHODS
@@ -145,6 +145,12 @@ def _exponential(r: Any, size: Any, lambd: Any) -> Any:
     return r.exponential(1 / lambd, size)
 
 
+def _bernoulli(r: Any, size: Any, p: Any) -> Any:
+    chance = _values(p)
+    expect("bernoulli_", np.all((chance >= 0) & (chance <= 1)), "p between 0 and 1")
+    return r.random(size) < chance
+
+
 def _integers(r: Any, size: Any, low: Any, high: Any) -> Any:
     low, high = (low, high) if high is not None else (0, low or 1 << 24)
     expect("random_", low < high, f"'from' to be less than 'to', but got from={low} >= to={high}")
@@ -153,7 +159,7 @@ def _integers(r: Any, size: Any, low: Any, high: Any) -> Any:
 
 drawn("normal_", "mean=0.0, std=1.0", _normal)
 drawn("uniform_", "from_=0.0, to=1.0", _uniform)
-drawn("bernoulli_", "p=0.5", lambda r, size, p: r.random(size) < _values(p))
+drawn("bernoulli_", "p=0.5", _bernoulli)
 drawn("exponential_", "lambd=1.0", _exponential)
 drawn("random_", "from_=0, to=None", _integers)
 
@@ -173,6 +179,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 @public("isclose")
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     check_tensors("isclose", input, other)
+    same_types("isclose", input, other)
     for name, bound in (("rtol", rtol), ("atol", atol)):
         if bound < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {bound}")
@@ -182,5 +189,8 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
 
 @public("allclose")
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    if rtol < 0 or atol < 0:
+        raise RuntimeError(f"rtol and atol must be greater than or equal to zero, but got {rtol} and {atol}")
+    same_types("allclose", input, other)
     meeting((input, other))
     return bool(np.allclose(looked(input), looked(other), rtol, atol, equal_nan))

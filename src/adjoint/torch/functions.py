@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -108,6 +108,16 @@ NODES = {
 }  # fmt: skip
 
 
+def same_types(name: str, *tensors: Any) -> None:
+    """Raise RuntimeError for tensors of several types, where PyTorch finds none that they meet in."""
+    for x in tensors[1:]:
+        if x._dtype is not tensors[0]._dtype:
+            raise RuntimeError(
+                f"{name}: expected tensors to have the same dtype, but got {tensors[0].dtype.class_name} and "
+                f"{x.dtype.class_name}"
+            )
+
+
 def one_node(function: Any, made: str, made_of_tensor: str = "") -> Any:
     """A function whose steps are one node to users."""
 
@@ -156,11 +166,16 @@ def _renaming(function: Any) -> Any:
 def guarded(function: Any) -> Any:
     """A function as users call it: arguments also by NumPy's names, and PyTorch's errors for those of wrong types."""
     rename, tensors = _renaming(function), _tensors(function)
+    known = inspect.unwrap(function).__annotations__
+    optional = {name for name in _parameters(function) if known.get(name) in ("Tensor", "Tensor | None")}
 
     @functools.wraps(function)
     def called(*args: Any, **options: Any) -> Any:
         if options:
             rename(options)
+            for name in options.keys() & optional:
+                if options[name] is not None and not isinstance(options[name], Tensor):
+                    refuse_others(function, args, options)
         for value, wanted in zip(args, tensors, strict=False):
             if wanted and not isinstance(value, Tensor):
                 refuse_others(function, args, options)
@@ -182,10 +197,25 @@ def _tensors(function: Any) -> list[bool]:
     return [function.__annotations__.get(name) == "Tensor" for name in code.co_varnames[: code.co_argcount]]
 
 
-_KINDS: dict[str, Any] = {
-    "Tensor": Tensor, "bool": (bool, np.bool_), "int": (int, np.integer), "float": (int, float, np.number),
-    "str": str,
-}  # fmt: skip
+Number: TypeAlias = Any  # in annotations: of these the names say what PyTorch takes
+Sizes: TypeAlias = Any
+
+
+def _are_sizes(value: Any) -> bool:
+    """Whether it is an integer, or a sequence of some."""
+    entries = value if isinstance(value, (tuple, list)) else (value,)
+    return all([isinstance(n, (int, np.integer)) or (isinstance(n, Tensor) and not n.ndim) for n in entries])
+
+
+_FITS: dict[str, Callable[[Any], bool]] = {
+    "Tensor": lambda value: isinstance(value, Tensor),
+    "bool": lambda value: isinstance(value, (bool, np.bool_)),
+    "int": lambda value: isinstance(value, (int, np.integer)),
+    "float": lambda value: isinstance(value, (int, float, np.number)),
+    "Number": lambda value: isinstance(value, (int, float, complex, np.number, np.bool_)),
+    "Sizes": _are_sizes,
+    "str": lambda value: isinstance(value, str),
+}
 
 
 def refuse_others(
@@ -197,6 +227,8 @@ def refuse_others(
     the numbers. None if nothing is wrong with them.
     """
     name = function.__name__
+    if isinstance(error, NotImplementedError):
+        return None
     try:
         bound = inspect.signature(function).bind_partial(*args, **options)
     except TypeError:  # it is of another number of arguments
@@ -204,17 +236,19 @@ def refuse_others(
     known, read = inspect.unwrap(function).__annotations__, False
     for place, (key, value) in enumerate(bound.arguments.items(), 1):
         words = str(known.get(key)).removesuffix(" | None").split(" | ")
-        needed = words == ["Tensor"]
+        needed = known.get(key) == "Tensor"
         variadic = bound.signature.parameters[key].kind in (
             inspect.Parameter.VAR_POSITIONAL,
             inspect.Parameter.VAR_KEYWORD,
         )
-        if variadic or not set(words) <= _KINDS.keys() or (value is None and not needed):
+        if variadic or not set(words) <= _FITS.keys() or (value is None and not needed):
             continue
         if isinstance(value, Tensor) and not value.ndim and not {"Tensor", "str"} & set(words):
             if not is_lifted(value) and not value.requires_grad:
                 bound.arguments[key], read = value.item(), True
-        elif not any([isinstance(value, _KINDS[word]) for word in words]):
+        elif not any([_FITS[word](value) for word in words]):
+            if isinstance(error, ValueError) and "str" in words:
+                continue  # it says which words there are
             kind = type(value).__name__
             raise TypeError(
                 f"{name}(): argument '{key}' (position {place}) must be {' or '.join(words)}, not {kind}"
@@ -532,8 +566,17 @@ _composed(
     "heaviside", lambda x, y: ad.astype(ad.heaviside(x, y), y.dtype), "Heaviside", "input: Tensor, values: Tensor"
 )
 _composed("xlogy", "special.xlogy", "Xlogy", "input, other", floating=True)
-_composed("lerp", lambda x, end, weight: ad.lerp(x, end, weight), "Lerp", "input: Tensor, end: Tensor, weight")
-_THREE = "input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value=1"
+_lerp = composed("lerp", lambda x, end, weight: ad.lerp(x, end, weight), "Lerp", "input, end, weight", floating=False)
+
+
+@public("lerp", in_place=True, out=True)
+def lerp(input: Tensor, end: Tensor, weight: Any) -> Any:
+    """input + weight * (end - input)"""
+    same_types("lerp", input, end)
+    return _lerp(input, end, weight)
+
+
+_THREE = "input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number=1"
 for _name, _step in {
     "addcmul": lambda x, a, b, *, value: x + a * b * value if value != 1 else x + a * b,
     "addcdiv": lambda x, a, b, *, value: x + a / b * value if value != 1 else x + a / b,

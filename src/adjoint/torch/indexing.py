@@ -201,6 +201,8 @@ def _entry(k: Any, shape: Any, axis: int) -> Any:
         if k.ndim or is_batched(k):
             return k
         k = k.item()
+    if isinstance(k, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(k).__name__}'")
     try:
         i = operator.index(k)
     except TypeError:
@@ -210,6 +212,8 @@ def _entry(k: Any, shape: Any, axis: int) -> Any:
         ) from None
     n = shape[axis]
     if not -n <= i < n:
+        if not -(1 << 63) <= i < 1 << 63:
+            raise ValueError("Overflow when unpacking long long")
         raise IndexError(f"index {i} is out of bounds for dimension {axis} with size {n}")
     return i + n if i < 0 else i
 
@@ -313,11 +317,12 @@ def delitem(self: Any, key: Any) -> None:
 
 
 def _written(x: Any, value: Any) -> Tensor:
-    """What is written to a part, of a number, lists or an array."""
-    if isinstance(value, NUMBERS):
-        return placed(number(value, x._dtype), where_is(x))
-    made: Tensor = creation.tensor(value, device=x.device)
-    return made
+    """A number that is written to a part."""
+    if isinstance(value, (np.number, np.bool_)):
+        value = value.item()
+    if not isinstance(value, NUMBERS):
+        raise TypeError(f"can't assign a {type(value).__name__} to a torch.{x.dtype.class_name}Tensor")
+    return placed(number(value, x._dtype), where_is(x))
 
 
 METHODS["__getitem__"] = getitem

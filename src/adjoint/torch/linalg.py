@@ -12,7 +12,7 @@ from adjoint.torch import creation, return_types
 from adjoint.torch.calls import LinAlgError as LinAlgError
 from adjoint.torch.calls import call
 from adjoint.torch.dtypes import of_numpy, promote
-from adjoint.torch.functions import guarded, spelled_as, with_out
+from adjoint.torch.functions import guarded, same_types, spelled_as, with_out
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.reductions import axes_of, norm_of
@@ -297,6 +297,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
 def lstsq(input: Tensor, b: Tensor, rcond: Any = None, *, driver: Any = None) -> Any:
     """The X for which input X - b is shortest. There are residuals, and singular values, where PyTorch's driver
     has them."""
+    same_types("torch.linalg.lstsq", input, b)
     if input.ndim < 2 or b.ndim < 1:
         raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions, and other at least 1")
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
@@ -366,6 +367,7 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False,
 @with_out
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
     """X of A X = B, or of X A = B; a vector for each matrix where B has the shape of A without its last axis."""
+    same_types("linalg.solve", A, B)
     if tuple(B.shape) == tuple(A.shape)[:-1]:
         return solve(A, B.unsqueeze(-1), left=left).squeeze(-1)
     if not left:
@@ -441,6 +443,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Any:
 @with_out
 @guarded
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
+    same_types("linalg.vecdot", x, y)
     return call(lambda a, b: ad.vecdot(a, b, axis=dim), "Sum", x, y)
 
 

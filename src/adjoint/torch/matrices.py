@@ -7,7 +7,7 @@ from typing import Any
 import adjoint as ad
 from adjoint.torch import creation, linalg, return_types
 from adjoint.torch.calls import call
-from adjoint.torch.functions import public, spelled_as
+from adjoint.torch.functions import public, same_types, spelled_as
 from adjoint.torch.tensor import Tensor
 
 for _name in ("det", "matrix_exp", "matrix_power"):
@@ -58,6 +58,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Any:
 @public("cholesky_solve", out=True)
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Any:
     """The solution of a system whose matrix has this triangular factor."""
+    same_types("cholesky_solve", input, input2)
     return call(lambda b, factor: ad.linalg.cholesky_solve(b, factor, upper=upper), "CholeskySolve", input, input2)
 
 
@@ -139,8 +140,9 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
 
 
 @public("inner", out=True)
-def inner(input: Any, other: Any) -> Any:
+def inner(input: Tensor, other: Tensor) -> Any:
     """The sums of products along the last axes."""
+    same_types("inner", input, other)
     if not input.ndim or not other.ndim:
         return input * other
     return call(lambda x, y: ad.tensordot(x, y, axes=([-1], [-1])), "View", input, other)

@@ -6,7 +6,7 @@ from typing import Any
 
 import adjoint as ad
 from adjoint.torch.calls import call, named, off
-from adjoint.torch.functions import numbers_first, public, spelled_as
+from adjoint.torch.functions import numbers_first, public, same_types, spelled_as
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.reductions import axes_of
 from adjoint.torch.tensor import LEVEL, Tensor, is_elsewhere, of
@@ -78,11 +78,15 @@ _product("dot", "tensor", (1, 1))
 
 @public("vdot", out=True)
 def vdot(input: Tensor, other: Tensor) -> Any:
+    same_types("vdot", input, other)
     return call("vdot", "Vdot", input, other)
 
 
 @public("outer", "ger", out=True)
 def outer(input: Tensor, vec2: Tensor) -> Any:
+    for place, x in (("self", input), ("vec2", vec2)):
+        if x.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {place}, but got {x.ndim}-D")
     return _in_type(call("outer", "Mul", input, vec2), input, vec2)
 
 
@@ -134,8 +138,15 @@ def kron(input: Tensor, other: Tensor) -> Any:
     return _in_type(call("linalg.kron", "View", input, other), input, other)
 
 
-def _affine(name: str, factors: str, product: Any) -> None:
+def _affine(name: str, factors: str, ranks: tuple[int, int], product: Any) -> None:
+    one, other = factors.split()
+
     def apply(input: Tensor, x: Tensor, y: Tensor, *, beta: Any, alpha: Any) -> Any:
+        if (x.ndim, y.ndim) != ranks:
+            wanted = f"{one} and {other} of {ranks[0]} and {ranks[1]} dimensions"
+            raise RuntimeError(f"{name}: expected {wanted}, got {x.ndim}D and {y.ndim}D")
+        if name != "addr":
+            same_types(name, input, x, y)
         if input._dtype.kind in "biu":
             beta, alpha = int(beta), int(alpha)
 
@@ -146,13 +157,14 @@ def _affine(name: str, factors: str, product: Any) -> None:
 
         return _in_type(call(function, name.capitalize(), input, x, y), input, x, y)
 
-    one, other = factors.split()
-    spelled = spelled_as(name, f"input: Tensor, {one}: Tensor, {other}: Tensor, *, beta=1, alpha=1", apply)
+    spelled = spelled_as(
+        name, f"input: Tensor, {one}: Tensor, {other}: Tensor, *, beta: Number=1, alpha: Number=1", apply
+    )
     public(name, in_place=True, out=True)(numbers_first(spelled, "beta", "alpha"))
 
 
-_affine("addmm", "mat1 mat2", "matmul")
-_affine("addmv", "mat vec", "matmul")
-_affine("addr", "vec1 vec2", "outer")
-_affine("baddbmm", "batch1 batch2", "matmul")
-_affine("addbmm", "batch1 batch2", lambda a, b: ad.sum(ad.matmul(a, b), axis=0))
+_affine("addmm", "mat1 mat2", (2, 2), "matmul")
+_affine("addmv", "mat vec", (2, 1), "matmul")
+_affine("addr", "vec1 vec2", (1, 1), "outer")
+_affine("baddbmm", "batch1 batch2", (3, 3), "matmul")
+_affine("addbmm", "batch1 batch2", (3, 3), lambda a, b: ad.sum(ad.matmul(a, b), axis=0))

@@ -10,7 +10,7 @@ import adjoint as ad
 from adjoint.torch import return_types
 from adjoint.torch.calls import call, into, named, off, without_slope
 from adjoint.torch.dtypes import numpy_dtype, of_numpy, result_dtype
-from adjoint.torch.functions import floating_of, guarded, public, to
+from adjoint.torch.functions import floating_of, guarded, public, same_types, to
 from adjoint.torch.graph import label
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -641,6 +641,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     given = list(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors)
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    same_types("meshgrid", *given)
     swapped = indexing == "xy" and len(given) > 1
     if swapped:
         given[0], given[1] = given[1], given[0]

@@ -52,6 +52,9 @@ def _declare(row: str, writes: bool) -> None:
         if len(args) > len(names) or not given.keys() <= set(names[len(args) :]):
             raise TypeError(f"{name}() takes input and {names}, received {args} and {given}")
         given.update(zip(names, args, strict=False))
+        for key, value in given.items():
+            if isinstance(value, Tensor) and not value.ndim:
+                given[key] = value.item()
         low, high = given.get("min_val", -1.0), given.get("max_val", 1.0)
         if name == "hardtanh" and low > high:
             raise ValueError("min_val cannot be greater than max_val")
