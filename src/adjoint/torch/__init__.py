@@ -6,6 +6,7 @@ adjoint imports it. docs/torch.md says what is there.
 
 from __future__ import annotations
 
+import functools as _functools
 import importlib as _importlib
 import math as _math
 from typing import Any
@@ -75,6 +76,8 @@ from adjoint.torch.dtypes import (
 from adjoint.torch.dtypes import (
     set_default_dtype as set_default_dtype,
 )
+from adjoint.torch.functions import guarded as _guarded
+from adjoint.torch.functions import spelled_as as _spelled_as
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.missing import refuse_modules as _refuse_modules
 from adjoint.torch.operators import FUNCTIONS as _FUNCTIONS
@@ -140,21 +143,29 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     _importlib.import_module(f"{__name__}.autograd").set_detect_anomaly(enabled, check_nan)
 
 
+@_guarded
 def is_nonzero(input: Tensor) -> Any:
     """Whether the only element is not zero."""
-    return bool(input)
+    return input.is_nonzero()
 
 
 def _asking(name: str, words: str) -> Any:
     """A function of one tensor, or two, that is its method."""
+    both = "input: Tensor, other: Tensor" if name == "is_same_size" else "input: Tensor"
+    function = _guarded(_spelled_as(name, both, _of_method(name)))
+    function.__doc__ = words
+    return function
 
-    def function(input: Tensor, *others: Tensor) -> Any:
+
+def _of_method(name: str) -> Any:
+    method = getattr(Tensor, name)
+
+    @_functools.wraps(method)
+    def function(input: Tensor, *args: Any, **options: Any) -> Any:
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-        return getattr(input, name)(*others)
+        return method(input, *args, **options)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = words
     return function
 
 
@@ -260,7 +271,7 @@ def __getattr__(name: str) -> Any:
     else:
         found = _later.function(name)
     if found is None and name.endswith("_"):
-        found = getattr(Tensor, name, None)  # torch.relu_(x), for one
+        found = _of_method(name) if hasattr(Tensor, name) else None  # torch.relu_(x), for one
     if found is None:
         raise _missing(name)
     globals()[name] = found

@@ -211,6 +211,8 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
         return taken(function(*[given(a) for a in args], **{k: given(v) for k, v in options.items()}))
     except errors.AdjointError as error:
         raise translated(error) from error
+    except RecursionError as error:
+        raise ValueError("too many dimensions, or a list that contains itself") from error
 
 
 def without_slope(made: str, value: Tensor, *inputs: Any) -> Any:
@@ -293,10 +295,7 @@ def put(x: Any, out: Tensor, start: int, number: int | None = None) -> Any:
         raise devices.different(where_is(x), where_is(out))
     array = out._array
     if out._dtype is not x._dtype:
-        if _RANK[out._dtype.kind] > _RANK[x._dtype.kind]:
-            raise RuntimeError(
-                f"result type {out.dtype.class_name} can't be cast to the desired output type {x.dtype.class_name}"
-            )
+        _check_type(x, out)
         array = level_of(x).astype(array, dtype=x._dtype)
     if array.node is not None and array.node.number <= start:  # an operand itself: the result is a node of its own
         array = level_of(x).reshape(array, shape=tuple(array.shape))
@@ -305,15 +304,10 @@ def put(x: Any, out: Tensor, start: int, number: int | None = None) -> Any:
     return x
 
 
-def into(out: Any, result: Any, operands: Any = ()) -> Any:
-    """The `out=` argument: the result is written to a tensor, which takes its shape."""
-    if out is None:
-        return result
-    if isinstance(result, tuple):
-        for o, r in zip(out, result, strict=True):
-            into(o, r, operands)
-        make: Any = getattr(result, "_make", tuple)  # a pair keeps its names
-        return make(out)
+def _check_out(out: Any, result: Tensor) -> None:
+    """Raise PyTorch's errors for what a result cannot be written to."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     if lifted.is_dual(result) or lifted.is_dual(out):
         raise NotImplementedError(
             "Trying to use forward AD with a function that does not support it because it has out=: its tangent would "
@@ -325,6 +319,32 @@ def into(out: Any, result: Any, operands: Any = ()) -> Any:
             "requires grad."
         )
     refuse_inference(out)
+    _check_type(out, result)
+
+
+def _check_type(x: Tensor, out: Tensor) -> None:
+    """Raise RuntimeError for a result that does not go into the type of a tensor."""
+    if out._dtype is not x._dtype and _RANK[out._dtype.kind] > _RANK[x._dtype.kind]:
+        raise RuntimeError(
+            f"result type {out.dtype.class_name} can't be cast to the desired output type {x.dtype.class_name}"
+        )
+
+
+def into(out: Any, result: Any, operands: Any = ()) -> Any:
+    """The `out=` argument: the result is written to a tensor, which takes its shape."""
+    if out is None:
+        return result
+    if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            found = f"{len(out)}" if isinstance(out, (tuple, list)) else type(out).__name__
+            raise TypeError(f"argument 'out' must be a tuple of {len(result)} Tensors, but got {found}")
+        for o, r in zip(out, result, strict=True):
+            _check_out(o, r)
+        for o, r in zip(out, result, strict=True):
+            into(o, r, operands)
+        make: Any = getattr(result, "_make", tuple)  # a pair keeps its names
+        return make(out)
+    _check_out(out, result)
     check_write(out, operands)
     start = next_number()
     if tuple(out.shape) != tuple(result.shape):

@@ -32,6 +32,7 @@ def _copied(name: str, view: Callable[..., Any]) -> None:
         seen = view(input, *args, **options)
         return tuple([clone(part) for part in seen]) if isinstance(seen, (tuple, list)) else clone(seen)
 
+    copy.__wrapped__ = view  # type: ignore[attr-defined]
     copy.__doc__ = f"A copy of what `{name}` shows."
     public(f"{name}_copy", method=name == "narrow", out=True)(copy)
 
@@ -44,4 +45,4 @@ _copied("view_as_real", placing.view_as_real)
 _copied("narrow", _narrow)
 _copied("slice", _slice)
 _copied("alias", lambda input: input)
-_copied("split_with_sizes", lambda input, sizes, dim=0: input.split(list(sizes), dim))
+_copied("split_with_sizes", lambda input, split_sizes, dim=0: input.split(list(split_sizes), dim))

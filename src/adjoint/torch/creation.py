@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import warnings
 from typing import Any
 
@@ -37,6 +38,11 @@ def function(made: Any) -> Any:
     return made
 
 
+def _check_tensor(name: str, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(value).__name__}")
+
+
 def filling(made: Any) -> Any:
     """Make it a function of the face that also takes `layout`, of which there is one, `pin_memory`, and `out`."""
 
@@ -47,9 +53,12 @@ def filling(made: Any) -> Any:
     ) -> Any:  # fmt: skip
         if layout not in (None, strided):
             raise NotImplementedError(f"adjoint.torch: {made.__name__} has the layout torch.strided alone")
-        if out is not None and options.get("dtype") is None:
+        if out is not None and options.get("dtype") is None and isinstance(out, Tensor):
             options["dtype"] = out.dtype
-        return into(out, made(*args, **options))
+        try:
+            return into(out, made(*args, **options))
+        except MemoryError as error:
+            raise RuntimeError(f"{made.__name__}(): can't allocate memory: {error}") from error
 
     return function(spelled)
 
@@ -145,6 +154,8 @@ def _of_lists(data: Any) -> Any:
         made = np.array(_plain(data))
     except ValueError as error:
         raise ValueError(f"expected sequence of one length everywhere: {error}") from None
+    except RecursionError:
+        raise ValueError(f"too many dimensions {type(data).__name__!r}, or a list that contains itself") from None
     if made.dtype.kind not in "biufc":
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     return made
@@ -188,9 +199,10 @@ class _OfType(type):
         return isinstance(x, Tensor) and x._dtype is cls.kind
 
 
-def _new(self: Tensor, *args: Any) -> Any:
+def _new(self: Tensor, *args: Any, device: Any = None, size: Any = None) -> Any:
     """A tensor of the same type: of sizes, or of values."""
-    return of_type(self.dtype.class_name)(*args)
+    made = of_type(self.dtype.class_name)(*(args if size is None else size))
+    return made if device is None else made.to(device)
 
 
 METHODS["new"] = _new
@@ -213,7 +225,19 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     return tensor(data, dtype=dtype, device=device)
 
 
-FUNCTIONS["asarray"] = as_tensor
+@function
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Any:
+    """`as_tensor`, or a copy; with `copy=False` an error where there would be one."""
+    given = obj.detach() if isinstance(obj, Tensor) and not requires_grad else obj
+    made = as_tensor(given, dtype, device)
+    shares = made is given or (isinstance(obj, np.ndarray) and np.shares_memory(looked(made), obj))
+    if copy is False and not shares:
+        raise ValueError("can't alias tensor or array of this type or on this device, but copy=False was given")
+    if copy and shares:
+        made = made.clone() if made is not given else made.detach().clone()
+    return made.requires_grad_() if requires_grad and not made.requires_grad else made
 
 
 @function
@@ -235,10 +259,27 @@ def sizes_of(size: Any) -> tuple[int, ...]:
     """Sizes that are given one by one, or as one sequence."""
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = size[0]
-    out = tuple([int(n) for n in size])
+    elif len(size) == 1 and isinstance(size[0], Tensor) and size[0].ndim:
+        raise TypeError("argument 'size' must be tuple of ints, not Tensor")
+    out = tuple([n if n.__class__ is int else size_of(n) for n in size])
     if any([n < 0 for n in out]):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(out)}: {list(out)}")
+    if any([n > 1 << 62 for n in out]) or math.prod([n for n in out if n]) > 1 << 60:
+        if max(out) >= 1 << 63:
+            raise TypeError(f"argument 'size' failed to unpack: Overflow when unpacking long long: {list(out)}")
+        if 0 not in out:
+            raise RuntimeError(f"Storage size calculation overflowed with sizes={list(out)}")
     return out
+
+
+def size_of(value: Any) -> int:
+    """A size that is a number of NumPy's, or a tensor of one integer. Raises TypeError for what is no integer."""
+    if not isinstance(value, (bool, np.bool_)):
+        try:
+            return operator.index(value)
+        except (TypeError, ValueError, RuntimeError):
+            pass
+    raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {type(value).__name__}")
 
 
 def _of_sizes(name: str, make: Any, *, random: bool = False) -> Any:
@@ -255,6 +296,7 @@ def _of_sizes(name: str, make: Any, *, random: bool = False) -> Any:
     def like(
         input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, generator: Any = None
     ) -> Tensor:
+        _check_tensor(f"{name}_like", input)
         if random and apart():
             return drawn_apart(make, tuple(input.shape), generator, numpy_dtype(dtype) or input._dtype)
         value = make(tuple(input.shape), generator)
@@ -423,6 +465,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool =
 def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:
+    _check_tensor("full_like", input)
     kind = numpy_dtype(dtype) or input._dtype
     made = np.full(tuple(input.shape), _number(fill_value, "full_like", 2), kind)
     return lifted.as_many(finished(made, kind, requires_grad, device or input.device), lifted.examples_of(input))
@@ -506,8 +549,11 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool 
 
 
 @function
-def scalar_tensor(value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
-    return finished(value, numpy_dtype(dtype) or default_float(), requires_grad, device)
+def scalar_tensor(
+    s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    return finished(_number(s), numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 
 @filling
@@ -562,6 +608,7 @@ def normal(
 @function
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """One with the probability of each element, or p, else zero."""
+    _check_tensor("bernoulli", input)
     if out is not None:
         return into(out, bernoulli(input, p, generator=generator))  # type: ignore[no-any-return]
     if apart() or is_lifted(input):
@@ -580,8 +627,9 @@ def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None
 ) -> Tensor:
     """Places of a row, drawn with chances that are in proportion to its entries."""
+    _check_tensor("multinomial", input)
     if out is not None:
-        if out._dtype != np.dtype("int64"):
+        if isinstance(out, Tensor) and out._dtype != np.dtype("int64"):
             raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.class_name}")
         return into(out, multinomial(input, num_samples, replacement, generator=generator))  # type: ignore[no-any-return]
     if input._dtype.kind != "f":
@@ -619,7 +667,10 @@ def _multinomial_of_examples(chances: Any, count: int, replacement: bool) -> Ten
     return FUNCTIONS["topk"](keys, count).indices  # type: ignore[no-any-return]
 
 
-def _new_tensor(self: Tensor, data: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
+def _new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Any:  # fmt: skip
     return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad, device=device or self.device)
 
 

@@ -235,7 +235,7 @@ def chosen(given: Any) -> Any:
     return where(given)
 
 
-def set_default_device(given: Any) -> None:
+def set_default_device(device: Any) -> None:
     """Make new tensors of this thread on another device, where no `device=` says otherwise; None is "cpu" again.
 
     >>> import adjoint.torch as torch
@@ -244,7 +244,7 @@ def set_default_device(given: Any) -> None:
     device(type='reference')
     >>> torch.set_default_device(None)
     """
-    found = CPU if given is None else device(given)
+    found = CPU if device is None else globals()["device"](device)
     if found != CPU:
         where(found)
     default.change(CPU if found == CPU else found)

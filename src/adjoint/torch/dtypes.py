@@ -117,7 +117,7 @@ def numpy_dtype(given: Any) -> Any:
         return None
     if isinstance(given, dtype):
         return given.of_numpy
-    if given in _PYTHONS:
+    if isinstance(given, type) and given in _PYTHONS:
         return np.dtype(_PYTHONS[given])
     raise TypeError(f"dtype must be a torch.dtype, not {type(given).__name__}")
 

@@ -8,7 +8,7 @@ import adjoint as ad
 from adjoint.torch.calls import call
 from adjoint.torch.creation import finished
 from adjoint.torch.dtypes import default_float, numpy_dtype
-from adjoint.torch.functions import with_out
+from adjoint.torch.functions import guarded, with_out
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.reductions import axes_of
 from adjoint.torch.tensor import Tensor, axis_of
@@ -79,6 +79,7 @@ hfftn: Any = _along_several("hfftn", None)
 ihfftn: Any = _along_several("ihfftn", None)
 
 
+@guarded
 def fftshift(input: Tensor, dim: Any = None) -> Any:
     """The zero frequency in the middle.
 
@@ -89,6 +90,7 @@ def fftshift(input: Tensor, dim: Any = None) -> Any:
     return call(lambda x: ad.fft.fftshift(x, axes=axes_of(dim, input.ndim)), "Roll", input)
 
 
+@guarded
 def ifftshift(input: Tensor, dim: Any = None) -> Any:
     """What `fftshift` moved, back in its place."""
     return call(lambda x: ad.fft.ifftshift(x, axes=axes_of(dim, input.ndim)), "Roll", input)
@@ -96,7 +98,8 @@ def ifftshift(input: Tensor, dim: Any = None) -> Any:
 
 @with_out
 def fftfreq(
-    n: int, d: float = 1.0, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, layout: Any = None
+    n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The frequencies of `fft` of n points that are d apart."""
     return finished(ad.fft.fftfreq(n, d).numpy(), numpy_dtype(dtype) or default_float(), requires_grad, device)
@@ -104,7 +107,8 @@ def fftfreq(
 
 @with_out
 def rfftfreq(
-    n: int, d: float = 1.0, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, layout: Any = None
+    n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The frequencies of `rfft` of n points that are d apart."""
     return finished(ad.fft.rfftfreq(n, d).numpy(), numpy_dtype(dtype) or default_float(), requires_grad, device)

@@ -10,10 +10,10 @@ import adjoint as ad
 from adjoint.graph.nodes import var_of
 from adjoint.torch import creation, lifted
 from adjoint.torch.calls import call, explained, off, put
-from adjoint.torch.functions import check_tensors, public, to
+from adjoint.torch.functions import check_tensors, public, same_types, spelled_as, to
 from adjoint.torch.graph import label
 from adjoint.torch.memory import check_write, place_of
-from adjoint.torch.operators import FUNCTIONS, METHODS
+from adjoint.torch.operators import METHODS
 from adjoint.torch.tensor import (
     INNER,
     LEVEL,
@@ -77,12 +77,12 @@ def _owned(array: Any) -> Any:
     return var_of(copied(array.value), array.node)
 
 
-def _copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+def _copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
     """Take the values of another tensor, in this one's type and shape."""
-    src = src if isinstance(src, Tensor) else creation.tensor(src)
-    check_write(self, (src,))
-    cast = to(src, self.device, dtype=self._dtype)
-    return _erase(self, cast, "CopyBackwards", (src,))
+    other = other if isinstance(other, Tensor) else creation.tensor(other)
+    check_write(self, (other,))
+    cast = to(other, self.device, dtype=self._dtype)
+    return _erase(self, cast, "CopyBackwards", (other,))
 
 
 def _fill_(self: Any, value: Any) -> Any:
@@ -105,39 +105,64 @@ def _filled(x: Any, value: Any) -> Tensor:
 METHODS["copy_"] = _copy_
 METHODS["fill_"] = _fill_
 METHODS["zero_"] = lambda self: _erase(self, _filled(self, 0), "Zero")
-FUNCTIONS["zero_"], FUNCTIONS["fill_"] = METHODS["zero_"], METHODS["fill_"]
 
 
-def drawn(name: str, draw: Any) -> None:
-    def filled(self: Any, *args: Any, generator: Any = None, **options: Any) -> Any:
+def drawn(name: str, parameters: str, draw: Any) -> None:
+    """The in-place method of a distribution of these parameters."""
+
+    def filled(self: Any, *args: Any, generator: Any = None) -> Any:
         if creation.apart():
-            make = lambda size, g: draw(creation.source(g, apart=True), size, *args, **options)
+            make = lambda size, g: draw(creation.source(g, apart=True), size, *args)
             each = creation.drawn_apart(make, tuple(self.shape), generator, self._dtype)
             return _erase(self, each, name.capitalize())
-        value = draw(creation.source(generator), tuple(self.shape), *args, **options)
+        value = draw(creation.source(generator), tuple(self.shape), *args)
         return _erase(self, beside(self, np.asarray(value, self._dtype)), name.capitalize())
 
-    METHODS[name] = filled
+    METHODS[name] = spelled_as(name, f"self, {parameters}, *, generator=None", filled)
 
 
 def _values(x: Any) -> Any:
     return looked(x) if isinstance(x, Tensor) else x
 
 
-def _normal(r: Any, size: Any, mean: Any = 0.0, std: Any = 1.0) -> Any:
-    if std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+def expect(name: str, right: Any, what: str) -> None:
+    """Raise RuntimeError where a distribution has no such parameters."""
+    if not right:
+        raise RuntimeError(f"{name} expects {what}")
+
+
+def _normal(r: Any, size: Any, mean: Any, std: Any) -> Any:
+    expect("normal", std >= 0, f"std >= 0.0, but found std {std}")
     return r.normal(mean, std, size)
 
 
-drawn("normal_", _normal)
-drawn("uniform_", lambda r, size, a=0.0, b=1.0: r.uniform(a, b, size))
-drawn("bernoulli_", lambda r, size, p=0.5: r.random(size) < _values(p))
-drawn("exponential_", lambda r, size, lambd=1.0: r.exponential(1 / lambd, size))
-drawn(
-    "random_",
-    lambda r, size, low=0, high=None: r.integers(*((low, high) if high is not None else (0, low or 1 << 24)), size),
-)
+def _uniform(r: Any, size: Any, low: Any, high: Any) -> Any:
+    expect("uniform_", low <= high, f"to return a [from, to) range, but found from={low} > to={high}")
+    return r.uniform(low, high, size)
+
+
+def _exponential(r: Any, size: Any, lambd: Any) -> Any:
+    expect("exponential_", lambd > 0, f"lambda > 0.0, but found lambda={lambd}")
+    return r.exponential(1 / lambd, size)
+
+
+def _bernoulli(r: Any, size: Any, p: Any) -> Any:
+    chance = _values(p)
+    expect("bernoulli_", np.all((chance >= 0) & (chance <= 1)), "p between 0 and 1")
+    return r.random(size) < chance
+
+
+def _integers(r: Any, size: Any, low: Any, high: Any) -> Any:
+    low, high = (low, high) if high is not None else (0, low or 1 << 24)
+    expect("random_", low < high, f"'from' to be less than 'to', but got from={low} >= to={high}")
+    return r.integers(low, high, size)
+
+
+drawn("normal_", "mean=0.0, std=1.0", _normal)
+drawn("uniform_", "from_=0.0, to=1.0", _uniform)
+drawn("bernoulli_", "p=0.5", _bernoulli)
+drawn("exponential_", "lambd=1.0", _exponential)
+drawn("random_", "from_=0, to=None", _integers)
 
 
 # --- comparisons of whole tensors --------------------------------------------------------------------------
@@ -155,6 +180,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 @public("isclose")
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     check_tensors("isclose", input, other)
+    same_types("isclose", input, other)
     for name, bound in (("rtol", rtol), ("atol", atol)):
         if bound < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {bound}")
@@ -166,5 +192,8 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
 
 @public("allclose")
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    if rtol < 0 or atol < 0:
+        raise RuntimeError(f"rtol and atol must be greater than or equal to zero, but got {rtol} and {atol}")
+    same_types("allclose", input, other)
     meeting((input, other))
     return bool(np.allclose(looked(input), looked(other), rtol, atol, equal_nan))

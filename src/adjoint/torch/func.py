@@ -671,6 +671,8 @@ def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
     >>> _ = torch.vmap(lambda x: [print(torch.func.debug_unwrap(x)), x][1])(torch.ones(2))
     tensor([1., 1.])
     """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"debug_unwrap(): argument 'tensor' must be Tensor, not {type(tensor).__name__}")
     if not is_lifted(tensor):
         return tensor
     inner = inner_of(tensor)

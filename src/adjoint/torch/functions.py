@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from types import ModuleType
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -40,22 +41,49 @@ def public(*names: str, in_place: bool = False, method: bool = True, out: bool =
 
     def given(function: F) -> F:
         made = NODES.get(names[0])
-        spelled = numpy_named(function)
-        if made is not None:
-            spelled = one_node(*made.split())(spelled)
-        known: Any = with_out(spelled) if out else spelled
-        for f in (function, spelled, known):
+        spelled: Any = function if made is None else one_node(*made.split())(function)
+        careful = guarded(spelled)
+        tensors = [kind for name, kind in function.__annotations__.items() if name != "return" and "Tensor" in kind]
+        several = len(tensors) > 1 or "dim" in _parameters(function)
+        called = with_out(spelled) if out else careful
+        known: Any = called if out or several else spelled
+        for f in (function, spelled, careful, called):
             f.__name__ = f.__qualname__ = names[0]
-        called = guarded(known) if known is function else known
         for name in names:
             FUNCTIONS[name] = called
             if method:
                 METHODS[name] = known
             if in_place:
-                METHODS[name + "_"] = lambda self, *args, **options: write(self, spelled, *args, **options)
+                METHODS[name + "_"] = writing(name + "_", careful)
         return known  # type: ignore[no-any-return]
 
     return given
+
+
+def writing(name: str, function: Any) -> Any:
+    """The in-place method of a function."""
+
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        return write(self, function, *args, **options)
+
+    method.__name__ = method.__qualname__ = name
+    method.__wrapped__ = function  # type: ignore[attr-defined]
+    return method
+
+
+def spelled_as(name: str, parameters: str, function: Any, *, by_place: bool = False) -> Any:
+    """A function of any arguments as one of these parameters, which are written as in a `def`.
+
+    It gets those behind a star by name, or by place as the others.
+    """
+    given = [word.partition(":")[0].partition("=")[0].strip() for word in parameters.split(", ")]
+    at = given.index("*") if "*" in given else len(given)
+    passed = ", ".join([*given[:at], *[word if by_place else f"{word}={word}" for word in given[at + 1 :]]])
+    scope: dict[str, Any] = {"function": function}
+    exec(f"def {name}({parameters}):\n    return function({passed})", scope)
+    made = scope[name]
+    made.__module__ = function.__module__
+    return made
 
 
 # what PyTorch calls the node of a function, where it is not what the last step is called here, - for that; the second
@@ -88,6 +116,16 @@ def one_node(made: str, made_of_tensor: str = "") -> Callable[[F], F]:
     return lambda function: _one_node(function, made, made_of_tensor)  # type: ignore[no-any-return]
 
 
+def same_types(name: str, *tensors: Any) -> None:
+    """Raise RuntimeError for tensors of several types, where PyTorch finds none that they meet in."""
+    for x in tensors[1:]:
+        if x._dtype is not tensors[0]._dtype:
+            raise RuntimeError(
+                f"{name}: expected tensors to have the same dtype, but got {tensors[0].dtype.class_name} and "
+                f"{x.dtype.class_name}"
+            )
+
+
 def _one_node(function: Any, made: str, made_of_tensor: str) -> Any:
     @functools.wraps(function)
     def spelled(*args: Any, **options: Any) -> Any:
@@ -106,66 +144,152 @@ def _one_node(function: Any, made: str, made_of_tensor: str) -> Any:
     return spelled
 
 
-_NUMPY = {"axis": "dim", "keepdims": "keepdim"}
+# other names of arguments: NumPy's, which PyTorch takes as well
+OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+# what PyTorch calls arguments where they are numbers, or lists
+OTHER_NAMES |= {"self": "input", "element": "elements", "test_element": "test_elements", "train": "training"}
+OTHER_NAMES |= dict.fromkeys(("sections", "indices", "tensor_indices_or_sections"), "indices_or_sections")
 
 
-def numpy_named(function: Any) -> Any:
-    """A function of `dim` and `keepdim`, which NumPy's names `axis` and `keepdims` stand for as well."""
-    code = function.__code__
-    if "dim" not in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
-        return function
+def _parameters(function: Any) -> tuple[str, ...]:
+    code = inspect.unwrap(function).__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]  # type: ignore[no-any-return]
 
-    @functools.wraps(function)
-    def spelled(*args: Any, **options: Any) -> Any:
-        if options:
-            for name in options.keys() & _NUMPY.keys():
-                options[_NUMPY[name]] = options.pop(name)
-        try:
-            return function(*args, **options)
-        except (AttributeError, TypeError):
-            refuse_others(function, args, options)
-            raise
 
-    return spelled
+def _renaming(function: Any) -> Any:
+    """What gives options their own names in the place of NumPy's."""
+    known = _parameters(function)
+    names = {other: own for other, own in OTHER_NAMES.items() if own in known and other not in known}
+
+    def rename(options: dict[str, Any]) -> None:
+        for name in options.keys() & names.keys():
+            if names[name] not in options:
+                options[names[name]] = options.pop(name)
+
+    return rename
 
 
 def guarded(function: Any) -> Any:
+    """A function as users call it: arguments also by NumPy's names, and PyTorch's errors for those of wrong types."""
+    rename, tensors = _renaming(function), _tensors(function)
+    known = inspect.unwrap(function).__annotations__
+    optional = {name for name in _parameters(function) if known.get(name) in ("Tensor", "Tensor | None")}
+
     @functools.wraps(function)
     def called(*args: Any, **options: Any) -> Any:
+        if options:
+            rename(options)
+            for name in options.keys() & optional:
+                if options[name] is not None and not isinstance(options[name], Tensor):
+                    refuse_others(function, args, options)
+        for value, wanted in zip(args, tensors, strict=False):
+            if wanted and not isinstance(value, Tensor):
+                refuse_others(function, args, options)
         try:
             return function(*args, **options)
-        except (AttributeError, TypeError):
-            refuse_others(function, args, options)
-            raise
+        except Exception as error:
+            again = refuse_others(function, args, options, error)
+            if again is None:
+                raise
+        return function(*again.args, **again.kwargs)
 
     return called
 
 
-def refuse_others(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-    """Raise PyTorch's TypeError where something stands in the place of a tensor, which has not got its attributes."""
+def _tensors(function: Any) -> list[bool]:
+    """For each parameter by place, whether only a tensor may stand there."""
+    function = inspect.unwrap(function)
+    code = function.__code__
+    return [function.__annotations__.get(name) == "Tensor" for name in code.co_varnames[: code.co_argcount]]
+
+
+Number: TypeAlias = Any  # in annotations: of these the names say what PyTorch takes
+Sizes: TypeAlias = Any
+
+
+def _are_sizes(value: Any) -> bool:
+    """Whether it is an integer, or a sequence of some."""
+    entries = value if isinstance(value, (tuple, list)) else (value,)
+    return all([isinstance(n, (int, np.integer)) or (isinstance(n, Tensor) and not n.ndim) for n in entries])
+
+
+_FITS: dict[str, Callable[[Any], bool]] = {
+    "Tensor": lambda value: isinstance(value, Tensor),
+    "bool": lambda value: isinstance(value, (bool, np.bool_)),
+    "int": lambda value: isinstance(value, (int, np.integer)),
+    "float": lambda value: isinstance(value, (int, float, np.number)),
+    "Number": lambda value: isinstance(value, (int, float, complex, np.number, np.bool_)),
+    "Sizes": _are_sizes,
+    "str": lambda value: isinstance(value, str),
+}
+
+
+def refuse_others(
+    function: Any, args: tuple[Any, ...], options: dict[str, Any], error: Exception | None = None
+) -> inspect.BoundArguments | None:
+    """Raise PyTorch's error for arguments of wrong types, such as a list in the place of a tensor, or of sizes.
+
+    Where tensors of one element stand in the place of numbers, which PyTorch reads, the result is the arguments with
+    the numbers. None if nothing is wrong with them.
+    """
+    name = function.__name__
+    if isinstance(error, NotImplementedError):
+        return None
     try:
-        given = inspect.signature(function).bind_partial(*args, **options).arguments
+        bound = inspect.signature(function).bind_partial(*args, **options)
     except TypeError:  # it is of another number of arguments
-        return
-    for place, (name, value) in enumerate(given.items(), 1):
-        if function.__annotations__.get(name) == "Tensor" and not isinstance(value, Tensor):
+        return None
+    known, read = inspect.unwrap(function).__annotations__, False
+    for place, (key, value) in enumerate(bound.arguments.items(), 1):
+        words = str(known.get(key)).removesuffix(" | None").split(" | ")
+        needed = known.get(key) == "Tensor"
+        variadic = bound.signature.parameters[key].kind in (
+            inspect.Parameter.VAR_POSITIONAL,
+            inspect.Parameter.VAR_KEYWORD,
+        )
+        if variadic or not set(words) <= _FITS.keys() or (value is None and not needed):
+            continue
+        if isinstance(value, Tensor) and not value.ndim and not {"Tensor", "str"} & set(words):
+            if not is_lifted(value) and not value.requires_grad:
+                bound.arguments[key], read = value.item(), True
+        elif not any([_FITS[word](value) for word in words]):
+            if isinstance(error, ValueError) and "str" in words:
+                continue  # it says which words there are
             kind = type(value).__name__
             raise TypeError(
-                f"{function.__name__}(): argument '{name}' (position {place}) must be Tensor, not {kind}"
+                f"{name}(): argument '{key}' (position {place}) must be {' or '.join(words)}, not {kind}"
             ) from None
+    if isinstance(error, MemoryError):
+        raise RuntimeError(f"{name}(): can't allocate memory: {error}") from error
+    if isinstance(error, OverflowError):
+        raise ValueError(f"{name}(): Overflow when unpacking long long: {error}") from error
+    if isinstance(error, RecursionError):
+        raise ValueError(f"{name}(): too many dimensions, or a list that contains itself") from error
+    if isinstance(error, ZeroDivisionError):
+        raise RuntimeError(f"{name}(): {error}") from error
+    if isinstance(error, AttributeError):
+        inside = isinstance(error.obj, Tensor) and error.name.startswith("_")  # an error of ours
+        if not inside and not isinstance(error.obj, ModuleType):
+            given = ", ".join([type(value).__name__ for value in bound.arguments.values()])
+            raise TypeError(f"{name}() received an invalid combination of arguments - got ({given})") from error
+    return bound if read else None
+
+
+def tensor_of(value: Any, name: str, place: str = "other") -> Tensor:
+    """The value. Raises TypeError for what is no tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name}(): argument '{place}' must be Tensor, not {type(value).__name__}")
+    return value
 
 
 def with_out(function: Any) -> Any:
-    """A function that takes `out=`, tensors that its results are written to."""
+    """A guarded function that takes `out=`, too, tensors that its results are written to."""
+    careful = guarded(function)
 
     @functools.wraps(function)
     def wrapped(*args: Any, out: Any = None, **options: Any) -> Any:
-        try:
-            made = function(*args, **options)
-        except (AttributeError, TypeError):
-            refuse_others(function, args, options)
-            raise
-        return into(out, made, (*args, *options.values()))
+        made = careful(*args, **options)
+        return made if out is None else into(out, made, (*args, *options.values()))
 
     return wrapped
 
@@ -252,13 +376,13 @@ for _name in ("isnan", "isinf", "isfinite", "logical_not", "signbit"):
 
 
 @public("isposinf", out=True)
-def isposinf(input: Any) -> Any:
-    return input == float("inf")
+def isposinf(input: Tensor) -> Any:
+    return tensor_of(input, "isposinf", "input") == float("inf")
 
 
 @public("isneginf", out=True)
-def isneginf(input: Any) -> Any:
-    return input == float("-inf")
+def isneginf(input: Tensor) -> Any:
+    return tensor_of(input, "isneginf", "input") == float("-inf")
 
 
 @public("isreal")
@@ -399,10 +523,10 @@ METHODS["__rpow__"] = lambda x, y: pow(y, x) if isinstance(y, _KNOWN) else NotIm
 METHODS["__ipow__"] = lambda x, y: x.pow_(y) if isinstance(y, _KNOWN) else NotImplemented
 
 
-def composed(name: str, function: Any, made: str, *, floating: bool = True) -> Any:
+def composed(name: str, function: Any, made: str, parameters: str, *, floating: bool = True) -> Any:
     """A function of adjoint's, of tensors and numbers that meet in one dtype."""
 
-    def spelled(*args: Any, **options: Any) -> Any:
+    def apply(*args: Any, **options: Any) -> Any:
         check_tensors(name, *args)
         tensors = [a for a in args if isinstance(a, _KNOWN)]
         dtype = result_dtype(tensors)
@@ -411,8 +535,7 @@ def composed(name: str, function: Any, made: str, *, floating: bool = True) -> A
         cast = [a.to(dtype=dtype) if isinstance(a, Tensor) and a._dtype is not dtype else a for a in args]
         return call(function, made, *cast, **options)
 
-    spelled.__name__ = spelled.__qualname__ = name
-    return spelled
+    return spelled_as(name, parameters, apply)
 
 
 def _truths(x: Any) -> bool:
@@ -422,6 +545,7 @@ def _truths(x: Any) -> bool:
 def numbers_first(function: Any, *numbers: str) -> Any:
     """It also takes numbers before tensors, as it once did: `x.addcmul_(0.5, y, z)`, `addmm(beta, x, alpha, y, z)`."""
 
+    @functools.wraps(function)
     def spelled(*args: Any, **options: Any) -> Any:
         if len(args) > 3:
             given = [a for a in args if isinstance(a, (int, float, complex))]
@@ -432,28 +556,38 @@ def numbers_first(function: Any, *numbers: str) -> Any:
     return spelled
 
 
-def _composed(name: str, function: Any, made: str, *, floating: bool = False) -> None:
-    public(name, in_place=True, out=True)(composed(name, function, made, floating=floating))
+def _composed(name: str, function: Any, made: str, parameters: str, *, floating: bool = False) -> None:
+    public(name, in_place=True, out=True)(composed(name, function, made, parameters, floating=floating))
 
 
+_TWO = "input: Tensor, other: Tensor"
 # of two that are equal the first has the gradient
-_composed("fmax", lambda x, y: ad.logical_or(x, y) if _truths(x) else ad.where((x >= y) | ad.isnan(y), x, y), "Fmax")
-_composed("fmin", lambda x, y: ad.logical_and(x, y) if _truths(x) else ad.where((x <= y) | ad.isnan(y), x, y), "Fmin")
-_composed("heaviside", lambda x, y: ad.astype(ad.heaviside(x, y), y.dtype), "Heaviside")
-_composed("xlogy", "special.xlogy", "Xlogy", floating=True)
-_composed("lerp", lambda x, end, weight: ad.lerp(x, end, weight), "Lerp")
-public("addcmul", in_place=True, out=True)(
-    numbers_first(
-        composed("addcmul", lambda x, a, b, *, value=1: x + a * b * value if value != 1 else x + a * b, "Addcmul"),
-        "value",
-    )
+_composed(
+    "fmax", lambda x, y: ad.logical_or(x, y) if _truths(x) else ad.where((x >= y) | ad.isnan(y), x, y), "Fmax", _TWO
 )
-public("addcdiv", in_place=True, out=True)(
-    numbers_first(
-        composed("addcdiv", lambda x, a, b, *, value=1: x + a / b * value if value != 1 else x + a / b, "Addcdiv"),
-        "value",
-    )
+_composed(
+    "fmin", lambda x, y: ad.logical_and(x, y) if _truths(x) else ad.where((x <= y) | ad.isnan(y), x, y), "Fmin", _TWO
 )
+_composed(
+    "heaviside", lambda x, y: ad.astype(ad.heaviside(x, y), y.dtype), "Heaviside", "input: Tensor, values: Tensor"
+)
+_composed("xlogy", "special.xlogy", "Xlogy", "input, other", floating=True)
+_lerp = composed("lerp", lambda x, end, weight: ad.lerp(x, end, weight), "Lerp", "input, end, weight", floating=False)
+
+
+@public("lerp", in_place=True, out=True)
+def lerp(input: Tensor, end: Tensor, weight: Any) -> Any:
+    """input + weight * (end - input)"""
+    same_types("lerp", input, end)
+    return _lerp(input, end, weight)
+
+
+_THREE = "input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number=1"
+for _name, _step in {
+    "addcmul": lambda x, a, b, *, value: x + a * b * value if value != 1 else x + a * b,
+    "addcdiv": lambda x, a, b, *, value: x + a / b * value if value != 1 else x + a / b,
+}.items():
+    public(_name, in_place=True, out=True)(numbers_first(composed(_name, _step, _name.capitalize(), _THREE), "value"))
 
 
 @public("logaddexp2", out=True)
@@ -465,7 +599,7 @@ _LN2 = float(np.log(2.0))
 
 
 @public("rsub", method=False)
-def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def rsub(input: Any, other: Any, alpha: Any = 1) -> Any:
     check_tensors("rsub", input, other)
     return other - (input if alpha == 1 else input * alpha)
 
@@ -488,12 +622,12 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return call(ad.clip, "Clamp", x, low, high)  # type: ignore[no-any-return]
 
 
-@public("clamp_min", in_place=True)
+@public("clamp_min", in_place=True, out=True)
 def clamp_min(input: Tensor, min: Any) -> Any:
     return clamp(input, min=min)
 
 
-@public("clamp_max", in_place=True)
+@public("clamp_max", in_place=True, out=True)
 def clamp_max(input: Tensor, max: Any) -> Any:
     return clamp(input, max=max)
 
@@ -607,11 +741,11 @@ def _moved(x: Tensor, there: Any) -> Tensor:
     return of(array)
 
 
-METHODS["bfloat16"] = lambda self, memory_format=None: to(self, dtype=bfloat16)
+METHODS["bfloat16"] = lambda self, *, memory_format=None: to(self, dtype=bfloat16)
 
 
 def _cast(name: str, kind: str) -> None:
-    METHODS[name] = lambda self, memory_format=None: to(self, dtype=np.dtype(kind), memory_format=memory_format)
+    METHODS[name] = lambda self, *, memory_format=None: to(self, dtype=np.dtype(kind), memory_format=memory_format)
 
 
 for _name, _kind in {
@@ -621,7 +755,7 @@ for _name, _kind in {
     _cast(_name, _kind)
 
 
-def _type(self: Tensor, dtype: Any = None) -> Any:
+def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     if dtype is None:
         return f"torch.{self.dtype.class_name}Tensor"
     if isinstance(dtype, str):
@@ -635,9 +769,11 @@ def _type(self: Tensor, dtype: Any = None) -> Any:
 
 
 METHODS["type"] = _type
-METHODS["type_as"] = lambda self, other: to(self, dtype=other._dtype)
+METHODS["type_as"] = lambda self, other: to(self, dtype=tensor_of(other, "type_as")._dtype)
 METHODS["cpu"] = lambda self, memory_format=None: to(self, device=devices.CPU)
-METHODS["cuda"] = lambda self, device=None, non_blocking=False: to(self, device=devices.on_gpu(device))
+METHODS["cuda"] = lambda self, device=None, non_blocking=False, memory_format=None: to(
+    self, device=devices.on_gpu(device), memory_format=memory_format
+)
 METHODS["pin_memory"] = lambda self, device=None: self
 METHODS["share_memory_"] = lambda self: self
 

@@ -13,7 +13,7 @@ import adjoint as ad
 from adjoint.graph.nodes import Var, numbers, var_of
 from adjoint.torch import creation, state
 from adjoint.torch.calls import NUMBERS, call, explained, number, put
-from adjoint.torch.functions import public, to
+from adjoint.torch.functions import guarded, public, to
 from adjoint.torch.graph import overwritten
 from adjoint.torch.kinds import Index
 from adjoint.torch.lifted import is_batched
@@ -201,6 +201,8 @@ def _entry(k: Any, shape: Any, axis: int) -> Any:
         if k.ndim or is_batched(k):
             return k
         k = k.item()
+    if isinstance(k, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(k).__name__}'")
     try:
         i = operator.index(k)
     except TypeError:
@@ -210,6 +212,8 @@ def _entry(k: Any, shape: Any, axis: int) -> Any:
         ) from None
     n = shape[axis]
     if not -n <= i < n:
+        if not -(1 << 63) <= i < 1 << 63:
+            raise ValueError("Overflow when unpacking long long")
         raise IndexError(f"index {i} is out of bounds for dimension {axis} with size {n}")
     return i + n if i < 0 else i
 
@@ -313,11 +317,12 @@ def delitem(self: Any, key: Any) -> None:
 
 
 def _written(x: Any, value: Any) -> Tensor:
-    """What is written to a part, of a number, lists or an array."""
-    if isinstance(value, NUMBERS):
-        return placed(number(value, x._dtype), where_is(x))
-    made: Tensor = creation.tensor(value, device=x.device)
-    return made
+    """A number that is written to a part."""
+    if isinstance(value, (np.number, np.bool_)):
+        value = value.item()
+    if not isinstance(value, NUMBERS):
+        raise TypeError(f"can't assign a {type(value).__name__} to a torch.{x.dtype.class_name}Tensor")
+    return placed(number(value, x._dtype), where_is(x))
 
 
 METHODS["__getitem__"] = getitem
@@ -397,17 +402,17 @@ def index_put(x: Any, entries: list[Any], value: Tensor, accumulate: bool) -> An
     return put(target, out, start)
 
 
-def _index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def _index_put_(self: Any, indices: Any, values: Tensor, accumulate: bool = False) -> Any:
     entries = _entries(self, tuple([slice(None) if i is None else i for i in indices]))
     index_put(self, entries, values, accumulate)
     return self
 
 
-METHODS["index_put_"] = _index_put_
+METHODS["index_put_"] = guarded(_index_put_)
 
 
 @public("index_put")
-def index_put_out(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put_out(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Any:
     return _index_put_(input.clone(), indices, values, accumulate)
 
 

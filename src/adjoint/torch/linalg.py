@@ -12,45 +12,58 @@ from adjoint.torch import creation, return_types
 from adjoint.torch.calls import LinAlgError as LinAlgError
 from adjoint.torch.calls import call
 from adjoint.torch.dtypes import of_numpy, promote
-from adjoint.torch.functions import numpy_named, one_node, with_out
+from adjoint.torch.functions import guarded, one_node, same_types, spelled_as, with_out
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.reductions import axes_of, norm_of
 from adjoint.torch.tensor import Tensor, axis_of, beside, is_lifted, looked, where_is
 
 
-def _plain(name: str, function: Any, made: str | None = None) -> Any:
-    def spelled(*tensors: Any, **options: Any) -> Any:
-        return call(function, made or f"Linalg{name.capitalize()}", *tensors, **options)
+def _plain(name: str, function: Any, parameters: str = "A: Tensor", made: str | None = None) -> Any:
+    def apply(*tensors: Any) -> Any:
+        return call(function, made or f"Linalg{name.capitalize()}", *tensors)
 
-    spelled.__name__ = spelled.__qualname__ = name
-    return with_out(spelled)
+    return with_out(spelled_as(name, parameters, apply))
 
 
 det: Any = _plain("det", "linalg.det")
-inv: Any = _plain("inv", "linalg.inv", "LinalgInvEx")
-eigvalsh: Any = _plain("eigvalsh", "linalg.eigvalsh", "LinalgEigh")
-svdvals: Any = _plain("svdvals", "linalg.svdvals", "LinalgSvd")
-eigvals: Any = _plain("eigvals", "linalg.eigvals", "LinalgEig")
-householder_product: Any = _plain("householder_product", "linalg.householder_product", "LinalgHouseholderProduct")
-matrix_exp: Any = _plain("matrix_exp", "linalg.expm", "LinalgMatrixExp")
+inv: Any = _plain("inv", "linalg.inv", made="LinalgInvEx")
+eigvalsh: Any = _plain("eigvalsh", "linalg.eigvalsh", "input: Tensor, UPLO='L'", "LinalgEigh")
+eigvals: Any = _plain("eigvals", "linalg.eigvals", "input: Tensor", "LinalgEig")
+householder_product: Any = _plain(
+    "householder_product", "linalg.householder_product", "input: Tensor, tau: Tensor", "LinalgHouseholderProduct"
+)
+matrix_exp: Any = _plain("matrix_exp", "linalg.expm", "input: Tensor", "LinalgMatrixExp")
 
 
 @with_out
-def cholesky(A: Tensor, *, upper: bool = False) -> Any:
-    return call("linalg.cholesky", "LinalgCholeskyEx", A, upper=upper)
+def svdvals(A: Tensor, *, driver: str | None = None) -> Any:
+    _refuse_driver("svdvals", driver)
+    return call("linalg.svdvals", "LinalgSvd", A)
+
+
+def _refuse_driver(name: str, driver: str | None) -> None:
+    if driver is not None:
+        raise RuntimeError(f"torch.linalg.{name}: keyword argument `driver=` is only supported on CUDA inputs")
 
 
 @with_out
-def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
-    return call("linalg.pinv", "LinalgPinv", A, rtol=_relative(A, atol, rtol), hermitian=hermitian)
+def cholesky(input: Tensor, *, upper: bool = False) -> Any:
+    return call("linalg.cholesky", "LinalgCholeskyEx", input, upper=upper)
 
 
 @with_out
-def matrix_rank(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
-    """How many singular values are not nearly zero."""
-    bound = _relative(A, atol, rtol)
-    return call(lambda a: ad.linalg.matrix_rank(a, rtol=bound, hermitian=hermitian), None, A.detach())
+def pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
+    """The inverse on what the matrix reaches. `rcond` is an older name of `rtol`."""
+    bound = _relative(input, atol, rtol if rcond is None else rcond)
+    return call("linalg.pinv", "LinalgPinv", input, rtol=bound, hermitian=hermitian)
+
+
+@with_out
+def matrix_rank(input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
+    """How many singular values are not nearly zero. `tol` is an older name of `atol`, beside which nothing counts."""
+    bound = _relative(input, atol, rtol) if tol is None else _relative(input, tol, 0.0)
+    return call(lambda a: ad.linalg.matrix_rank(a, rtol=bound, hermitian=hermitian), None, input.detach())
 
 
 def _relative(A: Tensor, atol: Any, rtol: Any) -> Any:
@@ -65,11 +78,12 @@ def _relative(A: Tensor, atol: Any, rtol: Any) -> Any:
 
 @with_out
 @one_node("SqueezeBackward1")
-def cond(A: Tensor, p: Any = None) -> Any:
+def cond(input: Tensor, p: Any = None) -> Any:
     """The norm of a matrix times that of its inverse."""
-    return call(lambda a: ad.linalg.cond(a, p), "Div", A)
+    return call(lambda a: ad.linalg.cond(a, p), "Div", input)
 
 
+@guarded
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     return FUNCTIONS["diagonal"](A, offset, dim1, dim2)
 
@@ -80,8 +94,8 @@ def slogdet(A: Tensor) -> Any:
 
 
 @with_out
-def eigh(A: Tensor, UPLO: str = "L") -> Any:
-    return return_types.linalg_eigh(*call(lambda a: tuple(ad.linalg.eigh(a, UPLO)), "LinalgEigh", A))
+def eigh(input: Tensor, UPLO: str = "L") -> Any:
+    return return_types.linalg_eigh(*call(lambda a: tuple(ad.linalg.eigh(a, UPLO)), "LinalgEigh", input))
 
 
 @with_out
@@ -91,17 +105,16 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
 
 @with_out
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
-    if driver is not None:
-        raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs")
+    _refuse_driver("svd", driver)
     return return_types.linalg_svd(
         *call(lambda a: tuple(ad.linalg.svd(a, full_matrices=full_matrices)), "LinalgSvd", A)
     )
 
 
 @with_out
-def eig(A: Tensor) -> Any:
+def eig(input: Tensor) -> Any:
     """Complex eigenvalues and eigenvectors of length one; a gradient that depends on their phases is refused."""
-    return return_types.linalg_eig(*call(lambda a: tuple(ad.linalg.eig(a)), "LinalgEig", A))
+    return return_types.linalg_eig(*call(lambda a: tuple(ad.linalg.eig(a)), "LinalgEig", input))
 
 
 @with_out
@@ -230,13 +243,13 @@ def _with_info(name: str, function: Any, A: Tensor, first: Any, why: str, check_
 
 
 @with_out
-def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
+def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """`cholesky`, and of each matrix the size of the first leading block that is not positive definite, or 0."""
     why = (
         "The factorization could not be completed because the input is not positive-definite (the leading minor of "
         "order {k} is not positive-definite)."
     )
-    made = _with_info("linalg.cholesky_ex", lambda a: cholesky(a, upper=upper), A, _indefinite, why, check_errors)
+    made = _with_info("linalg.cholesky_ex", lambda a: cholesky(a, upper=upper), input, _indefinite, why, check_errors)
     return return_types.linalg_cholesky_ex(*made)
 
 
@@ -288,17 +301,18 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
 
 @with_out
 @one_node("LinalgLstsq")
-def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Any:
-    """The X for which A X - B is shortest. There are residuals, and singular values, where PyTorch's driver
+def lstsq(input: Tensor, b: Tensor, rcond: Any = None, *, driver: Any = None) -> Any:
+    """The X for which input X - b is shortest. There are residuals, and singular values, where PyTorch's driver
     has them."""
-    if A.ndim < 2 or B.ndim < 1:
+    same_types("torch.linalg.lstsq", input, b)
+    if input.ndim < 2 or b.ndim < 1:
         raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions, and other at least 1")
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(
             "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got " + str(driver)
         )
-    x, rest, rank, singular = call(lambda a, b: tuple(ad.linalg.lstsq(a, b, rtol=rcond)), "LinalgLstsq", A, B)
-    m, n = A.shape[-2:]
+    x, rest, rank, singular = call(lambda x, y: tuple(ad.linalg.lstsq(x, y, rtol=rcond)), "LinalgLstsq", input, b)
+    m, n = input.shape[-2:]
     if m <= n or driver in (None, "gelsy") or (driver != "gels" and not bool((looked(rank) == n).all())):
         rest = rest.reshape(-1)[:0]
     ranked = driver != "gels"
@@ -326,17 +340,17 @@ def _in_type(x: Any, dtype: Any, name: str) -> Any:
 
 
 @with_out
-@numpy_named
-def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    x = _in_type(x, dtype, "linalg.vector_norm")
-    return norm_of(x, ord, axes_of(dim, x.ndim), keepdim)
+@guarded
+def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    input = _in_type(input, dtype, "linalg.vector_norm")
+    return norm_of(input, ord, axes_of(dim, input.ndim), keepdim)
 
 
 _NORMS = {"fro": "LinalgVectorNormBackward0", "nuc": "SumBackward1"}  # the last step of norms; others are extremes
 
 
 @with_out
-@numpy_named
+@guarded
 def matrix_norm(
     input: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
@@ -352,7 +366,7 @@ def matrix_norm(
 
 
 @with_out
-@numpy_named
+@guarded
 def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """Of all elements without `ord`, of a vector or a matrix with it."""
     A = _in_type(input, dtype, "linalg.norm")
@@ -365,6 +379,7 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False,
 @one_node("LinalgSolveEx")
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
     """X of A X = B, or of X A = B; a vector for each matrix where B has the shape of A without its last axis."""
+    same_types("linalg.solve", A, B)
     if tuple(B.shape) == tuple(A.shape)[:-1]:
         return solve(A, B.unsqueeze(-1), left=left).squeeze(-1)
     if not left:
@@ -374,10 +389,10 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
 
 @with_out
 @one_node("Mm")
-def matrix_power(A: Tensor, n: int) -> Any:
-    if not n:  # the identity, which depends on A as PyTorch's does
-        return call(lambda a: ad.where(False, a, ad.linalg.matrix_power(a, 0)), "LinalgMatrixPower", A)
-    return call(lambda a: ad.linalg.matrix_power(a, n), "LinalgMatrixPower", A)
+def matrix_power(input: Tensor, n: int) -> Any:
+    if not n:  # the identity, which depends on input as PyTorch's does
+        return call(lambda a: ad.where(False, a, ad.linalg.matrix_power(a, 0)), "LinalgMatrixPower", input)
+    return call(lambda a: ad.linalg.matrix_power(a, n), "LinalgMatrixPower", input)
 
 
 @with_out
@@ -386,7 +401,7 @@ def multi_dot(tensors: Any) -> Any:
 
 
 @with_out
-@numpy_named
+@guarded
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
     if input.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
@@ -400,11 +415,11 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
 
 @with_out
 @one_node("LinalgSolveTriangular")
-def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+def solve_triangular(input: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
     if not left:
-        return solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular).mT
+        return solve_triangular(input.mT, B.mT, upper=not upper, unitriangular=unitriangular).mT
     options = {"upper": upper, "unitriangular": unitriangular}
-    return call("linalg.solve_triangular", "LinalgSolveTriangular", A, B, **options)
+    return call("linalg.solve_triangular", "LinalgSolveTriangular", input, B, **options)
 
 
 @with_out
@@ -413,25 +428,26 @@ def matmul(input: Tensor, other: Tensor) -> Any:
 
 
 @with_out
-def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Any:
-    """The X for which the sum of products of A with it over its last axes is B."""
+def tensorsolve(input: Tensor, other: Tensor, dims: Any = None) -> Any:
+    """The X for which the sum of products of input with it over its last axes is other."""
     if dims is not None:
-        moved = [axis_of(d, A.ndim) for d in dims]
-        A = A.movedim(moved, list(range(A.ndim - len(moved), A.ndim)))
-    shape = tuple(A.shape[B.ndim :])
-    return solve(A.reshape(B.numel(), -1), B.reshape(-1)).reshape(shape)
+        moved = [axis_of(d, input.ndim) for d in dims]
+        input = input.movedim(moved, list(range(input.ndim - len(moved), input.ndim)))
+    shape = tuple(input.shape[other.ndim :])
+    return solve(input.reshape(other.numel(), -1), other.reshape(-1)).reshape(shape)
 
 
 @with_out
 @one_node("ReshapeAlias")
-def tensorinv(A: Tensor, ind: int = 2) -> Any:
+def tensorinv(input: Tensor, ind: int = 2) -> Any:
     """The inverse in the sense of `tensordot` over the first `ind` axes."""
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
-    first, last = tuple(A.shape[:ind]), tuple(A.shape[ind:])
-    return inv(A.reshape(math.prod(first), -1)).reshape(*last, *first)
+    first, last = tuple(input.shape[:ind]), tuple(input.shape[ind:])
+    return inv(input.reshape(math.prod(first), -1)).reshape(*last, *first)
 
 
+@guarded
 @one_node("Cat")
 def vander(x: Tensor, *, N: int | None = None) -> Any:
     """The powers of each element along a last axis, from the zeroth on."""
@@ -441,9 +457,10 @@ def vander(x: Tensor, *, N: int | None = None) -> Any:
 
 
 @with_out
+@guarded
 @one_node("SumBackward1")
-@numpy_named
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
+    same_types("linalg.vecdot", x, y)
     return call(lambda a, b: ad.vecdot(a, b, axis=dim), "Sum", x, y)
 
 

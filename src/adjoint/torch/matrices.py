@@ -7,15 +7,35 @@ from typing import Any
 import adjoint as ad
 from adjoint.torch import creation, linalg, return_types
 from adjoint.torch.calls import call
-from adjoint.torch.functions import public
+from adjoint.torch.functions import public, same_types, spelled_as
 from adjoint.torch.tensor import Tensor
 
 for _name in ("det", "matrix_exp", "matrix_power"):
-    public(_name)(getattr(linalg, _name))
-public("slogdet")(lambda input: return_types.slogdet(linalg.slogdet(input)))
-public("inverse", out=True)(lambda input: linalg.inv(input))
-public("chain_matmul", method=False, out=True)(lambda *matrices: linalg.multi_dot(matrices))
-public("orgqr", out=True)(lambda input, tau: linalg.householder_product(input, tau))
+    _function = getattr(linalg, _name).__wrapped__
+    public(_name, out=_name == "matrix_power")(
+        spelled_as(_name, "input: Tensor, n" if _name == "matrix_power" else "input: Tensor", _function)
+    )
+
+
+@public("slogdet", out=True)
+def slogdet(input: Tensor) -> Any:
+    return return_types.slogdet(linalg.slogdet(input))
+
+
+@public("inverse", out=True)
+def inverse(input: Tensor) -> Any:
+    return linalg.inv(input)
+
+
+@public("chain_matmul", method=False, out=True)
+def chain_matmul(*matrices: Tensor) -> Any:
+    return linalg.multi_dot(matrices)
+
+
+@public("orgqr", out=True)
+def orgqr(input: Tensor, input2: Tensor) -> Any:
+    """`linalg.householder_product` by its older name."""
+    return linalg.householder_product(input, input2)
 
 
 @public("logdet")
@@ -38,6 +58,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Any:
 @public("cholesky_solve", out=True)
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Any:
     """The solution of a system whose matrix has this triangular factor."""
+    same_types("cholesky_solve", input, input2)
     return call(lambda b, factor: ad.linalg.cholesky_solve(b, factor, upper=upper), "CholeskySolve", input, input2)
 
 
@@ -100,7 +121,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     return (both, pivots, info) if get_infos else (both, pivots)
 
 
-@public("lu_unpack", method=False)
+@public("lu_unpack", method=False, out=True)
 def lu_unpack(LU_data: Any, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """The permutation and both factors, from `linalg.lu_factor`; an empty tensor for what is not wanted."""
     m, n = LU_data.shape[-2:]
@@ -114,13 +135,14 @@ def lu_unpack(LU_data: Any, LU_pivots: Tensor, unpack_data: bool = True, unpack_
 
 
 @public("lu_solve", out=True)
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
-    return linalg.lu_solve(LU_data, LU_pivots, b)
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
+    return linalg.lu_solve(LU_data, LU_pivots, input)
 
 
 @public("inner", out=True)
-def inner(input: Any, other: Any) -> Any:
+def inner(input: Tensor, other: Tensor) -> Any:
     """The sums of products along the last axes."""
+    same_types("inner", input, other)
     if not input.ndim or not other.ndim:
         return input * other
     return call(lambda x, y: ad.tensordot(x, y, axes=([-1], [-1])), "View", input, other)

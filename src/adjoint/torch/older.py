@@ -7,7 +7,7 @@ import warnings
 from typing import Any, NamedTuple
 
 from adjoint.torch import linalg
-from adjoint.torch.functions import public
+from adjoint.torch.functions import public, tensor_of
 from adjoint.torch.graph import label
 from adjoint.torch.operators import METHODS
 from adjoint.torch.tensor import Tensor, is_lifted, next_number
@@ -39,9 +39,9 @@ class _Solved(NamedTuple):
     cloned_coefficient: Tensor
 
 
-@public("triangular_solve")
+@public("triangular_solve", out=True)
 def triangular_solve(
-    input: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+    input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
     """The solution of A X = input for a triangular A, and a copy of A: `linalg.solve_triangular` by its older name."""
     warnings.warn(
@@ -55,27 +55,27 @@ def triangular_solve(
 
 
 @public("split_with_sizes")
-def split_with_sizes(self: Any, split_sizes: Any, dim: int = 0) -> Any:
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
     """Parts of these sizes along an axis, as views."""
-    return self.split(list(split_sizes), dim)
+    return input.split(list(split_sizes), dim)
 
 
 @public("unsafe_split_with_sizes")
-def unsafe_split_with_sizes(self: Any, split_sizes: Any, dim: int = 0) -> Any:
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
     """Parts of these sizes, each a copy, which may be written to."""
-    return _parts(self, split_sizes, dim, "UnsafeSplitWithSizes")
+    return _parts(input, split_sizes, dim, "UnsafeSplitWithSizes")
 
 
-def _parts(self: Any, split_sizes: Any, dim: int, made: str) -> Any:
+def _parts(input: Tensor, split_sizes: Any, dim: int, made: str) -> Any:
     sizes = [int(n) for n in split_sizes]
-    if sum(sizes) != self.shape[dim]:
+    if sum(sizes) != input.shape[dim]:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {self.shape[dim]} (input tensor's size at "
+            f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at "
             f"dimension {dim}), but got split_sizes={sizes}"
         )
     start_of = next_number()
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
-    found = [self.narrow(dim, start, n).clone() for start, n in zip(starts, sizes, strict=True)]
+    found = [input.narrow(dim, start, n).clone() for start, n in zip(starts, sizes, strict=True)]
     for part in found:
         if not is_lifted(part):
             label(part._array.node, made, start_of)
@@ -83,15 +83,15 @@ def _parts(self: Any, split_sizes: Any, dim: int, made: str) -> Any:
 
 
 @public("unsafe_split")
-def unsafe_split(self: Any, split_size: int, dim: int = 0) -> Any:
+def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> Any:
     """Parts of one size, the last of which may be smaller, each a copy, which may be written to."""
-    return _parts(self, [part.shape[dim] for part in self.split(split_size, dim)], dim, "UnsafeSplit")
+    return _parts(input, [part.shape[dim] for part in input.split(split_size, dim)], dim, "UnsafeSplit")
 
 
 @public("unsafe_chunk")
-def unsafe_chunk(self: Any, chunks: int, dim: int = 0) -> Any:
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     """So many parts, each a copy, which may be written to."""
-    return _parts(self, [part.shape[dim] for part in self.chunk(chunks, dim)], dim, "UnsafeSplit")
+    return _parts(input, [part.shape[dim] for part in input.chunk(chunks, dim)], dim, "UnsafeSplit")
 
 
 @public("nonzero_static", out=True)
@@ -118,7 +118,7 @@ def _resize(self: Any, *sizes: Any) -> Any:
 
 
 METHODS["resize"] = _resize
-METHODS["resize_as"] = lambda self, tensor: _resize(self, *tensor.shape)
+METHODS["resize_as"] = lambda self, tensor: _resize(self, *tensor_of(tensor, "resize_as", "tensor").shape)
 
 
 def _reinforce(self: Any, reward: Any) -> None:
@@ -150,6 +150,7 @@ def _map(self: Any, *given: Any) -> Any:
     if self.requires_grad:
         name = ("apply_", "map_", "map2_")[len(others)]
         raise TypeError(f"{name}() is only implemented for tensors that do not require a gradient")
+    others = [tensor_of(x, ("apply_", "map_", "map2_")[len(others)]) for x in others]
     flat = [x.expand(self.shape).reshape(-1).tolist() for x in (self, *others)]
     found = [function(*values) for values in zip(*flat, strict=True)]
     return self.copy_(self.new_tensor(found).reshape(self.shape)) if found else self
@@ -159,7 +160,7 @@ REMOVED["reinforce"] = _reinforce
 METHODS.update({name: made for name, made in REMOVED.items() if name != "matrix_rank"})
 METHODS["as_subclass"] = _as_subclass
 METHODS["apply_"] = _apply
-METHODS["map_"] = lambda self, tensor, callable: _map(self, tensor, callable)
+METHODS["map_"] = lambda self, other, callable: _map(self, other, callable)
 METHODS["map2_"] = lambda self, x, y, callable: _map(self, x, y, callable)
 
 

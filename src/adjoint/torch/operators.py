@@ -318,6 +318,8 @@ def _spelled(name: str, operator: Any, apply: Any) -> Any:
         def scaled(input: Any, other: Any, *older: Any, alpha: Any = 1, out: Any = None) -> Any:
             if older:  # `alpha` stood before `other`
                 alpha, (other,) = other, older
+            if alpha.__class__ is not int:
+                operand(alpha, name, "alpha")
             other = operand(other, name)
             if alpha == 1 and out is None and isinstance(input, Tensor):
                 return operator(input, other)
@@ -340,6 +342,9 @@ def _spelled(name: str, operator: Any, apply: Any) -> Any:
                 if not is_lifted(found) and found._array.node is not None:
                     label(found._array.node, "DivBackward2")
                 return into(out, found)
+            if not isinstance(rounding_mode, str):
+                kind = type(rounding_mode).__name__
+                raise TypeError(f"div(): argument 'rounding_mode' must be str, not {kind}")
             if rounding_mode != "trunc":
                 raise RuntimeError(
                     f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
@@ -396,6 +401,7 @@ def _declare(names: list[str], function: Any, in_place: Any) -> None:
         METHODS[name + "_"] = in_place
         if in_place is not None:
             in_place.__name__ = in_place.__qualname__ = names[0] + "_"
+            in_place.__wrapped__ = function
 
 
 def _rows(table: str) -> list[list[str]]:

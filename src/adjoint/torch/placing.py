@@ -13,7 +13,7 @@ from adjoint.graph.nodes import var_of
 from adjoint.torch import creation
 from adjoint.torch.calls import call, off
 from adjoint.torch.dtypes import complex_of, default_float, numpy_dtype
-from adjoint.torch.functions import clone, public
+from adjoint.torch.functions import clone, public, spelled_as
 from adjoint.torch.graph import label, result_overwritten
 from adjoint.torch.indexing import as_line, in_range
 from adjoint.torch.kinds import Halves, Whole
@@ -28,12 +28,12 @@ from adjoint.torch.tensor import Tensor, axis_of, beside, copied, is_lifted, loo
 # --- parts of a copy --------------------------------------------------------------------------------------
 
 
-def _part(name: str, view: Any) -> None:
+def _part(name: str, parameters: str, view: Any) -> None:
     """A copy of a tensor in which a view of it has other values."""
 
-    def spelled(input: Tensor, src: Tensor, *args: Any, **options: Any) -> Any:
+    def apply(input: Tensor, src: Tensor, *args: Any) -> Any:
         out = clone(input)
-        part = view(out, *args, **options)
+        part = view(out, *args)
         if part.shape != src.shape:
             raise RuntimeError(
                 f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
@@ -44,17 +44,17 @@ def _part(name: str, view: Any) -> None:
             label(out._array.node, f"{name.title().replace('_', '')}")
         return out
 
-    public(name)(spelled)
+    public(name, out=True)(spelled_as(name, f"input: Tensor, src: Tensor, {parameters}", apply))
 
 
-def _slice(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+def _slice(x: Any, dim: int, start: Any, end: Any, step: int) -> Any:
     return x[(*[slice(None)] * axis_of(dim, x.ndim), slice(start, end, step))]
 
 
-_part("select_scatter", lambda x, dim, index: x.select(dim, index))
-_part("slice_scatter", _slice)
-_part("diagonal_scatter", lambda x, offset=0, dim1=0, dim2=1: x.diagonal(offset, dim1, dim2))
-_part("as_strided_scatter", lambda x, size, stride, storage_offset=None: x.as_strided(size, stride, storage_offset))
+_part("select_scatter", "dim, index", lambda x, dim, index: x.select(dim, index))
+_part("slice_scatter", "dim=0, start=None, end=None, step=1", _slice)
+_part("diagonal_scatter", "offset=0, dim1=0, dim2=1", lambda x, *places: x.diagonal(*places))
+_part("as_strided_scatter", "size, stride, storage_offset=None", lambda x, *places: x.as_strided(*places))
 
 _MODES = {"sum": "add", "prod": "multiply", "mean": "mean", "amax": "max", "amin": "min"}
 
@@ -242,10 +242,11 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Any:
 
 def _triangle(name: str) -> None:
     def spelled(
-        row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None
-    ) -> Any:
+        row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+        pin_memory: bool = False, requires_grad: bool = False,
+    ) -> Any:  # fmt: skip
         found = getattr(np, name)(row, offset, col)
-        return creation.finished(np.stack(found), numpy_dtype(dtype) or np.dtype("int64"), False, device)
+        return creation.finished(np.stack(found), numpy_dtype(dtype) or np.dtype("int64"), requires_grad, device)
 
     public(name, method=False)(spelled)
 
@@ -271,8 +272,9 @@ def unravel_index(indices: Tensor, shape: Any) -> Any:
 
 @public("range", method=False, out=True)
 def range_(
-    start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
-) -> Tensor:
+    start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """Numbers from a start up to an end, which is in it. PyTorch deprecates it for `arange`."""
     start, end = (0, start) if end is None else (start, end)
     made = start + np.arange(int((end - start) / step) + 1) * step
@@ -311,8 +313,7 @@ def view_as_complex(input: Tensor) -> Tensor:
 
 def _reshaping(*names: str) -> None:
     """The in-place form of a view: the tensor itself has another shape afterwards."""
-
-    made = f"{names[0].capitalize()}Backward1"
+    made = "Transpose" if names[0] == "swapaxes" else names[0].capitalize()
 
     def in_place(self: Any, *args: Any, **options: Any) -> Any:
         if self._rare is not None and self._rare.memory is not None:
@@ -328,7 +329,7 @@ def _reshaping(*names: str) -> None:
         check_write(self, filling=shares)
         if shares or is_lifted(self):
             given = lambda x: FUNCTIONS[names[0]](x, *args, **options)
-            return reshaped_lifted(self, given) if is_lifted(self) else reshaped(self, given, names[0].capitalize())
+            return reshaped_lifted(self, given) if is_lifted(self) else reshaped(self, given, made)
         old = self._array
         with grad_mode(True):  # what is computed keeps its history, also where nothing else is recorded
             array = FUNCTIONS[names[0]](unnoticed(old), *args, **options)._array
@@ -338,23 +339,24 @@ def _reshaping(*names: str) -> None:
             old.node.value, old.node.shape = array.value, array.value.shape
         else:
             kind = 3 if not (args or options) else 5 if isinstance([*args, *options.values()][0], tuple) else 4
-            label(array.node, f"SqueezeBackward{kind}" if names[0] == "squeeze" else made)
+            label(array.node, f"SqueezeBackward{kind}" if names[0] == "squeeze" else f"{made}Backward1")
         result_overwritten(old.node)
         self._array = array
         rare_of(self).version += 1
         return self
 
+    in_place.__wrapped__ = FUNCTIONS[names[0]]  # type: ignore[attr-defined]
     for name in names:
         METHODS[f"{name}_"] = in_place
 
 
-for _names in (("transpose", "swapaxes", "swapdims"), ("t",), ("squeeze",), ("unsqueeze",)):
+for _names in (("transpose", "swapdims"), ("swapaxes",), ("t",), ("squeeze",), ("unsqueeze",)):
     _reshaping(*_names)
 
 
-def _sum_to_size(self: Any, *size: Any) -> Any:
+def _sum_to_size(self: Any, *given: Any, size: Any = None) -> Any:
     """The sum over what broadcasting to this shape had repeated."""
-    shape = creation.sizes_of(size)
+    shape = creation.sizes_of(given if size is None else (size,))
     extra = self.ndim - len(shape)
     bad = extra < 0 or any([n not in (1, m) for n, m in zip(shape, self.shape[extra:], strict=True)])
     if bad:

@@ -6,7 +6,7 @@ from typing import Any
 
 import adjoint as ad
 from adjoint.torch.calls import call, named, off
-from adjoint.torch.functions import numbers_first, public
+from adjoint.torch.functions import numbers_first, public, same_types, spelled_as
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.reductions import axes_of
 from adjoint.torch.tensor import LEVEL, Tensor, is_elsewhere, of
@@ -59,28 +59,34 @@ METHODS["__matmul__"] = lambda x, y: matmul(x, y) if isinstance(y, Tensor) else 
 METHODS["__rmatmul__"] = lambda x, y: matmul(y, x) if isinstance(y, Tensor) else NotImplemented
 
 
-def _product(name: str, ranks: tuple[int, int]) -> None:
-    def spelled(input: Tensor, other: Tensor) -> Any:
+def _product(name: str, other: str, ranks: tuple[int, int]) -> None:
+    def apply(input: Tensor, other: Tensor) -> Any:
         if (input.ndim, other.ndim) != ranks:
             raise RuntimeError(
                 f"{name}: expected tensors of {ranks[0]} and {ranks[1]} dimensions, got {input.ndim}D and {other.ndim}D"
             )
         return matmul(input, other)
 
-    public(name, out=True)(spelled)
+    public(name, out=True)(spelled_as(name, f"input: Tensor, {other}: Tensor", apply))
 
 
-for _name, _ranks in {"mm": (2, 2), "mv": (2, 1), "bmm": (3, 3), "dot": (1, 1)}.items():
-    _product(_name, _ranks)
+_product("mm", "mat2", (2, 2))
+_product("mv", "vec", (2, 1))
+_product("bmm", "mat2", (3, 3))
+_product("dot", "tensor", (1, 1))
 
 
 @public("vdot", out=True)
 def vdot(input: Tensor, other: Tensor) -> Any:
+    same_types("vdot", input, other)
     return call("vdot", "Vdot", input, other)
 
 
 @public("outer", "ger", out=True)
 def outer(input: Tensor, vec2: Tensor) -> Any:
+    for place, x in (("self", input), ("vec2", vec2)):
+        if x.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {place}, but got {x.ndim}-D")
     return _in_type(call("outer", "Mul", input, vec2), input, vec2)
 
 
@@ -132,8 +138,15 @@ def kron(input: Tensor, other: Tensor) -> Any:
     return _in_type(call("linalg.kron", "View", input, other), input, other)
 
 
-def _affine(name: str, product: Any) -> None:
-    def spelled(input: Tensor, x: Tensor, y: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def _affine(name: str, factors: str, ranks: tuple[int, int], product: Any) -> None:
+    one, other = factors.split()
+
+    def apply(input: Tensor, x: Tensor, y: Tensor, *, beta: Any, alpha: Any) -> Any:
+        if (x.ndim, y.ndim) != ranks:
+            wanted = f"{one} and {other} of {ranks[0]} and {ranks[1]} dimensions"
+            raise RuntimeError(f"{name}: expected {wanted}, got {x.ndim}D and {y.ndim}D")
+        if name != "addr":
+            same_types(name, input, x, y)
         if input._dtype.kind in "biu":
             beta, alpha = int(beta), int(alpha)
 
@@ -144,11 +157,14 @@ def _affine(name: str, product: Any) -> None:
 
         return _in_type(call(function, name.capitalize(), input, x, y), input, x, y)
 
+    spelled = spelled_as(
+        name, f"input: Tensor, {one}: Tensor, {other}: Tensor, *, beta: Number=1, alpha: Number=1", apply
+    )
     public(name, in_place=True, out=True)(numbers_first(spelled, "beta", "alpha"))
 
 
-_affine("addmm", "matmul")
-_affine("addmv", "matmul")
-_affine("addr", "outer")
-_affine("baddbmm", "matmul")
-_affine("addbmm", lambda a, b: ad.sum(ad.matmul(a, b), axis=0))
+_affine("addmm", "mat1 mat2", (2, 2), "matmul")
+_affine("addmv", "mat vec", (2, 1), "matmul")
+_affine("addr", "vec1 vec2", (1, 1), "outer")
+_affine("baddbmm", "batch1 batch2", (3, 3), "matmul")
+_affine("addbmm", "batch1 batch2", (3, 3), lambda a, b: ad.sum(ad.matmul(a, b), axis=0))

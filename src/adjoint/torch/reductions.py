@@ -8,9 +8,9 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import return_types
-from adjoint.torch.calls import call, named, off, without_slope
+from adjoint.torch.calls import call, into, named, off, without_slope
 from adjoint.torch.dtypes import numpy_dtype, of_numpy, result_dtype
-from adjoint.torch.functions import floating_of, public, to
+from adjoint.torch.functions import floating_of, guarded, public, same_types, to
 from adjoint.torch.graph import label
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -197,7 +197,8 @@ def shared_by_nan(x: Tensor, made: str) -> Any:
 
 
 def _extreme_with_places(name: str, function: Any, places: Any) -> None:
-    def spelled(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    def spelled(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+        dim = dim if other is None else other
         if isinstance(dim, Tensor):
             return FUNCTIONS[name + "imum"](input, dim)
         if dim is None:
@@ -264,8 +265,12 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
     return call("special.logsumexp", "Logsumexp", x, axis=axes_of(dim, x.ndim), keepdims=keepdim)
 
 
-@public("norm", out=True)
-def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+@public("norm")
+def norm(
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
+) -> Any:
+    if out is not None:
+        return into(out, norm(input, p, dim, keepdim, None, dtype), (input,))
     x = to(input, dtype=dtype) if dtype is not None else input
     if x._dtype.kind not in "fc":
         raise RuntimeError(
@@ -276,6 +281,13 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
 
         return matrix_norm(x, "nuc", (-2, -1) if dim is None else dim, keepdim)
     return norm_of(x, 2 if p in ("fro", None) else p, axes_of(dim, x.ndim), keepdim)
+
+
+def _norm(self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    return norm(self, p, dim, keepdim, dtype=dtype)
+
+
+METHODS["norm"] = guarded(_norm)
 
 
 def norm_of(x: Tensor, order: Any, axes: Any, keepdim: bool) -> Any:
@@ -369,7 +381,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 
 
 @public("argsort")
-def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
     return sort(input, dim, descending).indices
 
 
@@ -493,16 +505,19 @@ def stack(tensors: Any, dim: int = 0) -> Any:
     return call(lambda *xs: ad.stack(xs, axis=axis), "Stack", *one_type(tensors))
 
 
+def _joins(name: str, function: str) -> None:
+    def spelled(tensors: Any) -> Any:
+        if not len(tensors):
+            raise RuntimeError(f"{name} expects a non-empty TensorList")
+        return call(lambda *xs: named(function)(xs), "Cat", *one_type(tensors))
+
+    public(name, method=False, out=True)(spelled)
+
+
 for _name, _function in {
     "hstack": "hstack", "vstack": "vstack", "dstack": "dstack", "row_stack": "vstack", "column_stack": "column_stack",
 }.items():  # fmt: skip
-
-    def _joined(tensors: Any, _name: str = _name, _function: Any = _function) -> Any:
-        if not len(tensors):
-            raise RuntimeError(f"{_name} expects a non-empty TensorList")
-        return call(lambda *xs: named(_function)(xs), "Cat", *one_type(tensors))
-
-    public(_name, method=False, out=True)(_joined)
+    _joins(_name, _function)
 
 
 @public("flip")
@@ -625,10 +640,11 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
 
 
 @public("meshgrid", method=False)
-def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
+def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     given = list(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors)
-    if indexing not in ("ij", "xy"):
+    if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    same_types("meshgrid", *given)
     swapped = indexing == "xy" and len(given) > 1
     if swapped:
         given[0], given[1] = given[1], given[0]
@@ -664,12 +680,12 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 @public("searchsorted", method=False, out=True)
 def searchsorted(
-    sorted_sequence: Tensor, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+    sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Any:  # fmt: skip
     from adjoint.torch.creation import tensor
 
-    given = values if isinstance(values, Tensor) else tensor(values)
+    given = input if isinstance(input, Tensor) else tensor(input)
     where = side or ("right" if right else "left")
     x = sorted_sequence if sorter is None else FUNCTIONS["gather"](sorted_sequence, -1, sorter)
     if is_batched(x) or is_batched(given):

@@ -8,7 +8,7 @@ from typing import Any
 from adjoint.graph.nodes import var_of
 from adjoint.torch.calls import off
 from adjoint.torch.creation import sizes_of
-from adjoint.torch.functions import public
+from adjoint.torch.functions import guarded, public, tensor_of
 from adjoint.torch.graph import result_overwritten
 from adjoint.torch.kinds import contiguous_strides
 from adjoint.torch.memory import check_write, counter_of, memory_of, move, place_of, shape_of, strided
@@ -65,9 +65,9 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
     return _moved(self, strided(_whole(source), shape, steps, storage_offset, "AsStrided"))
 
 
-def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
+def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
     """Another shape of the same memory, in order; where that is too small, of new memory that begins with it."""
-    shape = sizes_of(sizes)
+    shape = sizes_of(sizes if size is None else (size,))
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     _refuse_tracked(self, "resize_")
@@ -87,7 +87,7 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
 
 def resize_as_(self: Any, the_template: Tensor, *, memory_format: Any = None) -> Any:
     """The shape of another tensor."""
-    return resize_(self, tuple(the_template.shape))
+    return resize_(self, tuple(tensor_of(the_template, "resize_as_", "the_template").shape))
 
 
 def _is_alone(x: Tensor) -> bool:
@@ -112,7 +112,7 @@ def as_strided_(self: Any, size: Any, stride: Any, storage_offset: int | None = 
     return _moved(self, strided(_whole(self), sizes_of((tuple(size),)), tuple(stride), offset, "AsStrided"))
 
 
-METHODS.update(set_=set_, resize_=resize_, resize_as_=resize_as_, as_strided_=as_strided_)
+METHODS.update({f.__name__: guarded(f) for f in (set_, resize_, resize_as_, as_strided_)})
 
 
 @public("empty_strided", method=False)

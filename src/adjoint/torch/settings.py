@@ -144,7 +144,7 @@ ALL: dict[str, Any] = {
     "are_deterministic_algorithms_enabled": are_deterministic_algorithms_enabled,
     "is_deterministic_algorithms_warn_only_enabled": is_deterministic_algorithms_warn_only_enabled,
     "set_deterministic_debug_mode": set_deterministic_debug_mode, "set_flush_denormal": _no,
-    "get_deterministic_debug_mode": get_deterministic_debug_mode, "set_num_threads": set_num_threads,
+    "get_deterministic_debug_mode": get_deterministic_debug_mode, "set_num_threads": lambda num: set_num_threads(num),
     "set_num_interop_threads": _none, "compiled_with_cxx11_abi": _no, "is_vulkan_available": _no,
     **amp.ALL, **accelerators.ALL,
     "compiler": room("adjoint.torch.compiler", COMPILER, package=True),

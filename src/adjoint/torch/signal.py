@@ -7,6 +7,7 @@ from typing import Any
 
 from adjoint.torch.creation import finished
 from adjoint.torch.dtypes import DTYPES, default_float, numpy_dtype
+from adjoint.torch.functions import guarded, spelled_as
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.missing import room as _room
 from adjoint.torch.operators import FUNCTIONS
@@ -18,23 +19,20 @@ __path__: list[str] = []
 def _window(name: str, values: Any, **defaults: Any) -> Any:
     """A window whose values are a function of its length, of whether it is periodic, and of settings."""
 
-    def window(
-        M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
-        requires_grad: bool = False, **given: Any,
-    ) -> Any:  # fmt: skip
+    def window(M: int, *, sym: bool, dtype: Any, layout: Any, device: Any, requires_grad: bool, **given: Any) -> Any:
         if M < 0:
             raise ValueError(f"{name} requires non-negative window length, got M={M}")
         kind = numpy_dtype(dtype) or default_float()
         if kind.kind != "f":
             raise ValueError(f"{name} expects floating point dtypes, got: {dtype}")
-        if not given.keys() <= defaults.keys():
-            raise TypeError(f"{name}() got an unexpected keyword argument among {sorted(given)}")
-        made = values(int(M), not sym, defaults | given) if M > 1 else [1.0] * M
+        made = values(int(M), not sym, given) if M > 1 else [1.0] * M
         return finished(made, kind, requires_grad, device)
 
-    window.__name__ = window.__qualname__ = name
-    window.__doc__ = f"The window `{name}`; without `sym` it is one period of a longer one."
-    return window
+    words = "".join([f"{key}, " if value is ... else f"{key}={value!r}, " for key, value in defaults.items()])
+    options = "sym=True, dtype=None, layout=None, device=None, requires_grad=False"
+    spelled = spelled_as(name, f"M, *, {words}{options}", window)
+    spelled.__doc__ = f"The window `{name}`; without `sym` it is one period of a longer one."
+    return guarded(spelled)
 
 
 def _ours(name: str) -> Any:
@@ -75,7 +73,7 @@ _WINDOWS: dict[str, Any] = {
     **{name: _window(name, _ours(name)) for name in ("bartlett", "blackman", "cosine", "hann", "nuttall")},
     "exponential": _window("exponential", _exponential, center=None, tau=1.0),
     "gaussian": _window("gaussian", _gaussian, std=1.0),
-    "general_cosine": _window("general_cosine", _general_cosine, a=None),
+    "general_cosine": _window("general_cosine", _general_cosine, a=...),
     "general_hamming": _window("general_hamming", _general_hamming, alpha=0.54),
     "hamming": _window("hamming", lambda M, periodic, _: _general_hamming(M, periodic, {"alpha": 0.54})),
     "kaiser": _window("kaiser", _ours("kaiser"), beta=12.0),

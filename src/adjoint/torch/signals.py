@@ -11,25 +11,25 @@ from adjoint.torch import creation
 from adjoint.torch.calls import call, without_slope
 from adjoint.torch.creation import finished
 from adjoint.torch.dtypes import default_float, numpy_dtype
-from adjoint.torch.filling import drawn
-from adjoint.torch.functions import public
+from adjoint.torch.filling import drawn, expect
+from adjoint.torch.functions import public, spelled_as
 from adjoint.torch.tensor import Tensor
 
 
-def _window(name: str, function: str, *settings: tuple[str, float]) -> None:
-    def spelled(
-        window_length: int, periodic: bool = True, *given: float, dtype: Any = None, requires_grad: bool = False,
-        device: Any = None, layout: Any = None, pin_memory: bool = False, **named: float,
-    ) -> Tensor:  # fmt: skip
-        found = dict(settings) | dict(zip([key for key, _ in settings], given, strict=False)) | named
-        if set(found) != {key for key, _ in settings}:
-            raise TypeError(f"{name}() got an unexpected keyword argument among {sorted(named)}")
+def _window(name: str, function: str, **settings: float) -> None:
+    def apply(window_length: int, periodic: bool, *given: Any) -> Tensor:
+        *numbers, dtype, _, device, _, requires_grad = given
         kind = numpy_dtype(dtype) or default_float()
         if kind.kind != "f":
             raise RuntimeError(f"{name} expects floating point dtypes, got: {dtype}")
+        found = dict(zip(settings, numbers, strict=True))
         made = values_of(function, int(window_length), bool(periodic), found)
         return finished(made, kind, requires_grad, device)
 
+    words = "".join([f"{key}={value}, " for key, value in settings.items()])
+    options = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
+    # by place, so that what `apply` gets is in order
+    spelled = spelled_as(name, f"window_length, periodic=True, {words}*, {options}", apply, by_place=True)
     public(name, method=False)(spelled)
 
 
@@ -46,15 +46,15 @@ def values_of(function: str, length: int, periodic: bool, settings: dict[str, fl
 
 for _name in ("bartlett", "blackman", "hann"):
     _window(f"{_name}_window", _name)
-_window("hamming_window", "hamming", ("alpha", 0.54), ("beta", 0.46))
-_window("kaiser_window", "kaiser", ("beta", 12.0))
+_window("hamming_window", "hamming", alpha=0.54, beta=0.46)
+_window("kaiser_window", "kaiser", beta=12.0)
 
 
 @public("stft")
 def stft(
-    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
-    center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
-    return_complex: bool | None = None,
+    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
+    window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
+    onesided: bool | None = None, return_complex: bool | None = None,
 ) -> Any:  # fmt: skip
     """The Fourier transforms of overlapping windows of signals.
 
@@ -81,8 +81,9 @@ def stft(
 
 @public("istft")
 def istft(
-    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
-    center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None,
+    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
+    window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None,
+    length: int | None = None,
     return_complex: bool = False,
 ) -> Any:  # fmt: skip
     """The signal that `stft` was made of. All n_fft coefficients of a window are two-sided ones."""
@@ -135,14 +136,31 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 
 @public("randint_like", method=False)
 def randint_like(
-    input: Tensor, *bounds: int, low: int | None = None, high: int | None = None, dtype: Any = None,
-    requires_grad: bool = False, device: Any = None,
+    input: Tensor, *bounds: int, low: int | None = None, high: int | None = None, generator: Any = None,
+    dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Any:  # fmt: skip
     bounds = (*bounds, *[bound for bound in (low, high) if bound is not None])
-    made = creation.randint(*bounds, tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device)
+    options = {"generator": generator, "dtype": dtype or input.dtype, "device": device or input.device}
+    made = creation.randint(*bounds, tuple(input.shape), **options)
     return made.requires_grad_(requires_grad)
 
 
-drawn("cauchy_", lambda r, size, median=0.0, sigma=1.0: median + sigma * r.standard_cauchy(size))
-drawn("geometric_", lambda r, size, p: r.geometric(p, size))
-drawn("log_normal_", lambda r, size, mean=1.0, std=2.0: r.lognormal(mean, std, size))
+def _cauchy(r: Any, size: Any, median: Any, sigma: Any) -> Any:
+    expect("cauchy_", sigma > 0, f"sigma > 0.0, but found sigma={sigma}")
+    return median + sigma * r.standard_cauchy(size)
+
+
+def _geometric(r: Any, size: Any, p: Any) -> Any:
+    expect("geometric_", 0 < p < 1, f"p to be in (0, 1), but got p={p}")
+    return r.geometric(p, size)
+
+
+def _log_normal(r: Any, size: Any, mean: Any, std: Any) -> Any:
+    expect("log_normal_", std > 0, f"std > 0.0, but found std={std}")
+    return r.lognormal(mean, std, size)
+
+
+drawn("cauchy_", "median=0.0, sigma=1.0", _cauchy)
+drawn("geometric_", "p", _geometric)
+drawn("log_normal_", "mean=1.0, std=2.0", _log_normal)

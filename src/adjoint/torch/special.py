@@ -8,7 +8,7 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import return_types
-from adjoint.torch.calls import call, into, write
+from adjoint.torch.calls import call, write
 from adjoint.torch.functions import check_tensors, composed, floating_of, public, to, with_out
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -29,34 +29,32 @@ _UNARY = {
     "ndtri": "ndtri", "scaled_modified_bessel_k0": "k0e", "scaled_modified_bessel_k1": "k1e",
 }  # fmt: skip
 # of two, which meet in one type
-_BINARY = {"gammainc": "gammainc", "gammaincc": "gammaincc", "xlog1py": "xlog1py", "zeta": "zeta"}
+_BINARY = ("gammainc", "gammaincc", "xlog1py", "zeta")
 
 
 def _unary(name: str, function: str) -> Any:
     made = "Special" + "".join([part.capitalize() for part in name.split("_")])
 
-    def spelled(input: Tensor, *, out: Any = None) -> Any:
-        if not isinstance(input, Tensor):
-            raise TypeError(f"special_{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
-        x = floating_of(input)
-        return into(out, call(f"special.{function}", made, x))
+    def spelled(input: Tensor) -> Any:
+        return call(f"special.{function}", made, floating_of(input))
 
-    spelled.__name__ = spelled.__qualname__ = name
-    return spelled
+    spelled.__name__ = spelled.__qualname__ = f"special_{name}"
+    return with_out(spelled)
 
 
 FUNCTIONS_HERE: dict[str, Any] = {
     **{name: FUNCTIONS[shared] for name, shared in _SHARED.items()},
     **{name: _unary(name, function) for name, function in _UNARY.items()},
-    **{name: with_out(composed(name, f"special.{function}", name.capitalize())) for name, function in _BINARY.items()},
+    **{name: with_out(composed(name, f"special.{name}", name.capitalize(), "input, other")) for name in _BINARY},
 }
 globals().update(FUNCTIONS_HERE)
 
 
 # names of torch
 
-public("igamma", in_place=True, out=True)(composed("igamma", "special.gammainc", "Igamma"))
-public("igammac", in_place=True, out=True)(composed("igammac", "special.gammaincc", "Igammac"))
+_TWO = "input: Tensor, other: Tensor"
+public("igamma", in_place=True, out=True)(composed("igamma", "special.gammainc", "Igamma", _TWO))
+public("igammac", in_place=True, out=True)(composed("igammac", "special.gammaincc", "Igammac", _TWO))
 
 
 @public("mvlgamma", in_place=True, out=True)

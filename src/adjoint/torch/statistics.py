@@ -17,7 +17,7 @@ from adjoint.torch.tensor import Tensor, axis_of, beside, looked
 
 
 @public("cov")
-def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Any:
     """The covariances of rows, which are variables; columns are observations.
 
     >>> import adjoint.torch as torch

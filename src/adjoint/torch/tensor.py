@@ -179,14 +179,17 @@ class Tensor:
         return self._rare is not None and self._rare.inference
 
     def is_same_size(self, other: Tensor) -> bool:
+        if not isinstance(other, Tensor):
+            raise TypeError(f"is_same_size(): argument 'other' must be Tensor, not {type(other).__name__}")
         return self.shape == other.shape
 
     def is_conj(self) -> bool:
         return False  # conj() is computed at once, as neg() is
 
-    is_neg = is_distributed = is_conj
-    is_pinned = is_conj
-    is_shared = is_conj
+    is_neg = is_distributed = is_shared = is_conj
+
+    def is_pinned(self, device: Any = None) -> bool:
+        return False
 
     def is_nonzero(self) -> bool:
         return bool(self)
@@ -568,6 +571,8 @@ def axis_of(dim: Any, ndim: int) -> int:
     except AttributeError:
         raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}") from None
     if not -size <= dim < size:
+        if not -(1 << 63) <= dim < 1 << 63:
+            raise ValueError("Overflow when unpacking long long")
         raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
     return dim + size if dim < 0 else dim  # type: ignore[no-any-return]
 

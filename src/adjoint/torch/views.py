@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.torch.creation import sizes_of
-from adjoint.torch.functions import clone, public
+from adjoint.torch.dtypes import dtype as _dtype
+from adjoint.torch.functions import clone, public, tensor_of
 from adjoint.torch.graph import label
 from adjoint.torch.kinds import ALIAS, Bits, Expand, Index, Permute, Reshape, contiguous_strides, view_strides
 from adjoint.torch.memory import place_of, shape_of, strided, view_of
@@ -69,15 +70,15 @@ def _as_type(x: Tensor, dtype: Any) -> Tensor:
 
 
 @public("view")
-def view(self: Tensor, *shape: Any) -> Tensor:
+def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
     """The same memory in another shape."""
-    from adjoint.torch.dtypes import dtype
-
-    if len(shape) == 1 and isinstance(shape[0], dtype):
-        if shape[0] is self.dtype:
-            return view_of(self, ALIAS, "Alias")
-        return _as_type(self, shape[0])
-    new = _shape_for(self, shape)
+    if dtype is None and len(shape) == 1 and isinstance(shape[0], _dtype):
+        (dtype,) = shape
+    if dtype is not None:
+        if not isinstance(dtype, _dtype):
+            raise TypeError(f"view(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+        return view_of(self, ALIAS, "Alias") if dtype is self.dtype else _as_type(self, dtype)
+    new = _shape_for(self, shape if size is None else (size,))
     strides = view_strides(shape_of(self), place_of(self)[0], new)
     if strides is None:
         raise RuntimeError(_NO_VIEW)
@@ -115,8 +116,8 @@ def _reshaped(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
 
 
 @public("reshape")
-def reshape(input: Tensor, *shape: Any) -> Tensor:
-    return _reshaped(input, _shape_for(input, shape), "View")
+def reshape(input: Tensor, *given: Any, shape: Any = None) -> Tensor:
+    return _reshaped(input, _shape_for(input, given if shape is None else (shape,)), "View")
 
 
 @public("reshape_as")
@@ -203,13 +204,18 @@ def permute(input: Tensor, *given: Any, dims: Any = ()) -> Tensor:
     return _permuted(input, axes, "Permute")
 
 
-@public("transpose", "swapaxes", "swapdims")
+@public("transpose", "swapdims")
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     a, b = axis_of(dim0, input.ndim), axis_of(dim1, input.ndim)
     axes = list(range(input.ndim))
     if axes:
         axes[a], axes[b] = axes[b], axes[a]
     return _permuted(input, axes, "Transpose")
+
+
+@public("swapaxes")
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    return transpose(input, axis0, axis1)
 
 
 @public("t")
@@ -244,9 +250,10 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 
 @public("expand")
-def expand(self: Tensor, *sizes: Any) -> Tensor:
+def expand(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) -> Tensor:
     """The tensor as if it were larger along axes of size 1, without a copy."""
-    size = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+    if size is None:
+        size = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
     shape, old = [int(n) for n in size], tuple(self.shape)
     new_axes = len(shape) - len(old)
     if new_axes < 0:
@@ -276,7 +283,7 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
     return expand(input, size)
 
 
-METHODS["expand_as"] = lambda self, other: expand(self, tuple(other.shape))
+METHODS["expand_as"] = lambda self, other: expand(self, tuple(tensor_of(other, "expand_as").shape))
 
 
 @public("broadcast_tensors", method=False)
@@ -382,9 +389,6 @@ def _split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 METHODS["split"] = _split  # whose argument has another name
-
-
-METHODS["split_with_sizes"] = lambda self, sizes, dim=0: split(self, list(sizes), dim)
 
 
 @public("chunk")

@@ -11,6 +11,7 @@ import numpy as np
 import adjoint as ad
 from adjoint.torch import creation
 from adjoint.torch.calls import call
+from adjoint.torch.functions import guarded
 from adjoint.torch.nn.functional.shared import drawing
 from adjoint.torch.state import no_grad
 from adjoint.torch.tensor import Tensor
@@ -50,48 +51,56 @@ def _filled(tensor: Any, made: Any) -> Any:
         return tensor.copy_(made)
 
 
-def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
+@guarded
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
     """Fill with numbers between two bounds."""
     with no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
-def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
+@guarded
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
     """Fill with normal numbers."""
     with no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
 
+@guarded
 def trunc_normal_(
-    tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Any:
     """Fill with normal numbers that are drawn until they lie between a and b."""
     shape = tuple(tensor.shape)
     return _filled(tensor, drawing(lambda: ad.nn.init.truncated_normal(shape, mean, std, a, b), None))
 
 
-def constant_(tensor: Any, val: float) -> Any:
+@guarded
+def constant_(tensor: Tensor, val: float) -> Any:
     """Fill with a value."""
     with no_grad():
         return tensor.fill_(val)
 
 
-def ones_(tensor: Any) -> Any:
+@guarded
+def ones_(tensor: Tensor) -> Any:
     return constant_(tensor, 1.0)
 
 
-def zeros_(tensor: Any) -> Any:
+@guarded
+def zeros_(tensor: Tensor) -> Any:
     return constant_(tensor, 0.0)
 
 
-def eye_(tensor: Any) -> Any:
+@guarded
+def eye_(tensor: Tensor) -> Any:
     """Fill a matrix with the identity."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     return _filled(tensor, creation.eye(*tensor.shape))
 
 
-def dirac_(tensor: Any, groups: int = 1) -> Any:
+@guarded
+def dirac_(tensor: Tensor, groups: int = 1) -> Any:
     """Fill a convolution's weight so that channels stay what they are, as far as there are as many."""
     if tensor.ndim not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -107,13 +116,15 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
     return _filled(tensor, of_array(made))
 
 
-def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+@guarded
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Any:
     """Fill with numbers of variance 2 gain^2 / (fan_in + fan_out). X. Glorot, Y. Bengio (2010)."""
     bound = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+@guarded
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Any:
     """The same, of normal numbers."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
 
@@ -126,8 +137,9 @@ def _kaiming_std(tensor: Any, a: float, mode: str, nonlinearity: str) -> float:
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
+@guarded
 def kaiming_uniform_(
-    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Any:
     """Fill with numbers of variance gain^2 / fan. K. He et al. (2015)."""
     if 0 in tensor.shape:
@@ -137,8 +149,9 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
+@guarded
 def kaiming_normal_(
-    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Any:
     """The same, of normal numbers."""
     if 0 in tensor.shape:
@@ -147,7 +160,8 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
-def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
+@guarded
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Any:
     """Fill with an orthogonal matrix, or with its rows or columns. A. Saxe et al. (2014)."""
     if tensor.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
@@ -158,7 +172,8 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     return _filled(tensor, call("reshape", None, made, tuple(tensor.shape)))
 
 
-def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:
+@guarded
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:
     """Fill with normal numbers, and with zeros in a part of each column. J. Martens (2010)."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")

@@ -71,6 +71,8 @@ class Buffer(Tensor, metaclass=_IsBuffer):
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         import adjoint.torch as torch
 
+        if data is not None and not isinstance(data, Tensor):
+            raise TypeError(f"Buffer takes a Tensor, not {type(data).__name__}")
         made: Any = detached(torch.empty(0) if data is None else data)
         if data is not None and data.requires_grad:
             made.requires_grad_()

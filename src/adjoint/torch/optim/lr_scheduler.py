@@ -524,6 +524,9 @@ class ChainedScheduler(LRScheduler):
         if not schedulers:
             raise ValueError("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
         self._schedulers = list(schedulers)
+        for scheduler in self._schedulers:
+            if not isinstance(scheduler, (LRScheduler, ReduceLROnPlateau)):
+                raise TypeError(f"ChainedScheduler takes schedulers, not {type(scheduler).__name__}")
         self.optimizer: Any = self._schedulers[0].optimizer if optimizer is None else optimizer
         _check_schedulers("ChainedScheduler", self._schedulers, self.optimizer)
         self._last_lr = self._rates()

@@ -73,6 +73,8 @@ class Optimizer:
             cls.step = _hooked(cls.step)  # type: ignore[method-assign]
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        if not isinstance(defaults, dict):
+            raise TypeError(f"defaults must be a dict of settings, not {kind_of(defaults)}")
         self.defaults = defaults
         self._begin_hooks()
         if isinstance(params, Tensor):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from adjoint.torch.dtypes import default_float
 from adjoint.torch.kinds import Halves, Whole
 from adjoint.torch.memory import leave_if_alone, store
 from adjoint.torch.optim.optimizer import Optimizer
+from adjoint.torch.signatures import TableSignature
 from adjoint.torch.state import grad_mode
 from adjoint.torch.tensor import INNER, Tensor, constant, leaf_of, next_number, values
 
@@ -93,10 +93,12 @@ class Ruled(Optimizer):
     _settings: dict[str, Any] = {}
     _slots: dict[str, str] = {}  # PyTorch's names of what adjoint's rule remembers
     _counts = True  # whether the state has the number of steps
+    _by_place = 0  # how many settings may be given without their names
+    __signature__ = TableSignature("params")
 
     def __init__(self, params: Any, *args: Any, **given: Any) -> None:
         names = [*self._settings]
-        if len(args) > len(names) or not given.keys() <= set(names[len(args) :]):
+        if len(args) > self._by_place or not given.keys() <= set(names[len(args) :]):
             raise TypeError(
                 f"{type(self).__name__}.__init__() takes params and {', '.join(names)}; received {args} and {given}"
             )
@@ -258,30 +260,32 @@ def _core(kind: str, names: tuple[str, ...], settings: tuple[Any, ...], lr: Any)
 
 # --- the table ----------------------------------------------------------------------------------------------
 
-# what all have, and changes nothing here but `maximize`
-_ANY = "foreach=None maximize=False differentiable=False"
+# what all have, and changes nothing here but `maximize`; what is behind the star is given by name alone
+_ANY = "maximize=False differentiable=False"
 _MOST = f"{_ANY} capturable=False"
+_EACH = f"* foreach=None {_MOST}"
+_SPEED = "momentum=0 dampening=0 weight_decay=0 nesterov=False"
 _ADAM = "lr=1e-3 betas=(0.9,0.999) eps=1e-8 weight_decay=0"
 _MOMENTS = "mean=exp_avg square=exp_avg_sq"
 
 # name | settings | what adjoint's rule remembers, and PyTorch's names of it
 _TABLE = f"""
-SGD       | lr=1e-3 momentum=0 dampening=0 weight_decay=0 nesterov=False {_ANY} fused=None | velocity=momentum_buffer
-Adam      | {_ADAM} amsgrad=False {_MOST} fused=None decoupled_weight_decay=False | {_MOMENTS} largest=max_exp_avg_sq
-Adamax    | lr=2e-3 betas=(0.9,0.999) eps=1e-8 weight_decay=0 {_MOST}             | mean=exp_avg largest=exp_inf
-NAdam     | {_ADAM} momentum_decay=4e-3 decoupled_weight_decay=False {_MOST}      | product=mu_product {_MOMENTS}
-RAdam     | {_ADAM} decoupled_weight_decay=False {_MOST}                          | {_MOMENTS}
-Adadelta  | lr=1.0 rho=0.9 eps=1e-6 weight_decay=0 {_MOST}                        | square=square_avg steps=acc_delta
-ASGD      | lr=1e-2 lambd=1e-4 alpha=0.75 t0=1e6 weight_decay=0 {_MOST}           | average=ax
-Rprop     | lr=1e-2 etas=(0.5,1.2) step_sizes=(1e-6,50) {_MOST}                   | gradient=prev size=step_size
+SGD       | lr=1e-3 {_SPEED} * foreach=None {_ANY} fused=None                     | velocity=momentum_buffer
+Adam      | {_ADAM} amsgrad=False {_EACH} fused=None decoupled_weight_decay=False | {_MOMENTS} largest=max_exp_avg_sq
+Adamax    | {_ADAM} foreach=None * {_MOST}                                        | mean=exp_avg largest=exp_inf
+NAdam     | {_ADAM} momentum_decay=4e-3 decoupled_weight_decay=False {_EACH}      | product=mu_product {_MOMENTS}
+RAdam     | {_ADAM} decoupled_weight_decay=False {_EACH}                          | {_MOMENTS}
+Adadelta  | lr=1.0 rho=0.9 eps=1e-6 weight_decay=0 foreach=None * {_MOST}         | square=square_avg steps=acc_delta
+ASGD      | lr=1e-2 lambd=1e-4 alpha=0.75 t0=1e6 weight_decay=0 foreach=None {_MOST} | average=ax
+Rprop     | lr=1e-2 etas=(0.5,1.2) step_sizes=(1e-6,50) {_EACH}                   | gradient=prev size=step_size
 """
 _ROOT = "lr=1e-2 alpha=0.99 eps=1e-8 weight_decay=0 momentum=0 centered=False"
 _SUM = "lr=1e-2 lr_decay=0 weight_decay=0 initial_accumulator_value=0 eps=1e-10"
-_FACTORS = "lr=1e-2 beta2_decay=-0.8 eps=(None,1e-3) d=1.0 weight_decay=0.0 foreach=None maximize=False"
+_FACTORS = "lr=1e-2 beta2_decay=-0.8 eps=(None,1e-3) d=1.0 weight_decay=0.0 * foreach=None maximize=False"
 _TABLE += f"""
-RMSprop   | {_ROOT} {_MOST}       | square=square_avg velocity=momentum_buffer mean=grad_avg
-Adagrad   | {_SUM} {_ANY} fused=None | sum=sum
-Adafactor | {_FACTORS}            | square=variance rows=row_var columns=col_var
+RMSprop   | {_ROOT} capturable=False foreach=None {_ANY} | square=square_avg velocity=momentum_buffer mean=grad_avg
+Adagrad   | {_SUM} foreach=None * {_ANY} fused=None | sum=sum
+Adafactor | {_FACTORS} | square=variance rows=row_var columns=col_var
 """
 
 ALL: dict[str, Any] = {}
@@ -290,21 +294,20 @@ _MORE = {"ASGD": _Averaging, "Adagrad": _Summing}
 
 def _declare(row: str) -> None:
     name, settings, slots = [cell.strip() for cell in row.split("|")]
-    defaults = {key: eval(value) for key, _, value in [word.partition("=") for word in settings.split()]}
+    words = settings.split()
+    defaults = {key: eval(value) for key, _, value in [word.partition("=") for word in words if word != "*"]}
+    count = words.index("*") if "*" in words else len(words)
     members = {
         "_core": name, "_settings": defaults, "_slots": dict([word.split("=") for word in slots.split()]),
-        "_counts": name != "SGD", "__module__": "adjoint.torch.optim",
+        "_by_place": count, "_counts": name != "SGD", "__module__": "adjoint.torch.optim",
         "__doc__": f"`ad.optim.{name}` under PyTorch's settings and states.",
     }  # fmt: skip
-    known = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=v) for n, v in defaults.items()]
-    first = inspect.Parameter("params", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    members["__signature__"] = inspect.Signature([first, *known])
     ALL[name] = type(name, (_MORE.get(name, Ruled),), members)
 
 
 for _row in filter(None, _TABLE.splitlines()):
     _declare(_row)
-ALL["NAdam"]._settings["lr"] = 2e-3
+ALL["NAdam"]._settings["lr"] = ALL["Adamax"]._settings["lr"] = 2e-3
 
 
 ALL["AdamW"] = type("AdamW", (ALL["Adam"],), {

@@ -52,6 +52,9 @@ def _declare(row: str, writes: bool) -> None:
         if len(args) > len(names) or not given.keys() <= set(names[len(args) :]):
             raise TypeError(f"{name}() takes input and {names}, received {args} and {given}")
         given.update(zip(names, args, strict=False))
+        for key, value in given.items():
+            if isinstance(value, Tensor) and not value.ndim:
+                given[key] = value.item()
         low, high = given.get("min_val", -1.0), given.get("max_val", 1.0)
         if name == "hardtanh" and low > high:
             raise ValueError("min_val cannot be greater than max_val")
@@ -71,7 +74,10 @@ def _declare(row: str, writes: bool) -> None:
     spelled.__signature__ = inspect.Signature([inspect.Parameter("input", _ONE), *known])  # type: ignore[attr-defined]
     ALL[name] = spelled
     if writes and name not in ("hardsigmoid", "hardswish", "mish", "silu", "relu6"):
-        ALL[name + "_"] = lambda input, *args, **given: spelled(input, *args, **given, inplace=True)
+        in_place: Any = lambda input, *args, **given: spelled(input, *args, **given, inplace=True)
+        parameters = list(spelled.__signature__.parameters.values())  # type: ignore[attr-defined]
+        in_place.__signature__ = inspect.Signature(parameters[:-1])
+        ALL[name + "_"] = in_place
 
 
 for _row in _TABLE.strip().splitlines():
@@ -82,11 +88,11 @@ for _row in _OTHERS.strip().splitlines():
 
 def relu(input: Tensor, inplace: bool = False) -> Any:
     """max(x, 0)"""
-    return input.relu_() if inplace else FUNCTIONS["relu"](input)
+    return tensor(input, "relu").relu_() if inplace else FUNCTIONS["relu"](input)
 
 
 def relu_(input: Tensor) -> Any:
-    return relu(input, True)
+    return relu(tensor(input, "relu_"), True)
 
 
 def sigmoid(input: Tensor) -> Any:

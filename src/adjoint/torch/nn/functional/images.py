@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from adjoint.torch.calls import call
+from adjoint.torch.functions import Sizes
 from adjoint.torch.nn.functional.shared import drawing, tensor
 from adjoint.torch.tensor import Tensor
 
@@ -35,14 +36,14 @@ def _sizes(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+def unfold(input: Tensor, kernel_size: Sizes, dilation: Sizes = 1, padding: Any = 0, stride: Sizes = 1) -> Any:
     """The patches of images, as columns."""
     options = {"dilation": _sizes(dilation), "padding": _sizes(padding), "stride": _sizes(stride)}
     return call("nn.unfold", "Im2Col", input, _sizes(kernel_size), **options)
 
 
 def fold(
-    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    input: Tensor, output_size: Any, kernel_size: Sizes, dilation: Sizes = 1, padding: Any = 0, stride: Sizes = 1
 ) -> Any:
     """Images from patches, which are added up where they meet."""
     options = {"dilation": _sizes(dilation), "padding": _sizes(padding), "stride": _sizes(stride)}

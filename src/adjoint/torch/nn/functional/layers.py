@@ -7,7 +7,7 @@ from typing import Any
 
 import adjoint as ad
 from adjoint.torch.calls import call, explained, off, put, write
-from adjoint.torch.functions import refuse_others
+from adjoint.torch.functions import Sizes, guarded, refuse_others
 from adjoint.torch.lifted import is_batched, value_alone
 from adjoint.torch.nn.functional.shared import drawing, probability, tensor
 from adjoint.torch.operators import FUNCTIONS
@@ -16,7 +16,7 @@ from adjoint.torch.tensor import LEVEL, Tensor, is_elsewhere, is_lifted, looked,
 _linear = LEVEL["linear"]
 
 
-def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     """x @ weight.T + bias: (..., inputs) and (outputs, inputs).
 
     >>> import adjoint.torch as torch
@@ -25,8 +25,8 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
     """
     try:
         apart = is_elsewhere(input) or is_elsewhere(weight) or (bias is not None and is_elsewhere(bias))
-    except AttributeError:
-        refuse_others(linear, (input, weight, bias), {})
+    except AttributeError as error:
+        refuse_others(linear, (input, weight, bias), {}, error)
         raise
     x = values(input) if apart else input._here  # which is read once, also where it shares memory
     shape, other = x.shape, values(weight).shape
@@ -55,7 +55,7 @@ def _misfit(x: Tensor, weight: Tensor) -> Exception:
     )
 
 
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Any = None) -> Any:
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     """x1 @ weight[o] @ x2 for each output o."""
     return call("nn.bilinear", "Add" if bias is not None else "View", input1, input2, weight, bias)
 
@@ -65,8 +65,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Any = None) -
 
 def _convolution(axes: int) -> Any:
     def conv(
-        input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-        groups: int = 1,
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Any = 0,
+        dilation: Sizes = 1, groups: int = 1,
     ) -> Any:  # fmt: skip
         if groups <= 0:
             raise RuntimeError("non-positive groups is not supported")
@@ -83,8 +83,8 @@ def _convolution(axes: int) -> Any:
 
 def _transposed(axes: int) -> Any:
     def conv(
-        input: Tensor, weight: Tensor, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-        groups: int = 1, dilation: Any = 1,
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Any = 0,
+        output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1,
     ) -> Any:  # fmt: skip
         _check_images(f"conv_transpose{axes}d", axes, input, weight, weight.shape[0], groups, "transposed=1, ")
         _check_bias(input, bias)
@@ -143,7 +143,7 @@ conv_transpose3d: Any = _transposed(3)
 
 def _max_pool(axes: int) -> Any:
     def pool(
-        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        input: Tensor, kernel_size: Sizes, stride: Sizes = None, padding: Any = 0, dilation: Sizes = 1,
         ceil_mode: bool = False, return_indices: bool = False,
     ) -> Any:  # fmt: skip
         if 0 in input.shape[-axes - 1 :] and input.ndim in (axes + 1, axes + 2):
@@ -160,14 +160,14 @@ def _max_pool(axes: int) -> Any:
     return pool
 
 
-def _stride(stride: Any) -> Any:
+def _stride(stride: Sizes) -> Any:
     """None, or an empty list, stands for the kernel's size."""
     return None if stride is None or (isinstance(stride, (list, tuple)) and not stride) else _sizes(stride)
 
 
 def _avg_pool(axes: int) -> Any:
     def pool(
-        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+        input: Tensor, kernel_size: Sizes, stride: Sizes = None, padding: Any = 0, ceil_mode: bool = False,
         count_include_pad: bool = True, divisor_override: Any = None,
     ) -> Any:  # fmt: skip
         options = {} if divisor_override is None else {"divisor_override": divisor_override}
@@ -208,7 +208,12 @@ def _adaptive(kind: str, axes: int) -> Any:
 
 def _unpool(axes: int) -> Any:
     def pool(
-        input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+        input: Tensor,
+        indices: Tensor,
+        kernel_size: Sizes,
+        stride: Sizes = None,
+        padding: Any = 0,
+        output_size: Any = None,
     ) -> Any:
         size = _unpooled(input, axes, kernel_size, stride, padding, output_size)
         return call(
@@ -220,7 +225,7 @@ def _unpool(axes: int) -> Any:
     return pool
 
 
-def _unpooled(x: Tensor, axes: int, kernel: Any, stride: Any, padding: Any, wanted: Any) -> Any:
+def _unpooled(x: Tensor, axes: int, kernel: Any, stride: Sizes, padding: Any, wanted: Any) -> Any:
     """The size that was asked for, which is near that of a pool's input."""
     if wanted is None:
         return None
@@ -239,7 +244,7 @@ def _unpooled(x: Tensor, axes: int, kernel: Any, stride: Any, padding: Any, want
 
 
 def _lp_pool(axes: int) -> Any:
-    def pool(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+    def pool(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes = None, ceil_mode: bool = False) -> Any:
         return call(
             f"nn.lp_pool{axes}d", "Pow", input, norm_type, _sizes(kernel_size), _stride(stride), ceil_mode=ceil_mode
         )
@@ -250,7 +255,7 @@ def _lp_pool(axes: int) -> Any:
 
 def _fractional(axes: int) -> Any:
     def pool(
-        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+        input: Tensor, kernel_size: Sizes, output_size: Any = None, output_ratio: Any = None,
         return_indices: bool = False, _random_samples: Any = None,
     ) -> Any:  # fmt: skip
         """The largest element under each of so many windows, whose places are drawn."""
@@ -276,6 +281,7 @@ def _with_places(pool: Any) -> Any:
         return pool(*args, **{**options, "return_indices": True})
 
     spelled.__name__ = spelled.__qualname__ = f"{pool.__name__}_with_indices"
+    spelled.__wrapped__ = pool  # type: ignore[attr-defined]
     return spelled
 
 
@@ -294,7 +300,7 @@ adaptive_max_pool3d: Any = _adaptive("max", 3)
 fractional_max_pool2d: Any = _fractional(2)
 fractional_max_pool3d: Any = _fractional(3)
 WITH_INDICES = {
-    f"{pool.__name__}_with_indices": _with_places(pool)
+    f"{pool.__name__}_with_indices": guarded(_with_places(pool))
     for pool in (
         max_pool1d, max_pool2d, max_pool3d, adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d,
         fractional_max_pool2d, fractional_max_pool3d,
@@ -331,8 +337,8 @@ def _follow(input: Tensor, mean: Any, var: Any, momentum: float, of_batch: bool)
 
 
 def batch_norm(
-    input: Tensor, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False,
-    momentum: float = 0.1, eps: float = 1e-5,
+    input: Tensor, running_mean: Any, running_var: Any, weight: Tensor | None = None, bias: Tensor | None = None,
+    training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Any:  # fmt: skip
     """Each channel with mean 0 and variance 1, then scaled and shifted; in training the running ones follow."""
     if training:
@@ -346,8 +352,9 @@ def batch_norm(
 
 
 def instance_norm(
-    input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
-    use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
+    weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1,
+    eps: float = 1e-5,
 ) -> Any:  # fmt: skip
     """As `batch_norm` for each example by itself."""
     if use_input_stats and math.prod(tensor(input, "instance_norm").shape[2:]) == 1:
@@ -363,7 +370,9 @@ def instance_norm(
     return out
 
 
-def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Any:
     """Groups of channels of each example with mean 0 and variance 1, then scaled and shifted."""
     if tensor(input, "group_norm").ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
@@ -377,13 +386,15 @@ def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = N
     return call("nn.group_norm", "NativeGroupNorm", input, num_groups, weight, bias, eps)
 
 
-def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Any:
     """The last axes with mean 0 and variance 1, then scaled and shifted."""
     shape = _fitting(tensor(input, "layer_norm"), normalized_shape)
     return call("nn.layer_norm", "NativeLayerNorm", input, shape, weight, bias, eps)
 
 
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: Any = None) -> Any:
     """The last axes over the root of their mean square, then scaled."""
     shape = _fitting(tensor(input, "rms_norm"), normalized_shape)
     return call("nn.rms_norm", "FusedRmsNorm", input, shape, weight, eps)

@@ -33,7 +33,7 @@ def _check_weight(weight: Any, input: Tensor) -> None:
 
 def mse_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-    weight: Any = None,
+    weight: Tensor | None = None,
 ) -> Any:  # fmt: skip
     """The squared difference, averaged, summed or as it is.
 
@@ -49,7 +49,7 @@ def mse_loss(
 
 def l1_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-    weight: Any = None,
+    weight: Tensor | None = None,
 ) -> Any:  # fmt: skip
     """The size of the difference."""
     reduction = reduction_of(size_average, reduce, reduction)
@@ -73,7 +73,9 @@ def smooth_l1_loss(
     return call("nn.smooth_l1_loss", "SmoothL1Loss", input, target, reduction=reduction, beta=beta)
 
 
-def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Any:
     """Half the squared difference up to delta, and in proportion to the size beyond."""
     reduction = reduction_of(None, None, reduction)
     input, target = _pair(tensor(input, "huber_loss"), target)
@@ -84,7 +86,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
 
 
 def binary_cross_entropy(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, reduce: Any = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """The negative log-probability of targets between 0 and 1."""
@@ -100,7 +102,7 @@ def binary_cross_entropy(
 
 
 def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, reduce: Any = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean", pos_weight: Any = None,
 ) -> Any:  # fmt: skip
     """The same of logits."""
@@ -135,7 +137,7 @@ def _check_classes(input: Tensor, target: Tensor, ignore_index: int) -> None:
 
 
 def nll_loss(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
     reduce: Any = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """The negative of the log-probabilities of classes."""
@@ -148,7 +150,7 @@ def nll_loss(
 
 
 def cross_entropy(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
     reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> Any:  # fmt: skip
     """The negative log-probability, under softmax(input), of classes or of probabilities of classes.
@@ -204,8 +206,8 @@ def ctc_loss(
 
 
 def multi_margin_loss(
-    input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Any = None, size_average: Any = None,
-    reduce: Any = None, reduction: str = "mean",
+    input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
+    size_average: Any = None, reduce: Any = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """By how much other classes come near to the right one."""
     reduction = reduction_of(size_average, reduce, reduction)
@@ -250,10 +252,10 @@ def poisson_nll_loss(
 ) -> Any:  # fmt: skip
     """The negative log-likelihood of counts."""
     reduction = reduction_of(size_average, reduce, reduction)
-    return call(
-        "nn.poisson_nll_loss", "Mean", tensor(input, "poisson_nll_loss"), target, log_input=log_input, full=full,
-        eps=eps, reduction=reduction,
-    )  # fmt: skip
+    if tensor(input, "poisson_nll_loss").shape != target.shape:
+        input, target = FUNCTIONS["broadcast_tensors"](input, target)
+    options = {"log_input": log_input, "full": full, "eps": eps, "reduction": reduction}
+    return call("nn.poisson_nll_loss", "Mean", input, target, **options)
 
 
 def gaussian_nll_loss(
@@ -304,7 +306,7 @@ def multilabel_margin_loss(
 
 
 def multilabel_soft_margin_loss(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, reduce: Any = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
     reduction = reduction_of(size_average, reduce, reduction)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from adjoint.torch import creation
@@ -9,9 +10,10 @@ from adjoint.torch.nn import functional as F
 from adjoint.torch.nn.functional.shared import reduction_of
 from adjoint.torch.nn.module import Module
 from adjoint.torch.nn.parameter import fresh
+from adjoint.torch.signatures import TableSignature
 from adjoint.torch.tensor import Tensor, values
 
-_NEEDED = object()
+_NEEDED = inspect.Parameter.empty
 
 
 class Settings(Module):
@@ -19,10 +21,12 @@ class Settings(Module):
 
     _settings: dict[str, Any] = {}
     _shown = ""
+    _by_place: int | None = None  # how many may be given without their names; None for all
+    __signature__ = TableSignature()
 
     def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__()
-        names = [*self._settings]
+        names = [*self._settings][: self._by_place]
         if len(args) > len(names):
             raise TypeError(
                 f"{type(self).__name__}.__init__() takes {len(names)} arguments: {', '.join(names)}; received {args}"
@@ -61,7 +65,7 @@ class Applied(Settings):
 def settings_of(text: str) -> dict[str, Any]:
     """`a b=1` as a dictionary; what is needed has no default."""
     found = {}
-    for word in text.split():
+    for word in text.removeprefix("*").split():
         name, given, value = word.partition("=")
         found[name] = eval(value) if given else _NEEDED
     return found
@@ -78,6 +82,7 @@ def table(rows: str, base: type, among: dict[str, Any]) -> None:
         shown = shown if shown == "-" else ", ".join(words)
         members = {
             "_function": staticmethod(F.ALL[function]), "_settings": settings_of(settings), "_shown": shown,
+            "_by_place": 0 if settings.startswith("*") else None,
             "__module__": "adjoint.torch.nn", "__qualname__": name,
             "__doc__": f"`nn.functional.{function}` as a layer.",
         }  # fmt: skip

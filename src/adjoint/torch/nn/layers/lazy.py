@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from adjoint.torch.nn.layers import parametric
@@ -10,10 +11,20 @@ from adjoint.torch.nn.parameter import UninitializedBuffer, UninitializedParamet
 from adjoint.torch.tensor import Tensor
 
 
+class _WithoutSize:
+    """The signature of the class behind, but for the size that is found."""
+
+    def __get__(self, value: Any, cls: Any = None) -> inspect.Signature | None:
+        if not cls.__module__.startswith("adjoint.torch") or not hasattr(cls, "_becomes"):
+            return None
+        return inspect.Signature(list(inspect.signature(cls._becomes).parameters.values())[1:])
+
+
 class _Lazy(Module):
     """A layer without one of its sizes: the first call finds it, and makes it the layer of the class behind."""
 
     _becomes: type
+    __signature__ = _WithoutSize()
     _size = ""  # the name of what is found
 
     def __init__(self, *args: Any, **options: Any) -> None:

@@ -122,6 +122,8 @@ class _Conv(Module):
         if out_channels % groups:
             raise ValueError("out_channels must be divisible by groups")
         modes = ("zeros", "reflect", "replicate", "circular")
+        if not isinstance(padding_mode, str):
+            raise ValueError(f"padding_mode must be one of {set(modes)}, not {type(padding_mode).__name__}")
         if padding_mode not in modes:
             raise ValueError(f"padding_mode must be one of {set(modes)}, but got padding_mode='{padding_mode}'")
         if self._transposed and padding_mode != "zeros":
@@ -519,6 +521,8 @@ class _Table(Module):
             self.weight.requires_grad_(not freeze)
             self.reset_parameters()
         else:
+            if not isinstance(given, Tensor):
+                raise TypeError(f"_weight must be a Tensor, not {type(given).__name__}")
             if tuple(given.shape) != (rows, width):
                 raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
             self.weight = Parameter(given, requires_grad=not freeze)

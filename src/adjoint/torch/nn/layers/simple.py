@@ -277,7 +277,7 @@ ALL |= {"FractionalMaxPool2d": FractionalMaxPool2d, "FractionalMaxPool3d": Fract
 
 
 class _Pad(Settings):
-    _settings = {"padding": None}
+    _settings = settings_of("padding")
     _shown = "{padding}"
     _mode = "constant"
     _axes = 1
@@ -297,7 +297,7 @@ for _n in (1, 2, 3):
     }.items():  # fmt: skip
         _members = {"_mode": _mode, "_axes": _n, "__module__": "adjoint.torch.nn", "__doc__": f"Padding: {_mode}."}
         if _name == "Constant":
-            _members |= {"_settings": {"padding": None, "value": None}, "_shown": "padding={padding}, value={value}"}
+            _members |= {"_settings": settings_of("padding value"), "_shown": "padding={padding}, value={value}"}
         ALL[f"{_name}Pad{_n}d"] = type(f"{_name}Pad{_n}d", (_Pad,), _members)
 
 
@@ -357,7 +357,7 @@ BCELoss                      | binary_cross_entropy             | weight=None {_
 BCEWithLogitsLoss            | binary_cross_entropy_with_logits | weight=None {_OLD} pos_weight=None |
 KLDivLoss                    | kl_div                           | {_OLD} log_target=False |
 PoissonNLLLoss               | poisson_nll_loss                 | {_COUNTS} |
-GaussianNLLLoss              | gaussian_nll_loss                | full=False eps=1e-06 reduction='mean' |
+GaussianNLLLoss              | gaussian_nll_loss                | * full=False eps=1e-06 reduction='mean' |
 SoftMarginLoss               | soft_margin_loss                 | {_OLD} |
 HingeEmbeddingLoss           | hinge_embedding_loss             | margin=1.0 {_OLD} |
 MultiMarginLoss              | multi_margin_loss                | p=1 margin=1.0 weight=None {_OLD} |
@@ -377,6 +377,7 @@ class TripletMarginWithDistanceLoss(Loss):
     """`nn.functional.triplet_margin_with_distance_loss`; a distance that is a module is a part of it."""
 
     _settings = {"distance_function": None, "margin": 1.0, "swap": False, "reduction": "mean"}
+    _by_place = 0
     _function = staticmethod(F.ALL["triplet_margin_with_distance_loss"])
 
     def _read(self, name: str, value: Any) -> Any:

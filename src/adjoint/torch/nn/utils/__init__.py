@@ -8,6 +8,7 @@ import sys
 import warnings
 from typing import Any
 
+from adjoint.torch.functions import guarded as _guarded
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.missing import room as _room
 from adjoint.torch.nn.utils import rnn as rnn
@@ -21,6 +22,7 @@ def _gradients(parameters: Any) -> list[Any]:
     return [x.grad for x in found if x.grad is not None]
 
 
+@_guarded
 def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None) -> Any:
     """The norm of the norms of tensors."""
     found = [tensors] if isinstance(tensors, Tensor) else list(tensors)
@@ -38,6 +40,7 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
     return total
 
 
+@_guarded
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: Any = None) -> None:
     """Scale gradients by max_norm over their norm where that is less than 1."""
     factor = FUNCTIONS["clamp"](float(max_norm) / (total_norm + 1e-6), max=1.0)
@@ -45,6 +48,7 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, for
         g.mul_(factor.to(dtype=g.dtype))
 
 
+@_guarded
 def clip_grad_norm_(
     parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
 ) -> Any:
@@ -63,6 +67,7 @@ def clip_grad_norm_(
     return total
 
 
+@_guarded
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
     """Bring each number of the gradients between minus and plus a value."""
     with no_grad():
@@ -70,11 +75,13 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) ->
             g.clamp_(-float(clip_value), float(clip_value))
 
 
+@_guarded
 def parameters_to_vector(parameters: Any) -> Any:
     """Parameters one after the other, as one vector."""
     return FUNCTIONS["cat"]([x.reshape(-1) for x in parameters])
 
 
+@_guarded
 def vector_to_parameters(vec: Any, parameters: Any) -> None:
     """Give parameters the values in a vector."""
     if not isinstance(vec, Tensor):
@@ -87,6 +94,7 @@ def vector_to_parameters(vec: Any, parameters: Any) -> None:
             start += size
 
 
+@_guarded
 def clip_grad_norm(
     parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
 ) -> Any:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from adjoint.torch.functions import guarded
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.tensor import Tensor, beside, constant, looked
 
@@ -47,11 +48,13 @@ def _taken(x: Any, index: Any, axis: int = 0) -> Any:
     return FUNCTIONS["index_select"](x, axis, _beside(x, index))
 
 
+@guarded
 def invert_permutation(permutation: Any) -> Any:
     """The order that undoes an order; None for None."""
     return None if permutation is None else permutation.argsort()
 
 
+@guarded
 def pack_padded_sequence(
     input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
@@ -122,6 +125,7 @@ def repacked(packed: PackedSequence, x: Any) -> PackedSequence:
     return packed._replace(data=_taken(x.reshape(x.shape[0] * x.shape[1], *x.shape[2:]), rows))
 
 
+@guarded
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: Any = None
 ) -> tuple[Any, Any]:
@@ -142,6 +146,7 @@ def pad_packed_sequence(
     return x.transpose(0, 1) if batch_first else x, _numbers(lengths)
 
 
+@guarded
 def pad_sequence(
     sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Any:
@@ -161,6 +166,7 @@ def pad_sequence(
     return FUNCTIONS["stack"](out, 0 if batch_first else 1)
 
 
+@guarded
 def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:
     """The sequences of several lengths in one tensor."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
@@ -168,12 +174,14 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = Fals
     return [row[: int(n)] for row, n in zip(rows, counts, strict=True)]
 
 
+@guarded
 def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence:
     """Tensors (steps, ...) of several lengths as a packed sequence."""
     lengths = [len(x) for x in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
+@guarded
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
     """The sequences of a packed one."""
     x, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
