@@ -97,6 +97,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "a choice": lambda x: ad.cond(x.sum() > 0, ad.sin, lambda x: x * x, x),
     "while": lambda x: ad.while_loop(lambda x: x.sum() < 100, lambda x: x * 1.5, x, max_steps=60),
     "calls of NumPy's": lambda x: ad.linalg.svd(ad.exp(x) @ x.mT)[1] * 2.0,
+    "nothing but calls of NumPy's": lambda x: ad.fft.fft(x).real,
     "random numbers": _drawn,
     "places": _checked,
     "integers": lambda x: (x * 7).astype(ad.int32) % 3 + (x > 1.0),
@@ -110,7 +111,7 @@ def test_a_second_process_writes_nothing(name: str, watched: Watched) -> None:
     f = PROGRAMS[name]
     planned, emitted, first = watched(f, X)
     assert planned > 0
-    assert emitted == 1
+    assert emitted == (name != "nothing but calls of NumPy's")
     planned, emitted, second = watched(f, X)
     assert (planned, emitted) == (0, 0)
     xs, structure = ad.tree.flatten(first)

@@ -26,7 +26,7 @@ from adjoint.lines import IMPORTED, PACKAGE, Line
 from adjoint.primitives import TABLE
 from adjoint.user_primitives import BUILT_IN
 
-Division = tuple[Graph, list[Call]]  # a graph with calls of machine code in it, and these
+Division = tuple[Graph, Sequence[Call]]  # a graph with calls of machine code in it, and these
 
 # Folders of what is read when machine code is written, beside the files beside them.
 _SOURCE = ("backends", "compiler", "decorators", "functions", "graph", "primitives", "rules")
