@@ -8,7 +8,7 @@ import pickle
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,12 @@ X = np.linspace(0.5, 2.0, 6).reshape(2, 3)
 
 
 @pytest.fixture(autouse=True)
-def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     where = tmp_path / "cache"
     monkeypatch.setenv("ADJOINT_CACHE", str(where))
-    return where
+    remembered._source_at_first.cache_clear()
+    yield where
+    remembered._source_at_first.cache_clear()
 
 
 class Watched:
@@ -53,6 +55,7 @@ class Watched:
 
     def __call__(self, f: Callable[..., Any], *args: Any, **how: Any) -> tuple[int, int, Any]:
         machine._machines.clear()
+        remembered._source_at_first.cache_clear()
         self.planned = self.emitted = 0
         compiled = ad.compile(f, **how)
         compiled(*args) if not how else None
@@ -256,6 +259,7 @@ def test_what_the_host_tells() -> None:
 def test_what_code_depends_on_beside_a_graph_changes_the_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = _key(_graph())
     FACTS[name](monkeypatch)
+    remembered._source_at_first.cache_clear()
     assert _key(_graph()) != before
 
 
