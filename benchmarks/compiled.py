@@ -405,7 +405,7 @@ PROGRAMS = [
 # --- runs ---
 
 
-def _whole(program: Program, f: Function, value_and_grad: Function) -> Function:
+def whole(program: Program, f: Function, value_and_grad: Function) -> Function:
     """What is compiled: the function, its value and gradients, or a step along them."""
     n = program.parameters
     if not n:
@@ -422,7 +422,7 @@ def _whole(program: Program, f: Function, value_and_grad: Function) -> Function:
 def _ours(program: Program) -> Run:
     import adjoint as ad
 
-    f = ad.compile(_whole(program, program.f(adjoint()), ad.value_and_grad))
+    f = ad.compile(whole(program, program.f(adjoint()), ad.value_and_grad))
     values = [ad.tensor(x) for x in program.values]
     return lambda: f(*values)
 
@@ -430,7 +430,7 @@ def _ours(program: Program) -> Run:
 def _jitted(program: Program) -> Run:
     import jax as library
 
-    f = library.jit(_whole(program, program.f(jax()), library.value_and_grad))
+    f = library.jit(whole(program, program.f(jax()), library.value_and_grad))
     values = [library.numpy.asarray(x) for x in program.values]
     return lambda: library.block_until_ready(f(*values))  # type: ignore[no-untyped-call]
 

@@ -8,7 +8,7 @@ import pickle
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,12 @@ X = np.linspace(0.5, 2.0, 6).reshape(2, 3)
 
 
 @pytest.fixture(autouse=True)
-def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     where = tmp_path / "cache"
     monkeypatch.setenv("ADJOINT_CACHE", str(where))
-    return where
+    remembered._source_at_first.cache_clear()
+    yield where
+    remembered._source_at_first.cache_clear()
 
 
 class Watched:
@@ -53,6 +55,7 @@ class Watched:
 
     def __call__(self, f: Callable[..., Any], *args: Any, **how: Any) -> tuple[int, int, Any]:
         machine._machines.clear()
+        remembered._source_at_first.cache_clear()
         self.planned = self.emitted = 0
         compiled = ad.compile(f, **how)
         compiled(*args) if not how else None
@@ -97,6 +100,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "a choice": lambda x: ad.cond(x.sum() > 0, ad.sin, lambda x: x * x, x),
     "while": lambda x: ad.while_loop(lambda x: x.sum() < 100, lambda x: x * 1.5, x, max_steps=60),
     "calls of NumPy's": lambda x: ad.linalg.svd(ad.exp(x) @ x.mT)[1] * 2.0,
+    "nothing but calls of NumPy's": lambda x: ad.fft.fft(x).real,
     "random numbers": _drawn,
     "places": _checked,
     "integers": lambda x: (x * 7).astype(ad.int32) % 3 + (x > 1.0),
@@ -110,7 +114,7 @@ def test_a_second_process_writes_nothing(name: str, watched: Watched) -> None:
     f = PROGRAMS[name]
     planned, emitted, first = watched(f, X)
     assert planned > 0
-    assert emitted == 1
+    assert emitted == (name != "nothing but calls of NumPy's")
     planned, emitted, second = watched(f, X)
     assert (planned, emitted) == (0, 0)
     xs, structure = ad.tree.flatten(first)
@@ -255,6 +259,7 @@ def test_what_the_host_tells() -> None:
 def test_what_code_depends_on_beside_a_graph_changes_the_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = _key(_graph())
     FACTS[name](monkeypatch)
+    remembered._source_at_first.cache_clear()
     assert _key(_graph()) != before
 
 

@@ -71,6 +71,8 @@ class Replay:
             writer.native = NativeCode(graph, donated, writer.apart, remembered)
         writer.write("run", graph)
         self._code = writer.code
+        if writer.native is not None:
+            writer.native.close()
         calls = writer.native.calls if writer.native is not None else []
         self._unlinked: NativeCode | None = writer.native if calls else None
         self._warns, self._checks = writer.warns, any(call.checks for call in calls)

@@ -137,7 +137,7 @@ class Rules(CustomRules):
                     programs[identity, found.given] = found
                     last[identity] = found.given
         last[identity] = found.given
-        return found  # type: ignore[no-any-return]
+        return found
 
     def _recorded_parts(
         self, xs: Sequence[Any], active: Sequence[int], base: Backend, given: tuple[int, ...] | None

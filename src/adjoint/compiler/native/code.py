@@ -30,17 +30,22 @@ class Code:
     def divided(self, graph: Graph) -> Graph:
         """A graph, the program's or that of a loop of it, with calls of machine code in it."""
         if self._left is not None:
-            made, calls = next(self._left)
+            division = next(self._left)
         else:
             from adjoint.compiler.native.steps import with_regions  # these are long, and need not be read again
 
             number = lambda: f"n{next(self._numbers)}"
             # what is donated may be written over by the time of a check
-            made, found = with_regions(graph, number, self._donated, not self._donated, self._apart)
-            calls = [*found]
-            self._divisions.append((made, calls))
+            division = with_regions(graph, number, self._donated, not self._donated, self._apart)
+            self._divisions.append(division)
+        made, calls = division
         self.calls += calls
         return made
+
+    def close(self) -> None:
+        """All graphs are there: that there is no machine code in them is kept at once."""
+        if self._entry is not None and self._divisions and not self.calls:
+            self._entry.store(self._divisions, b"")
 
     def text(self) -> str:
         """What LLVM compiles."""

@@ -8,6 +8,7 @@ what they do. Graphs with primitives of the user's are left out, since these may
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import os
@@ -26,7 +27,7 @@ from adjoint.lines import IMPORTED, PACKAGE, Line
 from adjoint.primitives import TABLE
 from adjoint.user_primitives import BUILT_IN
 
-Division = tuple[Graph, list[Call]]  # a graph with calls of machine code in it, and these
+Division = tuple[Graph, Sequence[Call]]  # a graph with calls of machine code in it, and these
 
 # Folders of what is read when machine code is written, beside the files beside them.
 _SOURCE = ("backends", "compiler", "decorators", "functions", "graph", "primitives", "rules")
@@ -43,7 +44,7 @@ class Entry:
         self._objects: list[Any] = []  # of the graph, in order
         self._places: dict[int, int] = {}
         self._opaque: set[int] = set()
-        if stored.folder() is None or (source := _source()) is None or not self._walk(graph):
+        if stored.folder() is None or (source := _source_at_first()) is None or not self._walk(graph):
             return
         if sum([x.nbytes for x in self._objects if isinstance(x, np.ndarray)]) > _CONSTANTS:
             return
@@ -90,7 +91,7 @@ class Entry:
 
     def store(self, divisions: Sequence[Division], code: bytes) -> None:
         """Keep this for later processes; what they could not read is not kept."""
-        if self.key is None or _source() is None:
+        if self.key is None or _source() != _source_at_first():
             return
         file = io.BytesIO()
         try:
@@ -180,6 +181,12 @@ def _source() -> str | None:
     except OSError:
         return None
     return None if last + _TICK > IMPORTED * 1e9 else hashlib.sha256(repr(sorted(files)).encode()).hexdigest()
+
+
+@functools.cache
+def _source_at_first() -> str | None:
+    """The same when it was first asked for, as to look takes a millisecond."""
+    return _source()
 
 
 def _looked(folder: str, inner: bool, files: list[tuple[str, int, int]]) -> int:

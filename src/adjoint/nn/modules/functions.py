@@ -21,8 +21,9 @@ def module_of(name: str, f: Callable[..., Any], tensors: int = 1) -> Maker:
 
     Weights among them are buffers. What the function takes as `training` is the module's.
     """
-    settings = [p for p in list(inspect.signature(f).parameters.values())[tensors:] if p.name != "training"]
-    trains = "training" in inspect.signature(f).parameters
+    parameters = inspect.signature(f).parameters
+    settings = [p for p in list(parameters.values())[tensors:] if p.name != "training"]
+    trains = "training" in parameters
 
     def __call__(self: Any, *operands: Any, key: int | None = None) -> Any:
         if len(operands) > tensors:
