@@ -9,6 +9,7 @@ parents. This is reverse accumulation with a tape of nodes, S. Linnainmaa (1970)
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
@@ -265,15 +266,24 @@ class Autodiff(Decorator[J]):
         """The lift that handles everything: any arity, several results, what is made again."""
         sources = record.differentiable(primitive)
         eligible = [i for i, name in enumerate(primitive.operands) if name in sources and not name.startswith("*")]
-        tail = len(primitive.operands) - 1 if primitive.variadic and primitive.operands[-1] in sources else None
+        tail = len(primitive.operands) - 1 if primitive.variadic and primitive.operands[-1] in sources else sys.maxsize
         vjps: dict[tuple[int, ...], tuple[VJP, Callable[..., Any]]] = {}
         policy, inner = self._policy, self.inner
 
         def lifted(*operands: Any, **parameters: Any) -> Any:
-            values = [o.value if o.__class__ is Var else o for o in operands]
+            values: list[Any] = []
+            places: list[int] = []  # of the tracked operands
+            parents: list[Node] = []
+            for i, o in enumerate(operands):
+                if o.__class__ is not Var:
+                    values.append(o)
+                    continue
+                values.append(o.value)
+                if o.node is not None and (i >= tail or i in eligible):
+                    places.append(i)
+                    parents.append(o.node)
             out = run(*values, **parameters)
-            places = eligible if tail is None else [*eligible, *range(tail, len(operands))]
-            tracked = tuple([i for i in places if operands[i].__class__ is Var and operands[i].node is not None])
+            tracked = tuple(places)
             if "dtype" in parameters and parameters["dtype"].kind not in INEXACT:
                 tracked = ()
             slots: Sequence[Any] = values
@@ -294,7 +304,6 @@ class Autodiff(Decorator[J]):
                 saved = keep(values, tuple(slots), out if remat is None else remat, parameters)
                 if policy is not None:
                     count_uses(saved)
-                parents = [operands[i].node for i in tracked]
                 if primitive.results > 1:
                     return self.results(node_of(vjp, saved, parents, [value.shape for value in out]), out)
                 var = var_of(out, node_of(vjp, saved, parents, out.shape))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 from adjoint.primitives import ARRAY, INDEX, Primitive
@@ -24,9 +23,11 @@ def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
 
 def _split(B: Any, g: Any, wanted: tuple[int, ...], xs_shape: Any, axis: int) -> tuple[Any, ...]:
     """Each operand of a concat gets its slice back."""
-    sizes, before = [shape[axis] for shape in xs_shape], (slice(None),) * axis
-    ends = list(itertools.accumulate(sizes))
-    return tuple([B.index(g, key=(*before, slice(ends[i] - sizes[i], ends[i], 1))) for i in wanted])
+    slices, before, end = [], (slice(None),) * axis, 0
+    for shape in xs_shape:
+        slices.append(slice(end, end + shape[axis], 1))
+        end += shape[axis]
+    return tuple([B.index(g, key=(*before, slices[i])) for i in wanted])
 
 
 def crop(B: Any, g: Any, x_shape: Any, widths: Any) -> Any:
