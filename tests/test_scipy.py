@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from typing import Any, NamedTuple
@@ -481,6 +482,51 @@ def test_nothing_leaves_a_graph_silently() -> None:
     for method in ("BFGS", "Powell"):
         with pytest.raises(ad.errors.AdjointError):
             ad.scipy.minimize(lambda x: (x.sum() - w) ** 2, ad.tensor([2.0]), method=method)
+
+
+SEARCHES = {
+    **{name: lambda s, name=name: getattr(scipy.optimize, name)(lambda u: u * s - 1, 0.1, 5.0)
+       for name in "bisect brenth brentq ridder toms748".split()},
+    "newton": lambda s: scipy.optimize.newton(lambda u: u * s - 1, 0.7),
+    "newton with a slope": lambda s: scipy.optimize.newton(lambda u: u * s - 1, 0.7, fprime=lambda u: s),
+    "newton at its root": lambda s: scipy.optimize.newton(lambda u: u * s - 1, 0.5, fprime=lambda u: s),
+    "newton from a tensor": lambda s: scipy.optimize.newton(lambda u: u * 2 - 1, s),
+    "fsolve": lambda s: scipy.optimize.fsolve(lambda u: u * s - 1, 0.7),
+    "root": lambda s: scipy.optimize.root(lambda u: u * s - 1, 0.7),
+    "root_scalar": lambda s: scipy.optimize.root_scalar(lambda u: u * s - 1, x0=0.7, x1=0.6),
+    "fixed_point": lambda s: scipy.optimize.fixed_point(lambda u: 1 / (u + s), 0.7),
+    "fixed_point of args": lambda s: scipy.optimize.fixed_point(lambda u, a: 1 / (u + a), 0.7, args=(s,)),
+    **{name: lambda s, name=name: getattr(scipy.optimize, name)(lambda u: (u * s - 1) ** 2)
+       for name in "bracket brent golden minimize_scalar".split()},
+    "fminbound": lambda s: scipy.optimize.fminbound(lambda u: (u * s - 1) ** 2, 0, 4),
+    **{name: lambda s, name=name: getattr(scipy.optimize, name)(lambda u: ((u * s - 1) ** 2).sum(), [0.7])
+       for name in "fmin fmin_bfgs fmin_cg fmin_powell minimize basinhopping".split()},
+    "least_squares": lambda s: scipy.optimize.least_squares(lambda u: u * s - 1, [0.7]),
+    "leastsq": lambda s: scipy.optimize.leastsq(lambda u: u * s - 1, [0.7]),
+    "curve_fit": lambda s: scipy.optimize.curve_fit(lambda x, a: a * x * s, [1.0, 2.0], [1.0, 2.0]),
+    "differential_evolution": lambda s: scipy.optimize.differential_evolution(
+        lambda u: ((u * s - 1) ** 2).sum(), [(0, 2)], maxiter=1
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_searches_of_scipys_refuse_what_is_tracked_and_name_ours(name: str) -> None:
+    """They choose among numbers by comparing values: what they choose would have no derivative, or that of a step."""
+    s = ad.tensor(2.0, dtype=ad.float64).require_grad()
+    with pytest.raises((TypeError, ValueError, RuntimeError)) as caught:
+        SEARCHES[name](s)
+    error: BaseException | None = caught.value
+    while error is not None and not isinstance(error, ad.errors.TrackedError):
+        error = error.__cause__  # SciPy wraps some
+    assert re.match(rf"scipy\.optimize\.{name.split()[0]} .* for tensors there is ad\.(scipy|implicit)\.", str(error))
+
+
+def test_searches_of_scipys_take_constants() -> None:
+    s = ad.tensor(2.0, dtype=ad.float64)
+    for name in "bisect brenth brentq ridder toms748 newton fsolve golden brent fminbound fmin".split():
+        found = SEARCHES[name](s)
+        assert_allclose(np.asarray(found).ravel()[0], 0.5, rtol=1e-4)
 
 
 def test_without_scipy_the_error_says_what_to_install() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import itertools
 import linecache
 import os
 import sys
@@ -58,25 +59,25 @@ def stack() -> tuple[Frame, ...]:
     return tuple(found[::-1])
 
 
-def _caller(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame from this one on that is not of this package."""
+def caller() -> FrameType | None:
+    """The innermost frame that is not of this package."""
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
     return frame
 
 
-def search() -> FrameType | None:
-    """The frame of a search of SciPy's, from `scipy.optimize`, if one has called this package."""
-    frame = _caller(sys._getframe(1))
-    name: str = "" if frame is None else frame.f_globals.get("__name__") or ""
-    return frame if name.startswith("scipy.optimize.") else None
+def is_search(frame: FrameType) -> bool:
+    """Whether it is of a search of SciPy's, in `scipy.optimize`."""
+    name: str = frame.f_globals.get("__name__") or ""
+    return name.startswith("scipy.optimize.")
 
 
 def asked_by() -> str | None:
     """What outside of this package asks, for a message: a function of SciPy's, such as `scipy.linalg.solve`, a method
     of a table of pandas, or "assignment" where Python assigns to an element; None for anything else.
     """
-    frame = _caller(sys._getframe(1))
+    frame = caller()
     if frame is not None and frame.f_lasti >= 0 and _library(frame) != "scipy":
         operation = dis.opname[frame.f_code.co_code[frame.f_lasti]]
         if operation in ("STORE_SUBSCR", "STORE_SLICE"):
@@ -101,7 +102,7 @@ def _public_name(frame: FrameType) -> str | None:
         return f"pandas.{type(local['self']).__name__}.{names[0]}" if "self" in local and names[0][0] != "_" else None
     if names == ["wrapper"] and "f" in local:  # which stands for another one
         names, module = [local["f"].__name__], local["f"].__module__
-    package = ".".join(module.split(".")[:2])
+    package = ".".join(itertools.takewhile(lambda part: part[0] != "_", module.split(".")))
     if names in (["__init__"], ["__call__"]) and "self" in local:
         names = [type(local["self"]).__name__, *(["__call__"] if names == ["__call__"] else [])]
     elif package == "scipy.stats" and "self" in local:

@@ -46,5 +46,14 @@ SCIPY = {
     },
     "scipy.signal.fftconvolve": "ad.convolve",
     "scipy.signal.oaconvolve": "ad.convolve",
+    **{
+        f"scipy.sparse.linalg.{name}": "ad.linalg.solve, or ad.implicit.root with linear_solver="
+        for name in "bicg bicgstab cg gmres lgmres minres spsolve".split()
+    },
     "scipy.spatial.distance.cdist": "ad.cdist",
+    "scipy.spatial.distance.cityblock": "abs(x - y).sum()",
+    "scipy.spatial.distance.cosine": "1 - ad.nn.cosine_similarity(x, y, axis=0)",
+    "scipy.spatial.distance.euclidean": "ad.linalg.vector_norm(x - y)",
+    "scipy.spatial.distance.pdist": "ad.nn.pdist",
+    "scipy.spatial.distance.sqeuclidean": "((x - y) ** 2).sum()",
 }

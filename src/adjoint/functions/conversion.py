@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from adjoint.concrete import Lazy
 from adjoint.counterparts import scipy_counterpart
 from adjoint.dtypes import is_table
 from adjoint.functions.gradients import Gradients
-from adjoint.lines import asked_by, search
+from adjoint.lines import asked_by, caller, is_search
 from adjoint.operands import followed_by
 from adjoint.tensor import Tensor, wrap
 
@@ -182,7 +183,8 @@ def __bool__(x: Tensor[Any], /) -> bool:
         raise errors.ArgumentError(
             f"the truth of a tensor of shape {x.shape} is ambiguous; use .any() or .all(), or ad.where"
         )
-    _refuse_choices()
+    if "scipy.optimize" in sys.modules:
+        _refuse_choices(sys._getframe(1))
     return bool(x.device.to_numpy(x._array).item())
 
 
@@ -255,14 +257,14 @@ def _refuse_tracked(x: Tensor[Any], what: str) -> None:
 
 def _refuse_searches(x: Tensor[Any]) -> None:
     """Raises TrackedError where a search of SciPy's computes with a tracked tensor, of which it takes values."""
-    if x.device.tracked(x._array) and search() is not None and (error := _leaving(x)) is not None:
+    frame = caller()
+    if frame is not None and is_search(frame) and x.device.tracked(x._array) and (error := _leaving(x)) is not None:
         raise error
 
 
-def _refuse_choices() -> None:
+def _refuse_choices(frame: FrameType) -> None:
     """Raises TrackedError where a search of SciPy's chooses among numbers by tracked tensors, which would be lost."""
-    frame = search()
-    for value in () if frame is None else frame.f_locals.values():
+    for value in frame.f_locals.values() if is_search(frame) else ():
         if isinstance(value, Tensor):
             _refuse_searches(value)
 
