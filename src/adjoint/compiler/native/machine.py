@@ -215,14 +215,19 @@ def adds_products() -> bool:
     return bool(llvm().get_host_cpu_features().get("fma")) or _is_arm()
 
 
+# text that asks for symbols of this process, and what makes them known
+LINKED: dict[str, Callable[[], object]] = {}
+
+
 class Machine:
     """The machine code of a text, which lives as long as one of its functions."""
 
     def __init__(self, text: str) -> None:
-        from adjoint.compiler.native import pool, stored
+        from adjoint.compiler.native import stored
 
-        if pool.DECLARED in text:
-            pool.link()
+        for part, link in LINKED.items():
+            if part in text:
+                link()
         binding, key = llvm(), _key(text)
         code = stored.load(key)
         if code is None:

@@ -27,6 +27,7 @@ import threading
 from typing import Any
 
 from adjoint import locks
+from adjoint.compiler.native.machine import LINKED, Machine, llvm
 from adjoint.compiler.threads import get_num_threads
 
 _WORKERS = 255  # at most
@@ -386,8 +387,6 @@ def _new_lock() -> int:
 @functools.cache
 def link() -> Any:
     """The machine code of all this, under names that other machine code may use."""
-    from adjoint.compiler.native.machine import Machine, llvm
-
     binding = llvm()
     binding.add_symbol("adjoint_pool", _state)
     binding.add_symbol("adjoint_begin", id(begin))
@@ -400,6 +399,9 @@ def link() -> Any:
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=stop, after_in_child=_reset)
     return made
+
+
+LINKED[DECLARED] = link
 
 
 def _native(name: str) -> Any:
