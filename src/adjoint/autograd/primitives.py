@@ -18,6 +18,7 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.autograd.boxes import Box, boxed, boxed_tensor, conjugated, getval, has_tensors, unboxed
+from adjoint.autograd.spaces import vspace
 from adjoint.decorators.batched import Batched
 from adjoint.devices import leaf_of
 from adjoint.dtypes import INEXACT
@@ -352,8 +353,6 @@ class _OldRules:
         self._define("defgrad", {argnum: rule})
 
     def defvjp(self, rule: Function, argnum: int = 0) -> None:
-        from adjoint.autograd.core import vspace
-
         def staged(ans: Any, *args: Any, **kwargs: Any) -> Function:
             return lambda g: rule(g, ans, vspace(args[argnum]), vspace(g), *args, **kwargs)
 

@@ -343,7 +343,7 @@ def as_argnums(name: str, argnums: Any) -> Argnums:
     So `grad(f, x)`, which was meant as `grad(f)(x)`, says so.
     """
     if argnums.__class__ is int or isinstance(argnums, (str, range)) or is_integer(argnums):
-        return argnums  # type: ignore[no-any-return]
+        return argnums
     entries = None if isinstance(argnums, Mapping) else items(argnums)
     for entry in (argnums,) if entries is None else entries:
         if not isinstance(entry, str) and not is_integer(entry):
@@ -364,7 +364,7 @@ def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> l
             return keys
     keys = []
     for entry in (argnums,) if isinstance(argnums, (int, str, np.integer)) else argnums:
-        place = entry
+        place: Any = entry
         if isinstance(entry, str):
             if entry in kwargs:
                 keys.append(entry)
