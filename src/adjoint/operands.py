@@ -165,38 +165,6 @@ def constant_like(values: np.ndarray[Any, Any], like: Tensor[Any], name: str) ->
     return operand(values.astype(like._device.leaf.widest(values.dtype), copy=False), like, name)
 
 
-def irrational(function: str, number: Any, like: Tensor[Any]) -> Any:
-    """What a function of `math` gives for a number; on a leaf of more digits a tensor that has them all."""
-    if like._device.leaf.digits is None:
-        return getattr(math, function)(number)
-    return run(function, (number if isinstance(number, Tensor) else _exactly(number, like),))
-
-
-def _exactly(number: float, like: Tensor[Any]) -> Tensor[Any]:
-    dtype = like._dtype if like._dtype.kind == "f" else dtypes.float64
-    return operand(np.asarray(number, dtype), like, "a constant")
-
-
-def quotient_beside(x: float, y: float, like: Tensor[Any]) -> Any:
-    """x / y, likewise."""
-    return x / y if like._device.leaf.digits is None else _exactly(x, like) / y  # type: ignore[operator]
-
-
-def pi_beside(x: Tensor[Any]) -> Any:
-    """Pi, likewise."""
-    return irrational("acos", -1.0, x)
-
-
-def log_2_beside(x: Tensor[Any]) -> Any:
-    """The logarithm of 2, likewise."""
-    return irrational("log", 2.0, x)
-
-
-def log_pi_beside(x: Tensor[Any], factor: float = 1.0) -> Any:
-    """The logarithm of pi times a factor, likewise."""
-    return irrational("log", pi_beside(x) * factor, x)
-
-
 def is_weak(value: Any) -> TypeGuard[complex]:
     """Whether it is one of Python's own numbers, which adapt to the dtype of the tensor they meet."""
     return isinstance(value, Scalar) and not isinstance(value, np.generic)

@@ -22,7 +22,8 @@ from adjoint.functions.arguments import (
     inexact,
     keyword_error,
 )
-from adjoint.operands import cast, irrational, run
+from adjoint.functions.irrational import irrational
+from adjoint.operands import cast, run
 from adjoint.tensor import Axis, Operand, Tensor
 
 B = TypeVar("B", bound=Backend)

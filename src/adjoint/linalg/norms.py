@@ -20,11 +20,12 @@ from adjoint.functions.arguments import (
     relative,
     square,
 )
+from adjoint.functions.irrational import quotient_beside
 from adjoint.functions.reduction import max, min, sum
 from adjoint.functions.shape import expand_dims, squeeze
 from adjoint.linalg.factors import by_lower, svdvals
 from adjoint.linalg.products import inv
-from adjoint.operands import cast, quotient_beside, run
+from adjoint.operands import cast, run
 from adjoint.tensor import Axis, Operand, Tensor
 
 B = TypeVar("B", bound=Backend)
