@@ -440,8 +440,6 @@ def with_constants(node: Any, edges: list[Any], nowhere: Any) -> list[Any]:
     """What there is for each edge of a node of two operands; that of a constant leads nowhere."""
     if node.__class__ is Accumulate or marks_of(node).start is not None or len(edges) != 1:
         return edges
-    if marks_of(node).label == "RsubBackward1":
-        return edges
     if marks_of(node).label == "CopyBackwards":
         return [nowhere, *edges]
     vjp = node.vjp

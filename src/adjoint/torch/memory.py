@@ -234,7 +234,7 @@ def detached(x: Tensor, *, silent: bool = False) -> Tensor:
         rare.born = modes.transforms
     if memory.buffer is None:
         out._array = var_of(_whole(rare) if silent else values(x), None)
-        if silent or (rare.where is not None and rare.path):
+        if rare.path and (silent or rare.where is not None):
             memory.read(out._array)
     memory.add(out)
     return out
