@@ -85,7 +85,7 @@ NODES = {
 
 def one_node(made: str, made_of_tensor: str = "") -> Callable[[F], F]:
     """A decorator of functions whose steps are one node to users."""
-    return lambda function: _one_node(function, made, made_of_tensor)  # type: ignore[no-any-return]
+    return lambda function: _one_node(function, made, made_of_tensor)
 
 
 def _one_node(function: Any, made: str, made_of_tensor: str) -> Any:

@@ -96,9 +96,10 @@ class Apart:
 
     def look(self, memory: Memory) -> None:
         """See the memory's value, which is a new one."""
-        known = memory.value
+        known: Any = memory.value
         own = isinstance(known, (np.ndarray, np.generic)) and memory.buffer is None
-        self.value = np.asarray(memoryview(np.asarray(known))) if own else known
+        whole: Any = np.asarray(known) if own else known
+        self.value = np.asarray(memoryview(whole)) if own else known
 
 
 def memory_of(x: Tensor) -> Memory:
