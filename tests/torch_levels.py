@@ -264,3 +264,40 @@ def registered_containers_inside(torch: Any, show: Any) -> None:
         show(shown(F.vmap(lambda held: held.x.sum())(Held(rows(torch, 2, 3)))))
     finally:
         trees._deregister_pytree_node(Held)
+
+
+@program
+def functions_of_what_requires_a_gradient(torch: Any, show: Any) -> None:
+    F = module(torch, "func")
+
+    class Square(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2 * ctx.saved_tensors[0]
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            return t * 2 * ctx.saved_tensors[0]
+
+    x = rows(torch, 3).requires_grad_()
+    cube = lambda v: Square.apply(v) * v
+    transforms = (
+        F.jacrev, F.jacfwd, F.hessian, F.vmap, lambda f: F.jacrev(F.jacrev(f)), lambda f: F.vmap(F.grad(f)),
+        lambda f: F.grad(lambda v: f(v).sum()), lambda f: F.jacfwd(F.grad(lambda v: f(v).sum())),
+        lambda f: lambda v: F.jvp(f, (v,), (v.detach(),))[1], lambda f: lambda v: F.vjp(f, v)[1](v.detach())[0],
+        lambda f: F.jacrev(F.vmap(f)), lambda f: F.vmap(F.jacrev(f)),
+    )  # fmt: skip
+    for transform in transforms:
+        y = transform(cube)(x)
+        show(shown(y), y.requires_grad, shown(torch.autograd.grad(y.sum(), x)))

@@ -401,7 +401,7 @@ def _rows_in_chunks(function: Any, given: Any, has_aux: bool, size: int) -> Any:
     for i, y in enumerate(value):
         basis = ad.reshape(ad.eye(y.size, dtype=y.dtype, device=y.device.leaf), (y.size, *y.shape))
         zeros = [ad.zeros_like(other) for other in value]
-        along = lambda g, i=i, zeros=zeros: pull([*zeros[:i], g, *zeros[i + 1 :]])[0]
+        along: Any = lambda g, i=i, zeros=zeros: pull([*zeros[:i], g, *zeros[i + 1 :]])[0]
         parts = [
             [ad.expand_dims(g, 0) for g in along(basis[start])]
             if size == 1

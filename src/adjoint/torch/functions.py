@@ -113,7 +113,7 @@ NODES = {
 
 def one_node(made: str, made_of_tensor: str = "") -> Callable[[F], F]:
     """A decorator of functions whose steps are one node to users."""
-    return lambda function: _one_node(function, made, made_of_tensor)  # type: ignore[no-any-return]
+    return lambda function: _one_node(function, made, made_of_tensor)
 
 
 def same_types(name: str, *tensors: Any) -> None:
@@ -314,11 +314,19 @@ def _unary(name: str, function: Any, made: str | None = None, *, floating: bool 
 
 
 for _name, _function in {
-    "deg2rad": "deg2rad", "exp2": "exp2", "rad2deg": "rad2deg", "reciprocal": "reciprocal", "rsqrt": "rsqrt",
+    "deg2rad": "deg2rad", "exp2": "exp2", "rad2deg": "rad2deg", "rsqrt": "rsqrt",
     "sinc": "special.sinc", "i0": "special.i0",
 }.items():  # fmt: skip
     _unary(_name, _function)
 _unary("frac", lambda x: x - ad.trunc(x))
+_quick_reciprocal = METHODS["reciprocal"]
+
+
+@public("reciprocal", in_place=True, out=True)
+def reciprocal(input: Tensor) -> Any:
+    """1 / input."""
+    check_tensors("reciprocal", input)
+    return _quick_reciprocal(input)
 
 
 @public("nan_to_num", in_place=True, out=True)
@@ -498,6 +506,9 @@ for _name, _symbol in {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": 
     _bits(_name, _symbol)
 
 
+_square = FUNCTIONS["square"]
+
+
 @public("pow", in_place=True, out=True)
 def pow(input: Any, exponent: Any) -> Tensor:
     """input to the power of exponent.
@@ -506,6 +517,8 @@ def pow(input: Any, exponent: Any) -> Tensor:
     >>> torch.pow(torch.tensor([2.0, 3.0]), 2)
     tensor([4., 9.])
     """
+    if exponent.__class__ in (int, float) and exponent == 2 and isinstance(input, Tensor) and input._dtype.kind in "fc":
+        return _square(input)  # type: ignore[no-any-return]
     x, y = operand(input, "pow", "input"), operand(exponent, "pow", "exponent")
     check_tensors("pow", x, y)
     if isinstance(y, Tensor):

@@ -428,19 +428,16 @@ def name_of(node: Any, given: str | None) -> str:
     if node.__class__ is Accumulate:
         return "AccumulateGrad"
     if given is None:
-        primitive = node.name
-        given = _NAMES.get(primitive)
-        if given is None:
-            whole = "Backward" in primitive  # of a Function inside of a transform
-            given = primitive if whole else "".join([part.capitalize() for part in primitive.split("_")])
+        primitive: str = node.name
+        known: str | None = _NAMES.get(primitive)
+        whole = "Backward" in primitive  # of a Function inside of a transform
+        given = known or (primitive if whole else "".join([part.capitalize() for part in primitive.split("_")]))
     return given if given == "CopySlices" or "Backward" in given else given + "Backward0"
 
 
 def with_constants(node: Any, edges: list[Any], nowhere: Any) -> list[Any]:
     """What there is for each edge of a node of two operands; that of a constant leads nowhere."""
     if node.__class__ is Accumulate or marks_of(node).start is not None or len(edges) != 1:
-        return edges
-    if marks_of(node).label == "RsubBackward1":
         return edges
     if marks_of(node).label == "CopyBackwards":
         return [nowhere, *edges]

@@ -445,7 +445,8 @@ def _keep(x: Any) -> None:
         if not any([t is known for known, *_ in innermost.before]):
             shared = t._rare is not None and t._rare.memory is not None
             array = None if shared or is_lifted(t) else t._array
-            innermost.before.append((t, t._rare, array, t._rare.inner if is_lifted(t) else None))
+            rare: Any = t._rare
+            innermost.before.append((t, rare, array, rare.inner if is_lifted(t) else None))
 
 
 def restore(block: Any) -> None:

@@ -96,9 +96,10 @@ class Apart:
 
     def look(self, memory: Memory) -> None:
         """See the memory's value, which is a new one."""
-        known = memory.value
+        known: Any = memory.value
         own = isinstance(known, (np.ndarray, np.generic)) and memory.buffer is None
-        self.value = np.asarray(memoryview(np.asarray(known))) if own else known
+        whole: Any = np.asarray(known) if own else known
+        self.value = np.asarray(memoryview(whole)) if own else known
 
 
 def memory_of(x: Tensor) -> Memory:
@@ -234,7 +235,7 @@ def detached(x: Tensor, *, silent: bool = False) -> Tensor:
         rare.born = modes.transforms
     if memory.buffer is None:
         out._array = var_of(_whole(rare) if silent else values(x), None)
-        if silent or (rare.where is not None and rare.path):
+        if rare.path and (silent or rare.where is not None):
             memory.read(out._array)
     memory.add(out)
     return out

@@ -266,7 +266,9 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
     commutes = name in ("add", "mul")  # 2 * x is x * 2, as its node says
     reflected = straight if commutes else _compiled(name, source(True), kinds, primitive, slow_reflected)
     if name == "div":
-        reflected = _divided
+        reciprocal = _named(reflected, "Reciprocal")
+        METHODS["reciprocal"] = lambda x: reciprocal(x, 1.0)
+        reflected = _quotient(reciprocal)
     elif name == "sub":
         reflected = _named(reflected, "RsubBackward1")
     METHODS[f"__r{symbol}__"] = reflected
@@ -288,11 +290,12 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
 
 
 _KNOWN = (Tensor, *NUMBERS, np.number, np.bool_)
+_MULTIPLES = (*_KNOWN, np.ndarray)
 
 
-def _divided(x: Any, y: Any) -> Any:
+def _quotient(reciprocal: Any) -> Any:
     """y / x, which PyTorch computes as a product."""
-    return FUNCTIONS["reciprocal"](x) * y if isinstance(y, (*_KNOWN, np.ndarray)) else NotImplemented
+    return lambda x, y: reciprocal(x, 1.0) * y if isinstance(y, _MULTIPLES) else NotImplemented
 
 
 def _named(function: Any, made: str) -> Any:
@@ -300,8 +303,8 @@ def _named(function: Any, made: str) -> Any:
 
     def spelled(x: Any, y: Any) -> Any:
         out = function(x, y)
-        if out is not NotImplemented and not is_lifted(out) and out._array.node is not None:
-            label(out._array.node, made)
+        if out is not NotImplemented and not is_lifted(out) and (node := out._array.node) is not None:
+            label(node, made, node.number - 1)  # of the one operand that is a tensor
         return out
 
     return spelled

@@ -319,7 +319,8 @@ def _reshaping(*names: str) -> None:
         if self._rare is not None and self._rare.memory is not None:
             leave_if_alone(self)
         shares = self._rare is not None and self._rare.memory is not None
-        viewed = is_lifted(self) and self._rare.viewed
+        rare: Any = self._rare
+        viewed = is_lifted(self) and rare.viewed
         leaf = not is_lifted(self) and off() and self.requires_grad and self.is_leaf and not is_view(self)
         if viewed or (leaf and shares):
             raise NotImplementedError(

@@ -9,10 +9,11 @@ from adjoint import tree as trees
 from adjoint.operands import common_backend, lift_to
 from adjoint.tensor import wrap
 from adjoint.torch.calls import shares, translated
+from adjoint.torch.devices import where_of_leaf
 from adjoint.torch.lifted import to_face, to_inner, write
 from adjoint.torch.memory import base_of, is_view
 from adjoint.torch.state import grad_mode, modes
-from adjoint.torch.tensor import Tensor, is_lifted
+from adjoint.torch.tensor import LEVEL, Tensor, is_lifted
 from adjoint.transforms.arguments import zeros_like
 from adjoint.transforms.levels import CustomRules, apply
 
@@ -83,6 +84,13 @@ class FunctionRules(CustomRules):
         return list(trees.unflatten(self.structure, out))
 
     # --- what levels ask ---
+
+    def handed_on(self, xs: Any, device: Any) -> Any:
+        where = where_of_leaf(device.leaf)
+        if device.inner is not (LEVEL if where is None else where.level):
+            return super().handed_on(xs, device)
+        ys, _ = self.forward(self.below(xs, device))  # a call as there is outside of transforms
+        return [wrap(lift_to(y, device), device) for y in ys]
 
     def plain(self, xs: Any) -> list[Any]:
         args = self.given(xs)
