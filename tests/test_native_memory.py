@@ -93,6 +93,32 @@ def test_temporary_arrays_lie_in_the_place_of_others() -> None:
     assert run.lower(x, w).memory == 2 * x.nbytes
 
 
+@pytest.mark.parametrize("axis", [0, 1, None])
+@pytest.mark.parametrize("columns", [3, 8, 9, 16, 40])
+def test_what_products_read_is_there_until_they_are_added_up(columns: int, axis: int | None) -> None:
+    """Another result of the same columns is not written over it before that."""
+
+    def apart(x: Any, y: Any, z: Any) -> Any:
+        product = x * y
+        return x * z, product.sum(axis=axis)
+
+    def square(x: Any, y: Any, z: Any) -> Any:
+        product = y * y
+        return x * z, product.sum(axis=axis)
+
+    def temporary(x: Any, y: Any, z: Any) -> Any:
+        turned = ad.cumulative_prod(ad.tanh(y), axis=0)
+        product = x * turned
+        return ad.cumulative_sum(x * z, axis=0), product.sum(axis=axis)
+
+    given = np.random.default_rng(13).normal(size=(3, 6, columns))
+    for f in (apart, square, temporary):
+        expected = f(*map(ad.asarray, given))
+        for donated in ((), (1,), (0, 1, 2)):
+            for x, y in zip(ad.compile(f, donate=donated)(*[x.copy() for x in given]), expected, strict=True):
+                np.testing.assert_allclose(x, y.numpy(), rtol=1e-12, atol=1e-12)
+
+
 def test_gradients_lie_in_the_place_of_what_follows_from_them() -> None:
     def step(w: Any, v: Any, x: Any) -> Any:
         loss, grads = ad.value_and_grad(lambda p: (ad.tanh(x @ p[0]) @ p[1]).sum())((w, v))

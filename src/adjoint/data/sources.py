@@ -205,7 +205,7 @@ def windows(series: Any, length: int, stride: int = 1, horizon: int = 0) -> Sour
     after = as_integer(horizon, "windows", "horizon", 0)
     if len(arrays) < sizes[0] + after:
         raise errors.ShapeError(f"windows: the series has {len(arrays)} times, and a window needs {sizes[0] + after}")
-    return _Windows(arrays, *sizes, after)
+    return _Windows(arrays, sizes[0], sizes[1], after)
 
 
 class _Part(Source):

@@ -153,9 +153,13 @@ class Nest(Memory):
         last: dict[Any, tuple[int, int]] = {}  # ... and where last, of all passes
         orders = self._orders()
         for level, equations in enumerate(orders):
+            products = self._products(level, equations)  # what they read is read where they are added up
             for i, e in enumerate(equations):
                 made[level, e.results[0]] = i
-                for x in e.operands:
+                if e.results[0] in products:
+                    continue
+                product = products.get(self._root(e.operands[0])) if e.name in REDUCTIONS else None  # type: ignore[arg-type]
+                for x in (product or e).operands:
                     if _is(x):
                         first.setdefault((x, level), i)
                         last[x] = level, i
