@@ -11,7 +11,7 @@ from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any
 
-from adjoint.torch.functions import OTHER_NAMES
+from adjoint.torch.arguments import OTHER_NAMES
 
 PLACES = (
     "torch Tensor nn nn.functional nn.init nn.utils nn.utils.rnn nn.utils.parametrize nn.utils.parametrizations "

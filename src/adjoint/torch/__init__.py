@@ -23,6 +23,8 @@ from adjoint.torch import products as _products  # noqa: F401
 from adjoint.torch import state as _state
 from adjoint.torch import utils as utils
 from adjoint.torch import views as _views  # noqa: F401
+from adjoint.torch.arguments import guarded as _guarded
+from adjoint.torch.arguments import spelled_as as _spelled_as
 from adjoint.torch.calls import NUMBERS as _NUMBERS
 from adjoint.torch.creation import Generator as Generator
 from adjoint.torch.creation import of_type as _of_type
@@ -76,8 +78,6 @@ from adjoint.torch.dtypes import (
 from adjoint.torch.dtypes import (
     set_default_dtype as set_default_dtype,
 )
-from adjoint.torch.functions import guarded as _guarded
-from adjoint.torch.functions import spelled_as as _spelled_as
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.missing import refuse_modules as _refuse_modules
 from adjoint.torch.operators import FUNCTIONS as _FUNCTIONS

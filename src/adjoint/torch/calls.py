@@ -17,6 +17,7 @@ from adjoint.torch import devices, lifted, state
 from adjoint.torch.dtypes import default_float, of_numpy, result_dtype
 from adjoint.torch.graph import label, marks_of, owner
 from adjoint.torch.memory import check_write, counter_of, refuse_inference, store
+from adjoint.torch.refusals import OVERLAP
 from adjoint.torch.state import modes
 from adjoint.torch.tensor import (
     INNER,
@@ -351,10 +352,11 @@ def into(out: Any, result: Any, operands: Any = ()) -> Any:
         if out._rare is not None and out._rare.memory is not None:
             parts = [p for x in operands for p in (x if isinstance(x, (list, tuple)) else (x,))]
             view = out._rare.parent is not None or out._rare.memory.buffer is not None
-            if view or any([shares(out, p) for p in parts]):
+            if any([shares(out, p) for p in parts]):
+                raise RuntimeError(OVERLAP)
+            if view:
                 raise NotImplementedError(
-                    "adjoint.torch: out= of another shape that is a view, or shares memory with NumPy or operands, is "
-                    "not there"
+                    "adjoint.torch: out= of another shape that is a view, or shares memory with NumPy, is not there"
                 )
             out.resize_(tuple(result.shape))
             return put(out, result, start)

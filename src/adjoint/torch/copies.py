@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.torch import placing
-from adjoint.torch.functions import clone, public
+from adjoint.torch.arguments import public
+from adjoint.torch.functions import clone
 from adjoint.torch.operators import METHODS
 from adjoint.torch.tensor import Tensor
 

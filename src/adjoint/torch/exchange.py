@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.torch.arguments import public
 from adjoint.torch.creation import from_numpy
 from adjoint.torch.dtypes import numpy_dtype
-from adjoint.torch.functions import public
 from adjoint.torch.operators import METHODS
 from adjoint.torch.tensor import Tensor, numpy_of, values
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 import adjoint as ad
+from adjoint.torch.arguments import guarded, with_out
 from adjoint.torch.calls import call
 from adjoint.torch.creation import finished
 from adjoint.torch.dtypes import default_float, numpy_dtype
-from adjoint.torch.functions import guarded, with_out
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.reductions import axes_of
 from adjoint.torch.tensor import Tensor, axis_of

@@ -9,8 +9,9 @@ import numpy as np
 import adjoint as ad
 from adjoint.graph.nodes import var_of
 from adjoint.torch import creation, lifted
+from adjoint.torch.arguments import public, same_types, spelled_as
 from adjoint.torch.calls import call, explained, off, put
-from adjoint.torch.functions import check_tensors, public, same_types, spelled_as, to
+from adjoint.torch.functions import check_tensors, to
 from adjoint.torch.graph import label
 from adjoint.torch.memory import check_write, place_of
 from adjoint.torch.operators import METHODS

@@ -12,8 +12,9 @@ import numpy as np
 import adjoint as ad
 from adjoint.graph.nodes import Var, numbers, var_of
 from adjoint.torch import creation, state
+from adjoint.torch.arguments import guarded, public
 from adjoint.torch.calls import NUMBERS, call, explained, number, put
-from adjoint.torch.functions import guarded, public, to
+from adjoint.torch.functions import to
 from adjoint.torch.graph import overwritten
 from adjoint.torch.kinds import Index
 from adjoint.torch.lifted import is_batched

@@ -9,10 +9,10 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import creation, return_types
+from adjoint.torch.arguments import guarded, one_node, same_types, spelled_as, with_out
 from adjoint.torch.calls import LinAlgError as LinAlgError
 from adjoint.torch.calls import call
 from adjoint.torch.dtypes import of_numpy, promote
-from adjoint.torch.functions import guarded, one_node, same_types, spelled_as, with_out
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.reductions import axes_of, norm_of

@@ -6,8 +6,9 @@ from typing import Any
 
 import adjoint as ad
 from adjoint.torch import creation, linalg, return_types
+from adjoint.torch.arguments import public, same_types, spelled_as
 from adjoint.torch.calls import call
-from adjoint.torch.functions import public, same_types, spelled_as
+from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.tensor import Tensor
 
 for _name in ("det", "matrix_exp", "matrix_power"):
@@ -144,5 +145,5 @@ def inner(input: Tensor, other: Tensor) -> Any:
     """The sums of products along the last axes."""
     same_types("inner", input, other)
     if not input.ndim or not other.ndim:
-        return input * other
+        return FUNCTIONS["mul"](input, other)
     return call(lambda x, y: ad.tensordot(x, y, axes=([-1], [-1])), "View", input, other)

@@ -7,7 +7,7 @@ import warnings
 from typing import Any, NamedTuple
 
 from adjoint.torch import linalg
-from adjoint.torch.functions import public, tensor_of
+from adjoint.torch.arguments import public, tensor_of
 from adjoint.torch.graph import label
 from adjoint.torch.operators import METHODS
 from adjoint.torch.tensor import Tensor, is_lifted, next_number

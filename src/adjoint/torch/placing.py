@@ -11,9 +11,10 @@ import numpy as np
 import adjoint as ad
 from adjoint.graph.nodes import var_of
 from adjoint.torch import creation
+from adjoint.torch.arguments import public, spelled_as
 from adjoint.torch.calls import call, off
 from adjoint.torch.dtypes import complex_of, default_float, numpy_dtype
-from adjoint.torch.functions import clone, public, spelled_as
+from adjoint.torch.functions import clone
 from adjoint.torch.graph import label, result_overwritten
 from adjoint.torch.indexing import as_line, in_range
 from adjoint.torch.kinds import Halves, Whole

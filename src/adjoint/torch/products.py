@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import adjoint as ad
+from adjoint.torch.arguments import public, same_types, spelled_as
 from adjoint.torch.calls import call, named, off
-from adjoint.torch.functions import numbers_first, public, same_types, spelled_as
+from adjoint.torch.functions import numbers_first
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.reductions import axes_of
 from adjoint.torch.tensor import LEVEL, Tensor, is_elsewhere, of

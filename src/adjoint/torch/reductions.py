@@ -8,9 +8,10 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import return_types
+from adjoint.torch.arguments import guarded, public, same_types
 from adjoint.torch.calls import call, into, named, off, without_slope
 from adjoint.torch.dtypes import numpy_dtype, of_numpy, result_dtype
-from adjoint.torch.functions import floating_of, guarded, public, same_types, to
+from adjoint.torch.functions import floating_of, to
 from adjoint.torch.graph import label
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.operators import FUNCTIONS, METHODS

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from adjoint.graph.nodes import var_of
+from adjoint.torch.arguments import guarded, public, tensor_of
 from adjoint.torch.calls import off
 from adjoint.torch.creation import sizes_of
-from adjoint.torch.functions import guarded, public, tensor_of
 from adjoint.torch.graph import result_overwritten
 from adjoint.torch.kinds import contiguous_strides
 from adjoint.torch.memory import check_write, counter_of, memory_of, move, place_of, shape_of, strided

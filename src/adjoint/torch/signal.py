@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from adjoint.torch.arguments import guarded, spelled_as
 from adjoint.torch.creation import finished
-from adjoint.torch.dtypes import DTYPES, default_float, numpy_dtype
-from adjoint.torch.functions import guarded, spelled_as
+from adjoint.torch.dtypes import DTYPES, default_float, numpy_dtype, strided
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.missing import room as _room
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.signals import values_of
+from adjoint.torch.tensor import looked
 
 __path__: list[str] = []
 
@@ -22,9 +23,11 @@ def _window(name: str, values: Any, **defaults: Any) -> Any:
     def window(M: int, *, sym: bool, dtype: Any, layout: Any, device: Any, requires_grad: bool, **given: Any) -> Any:
         if M < 0:
             raise ValueError(f"{name} requires non-negative window length, got M={M}")
+        if layout not in (None, strided):
+            raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
         kind = numpy_dtype(dtype) or default_float()
-        if kind.kind != "f":
-            raise ValueError(f"{name} expects floating point dtypes, got: {dtype}")
+        if kind.name not in ("float32", "float64"):
+            raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
         made = values(int(M), not sym, given) if M > 1 else [1.0] * M
         return finished(made, kind, requires_grad, device)
 
@@ -45,17 +48,25 @@ def _gaussian(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
     return values_of("gaussian", M, periodic, settings)
 
 
+def _kaiser(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
+    if settings["beta"] < 0:
+        raise ValueError(f"beta must be non-negative, got: {settings['beta']} instead.")
+    return values_of("kaiser", M, periodic, settings)
+
+
 def _general_hamming(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
     return values_of("hamming", M, periodic, {"alpha": settings["alpha"], "beta": 1 - settings["alpha"]})
 
 
 def _general_cosine(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
     weights = settings["a"]
-    if not isinstance(weights, (list, tuple)) or not weights:
-        raise ValueError("Coefficients must be a list that is not empty")
+    if not isinstance(weights, (list, tuple)):
+        raise TypeError("Coefficients must be a list/tuple")
+    if not weights:
+        raise ValueError("Coefficients cannot be empty")
     places = FUNCTIONS["arange"](M, dtype=DTYPES["float64"]) * (2 * math.pi / (M if periodic else M - 1))
     parts = [(-1) ** i * weight * FUNCTIONS["cos"](places * i) for i, weight in enumerate(weights)]
-    return FUNCTIONS["stack"](parts).sum(0).numpy()
+    return looked(FUNCTIONS["stack"](parts).sum(0))
 
 
 def _exponential(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
@@ -66,7 +77,7 @@ def _exponential(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
         raise ValueError("Center must be None for symmetric windows")
     center = (M if periodic else M - 1) / 2 if center is None else center
     places = FUNCTIONS["arange"](M, dtype=DTYPES["float64"])
-    return FUNCTIONS["exp"]((places - center).abs() * (-1 / tau)).numpy()
+    return looked(FUNCTIONS["exp"]((places - center).abs() * (-1 / tau)))
 
 
 _WINDOWS: dict[str, Any] = {
@@ -76,7 +87,7 @@ _WINDOWS: dict[str, Any] = {
     "general_cosine": _window("general_cosine", _general_cosine, a=...),
     "general_hamming": _window("general_hamming", _general_hamming, alpha=0.54),
     "hamming": _window("hamming", lambda M, periodic, _: _general_hamming(M, periodic, {"alpha": 0.54})),
-    "kaiser": _window("kaiser", _ours("kaiser"), beta=12.0),
+    "kaiser": _window("kaiser", _kaiser, beta=12.0),
 }
 windows: Any = _room(f"{__name__}.windows", _WINDOWS, package=True)
 windows.windows = _room(f"{__name__}.windows.windows", _WINDOWS)

@@ -8,11 +8,11 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import creation
+from adjoint.torch.arguments import public, spelled_as
 from adjoint.torch.calls import call, without_slope
 from adjoint.torch.creation import finished
 from adjoint.torch.dtypes import default_float, numpy_dtype
 from adjoint.torch.filling import drawn, expect
-from adjoint.torch.functions import public, spelled_as
 from adjoint.torch.tensor import Tensor
 
 

@@ -8,8 +8,9 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import return_types
+from adjoint.torch.arguments import public, with_out
 from adjoint.torch.calls import call, write
-from adjoint.torch.functions import check_tensors, composed, floating_of, public, to, with_out
+from adjoint.torch.functions import check_tensors, composed, floating_of, to
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.tensor import Tensor

@@ -8,8 +8,9 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import creation, return_types
+from adjoint.torch.arguments import public
 from adjoint.torch.calls import call, without_slope
-from adjoint.torch.functions import floating_of, public, to
+from adjoint.torch.functions import floating_of, to
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.reductions import axes_of, picked, shared_by_nan

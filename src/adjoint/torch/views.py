@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.torch.arguments import public, tensor_of
 from adjoint.torch.creation import sizes_of
 from adjoint.torch.dtypes import dtype as _dtype
-from adjoint.torch.functions import clone, public, tensor_of
+from adjoint.torch.functions import clone
 from adjoint.torch.graph import label
 from adjoint.torch.kinds import ALIAS, Bits, Expand, Index, Permute, Reshape, contiguous_strides, view_strides
 from adjoint.torch.memory import place_of, shape_of, strided, view_of

@@ -10,8 +10,8 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import creation
+from adjoint.torch.arguments import guarded
 from adjoint.torch.calls import call
-from adjoint.torch.functions import guarded
 from adjoint.torch.nn.functional.shared import drawing
 from adjoint.torch.state import no_grad
 from adjoint.torch.tensor import Tensor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.torch.functions import guarded as _guarded
+from adjoint.torch.arguments import guarded as _guarded
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.nn.functional import activations as _activations
 from adjoint.torch.nn.functional import images as _images

@@ -7,9 +7,9 @@ import warnings
 from typing import Any
 
 import adjoint as ad
+from adjoint.torch.arguments import guarded
 from adjoint.torch.calls import call, into, without_slope, write
 from adjoint.torch.creation import full_like
-from adjoint.torch.functions import guarded
 from adjoint.torch.nn.functional.shared import drawing, of_integers, tensor
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.tensor import Tensor, axis_of

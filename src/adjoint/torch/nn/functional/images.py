@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from adjoint.torch.arguments import Sizes
 from adjoint.torch.calls import call
-from adjoint.torch.functions import Sizes
 from adjoint.torch.nn.functional.shared import drawing, tensor
 from adjoint.torch.tensor import Tensor
 

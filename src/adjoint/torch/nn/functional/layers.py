@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import adjoint as ad
+from adjoint.torch.arguments import Sizes, guarded, refuse_others
 from adjoint.torch.calls import call, explained, off, put, write
-from adjoint.torch.functions import Sizes, guarded, refuse_others
 from adjoint.torch.lifted import is_batched, value_alone
 from adjoint.torch.nn.functional.shared import drawing, probability, tensor
 from adjoint.torch.operators import FUNCTIONS

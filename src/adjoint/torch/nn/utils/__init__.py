@@ -8,7 +8,7 @@ import sys
 import warnings
 from typing import Any
 
-from adjoint.torch.functions import guarded as _guarded
+from adjoint.torch.arguments import guarded as _guarded
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.missing import room as _room
 from adjoint.torch.nn.utils import rnn as rnn

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjoint.torch.functions import guarded
+from adjoint.torch.arguments import guarded
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.tensor import Tensor, beside, constant, looked
 
