@@ -14,7 +14,7 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_floating, as_integer, as_number, as_tensor, as_tensors, inexact
 from adjoint.functions.creation import made
-from adjoint.functions.irrational import pi_beside
+from adjoint.irrational import pi_beside
 from adjoint.operands import adapted, available_dtype, binary, cast, fitting, held, is_weak, operand, run, unary
 from adjoint.operators import assigning, infix
 from adjoint.primitives import TABLE

@@ -22,7 +22,7 @@ from adjoint.functions.arguments import (
     inexact,
     keyword_error,
 )
-from adjoint.functions.irrational import irrational
+from adjoint.irrational import irrational
 from adjoint.operands import cast, run
 from adjoint.tensor import Axis, Operand, Tensor
 
