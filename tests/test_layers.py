@@ -34,7 +34,7 @@ LAYERS = [
     {"devices"},
     {"tensor"},
     {"operands"},
-    {"operators"},
+    {"irrational", "operators"},
     {"functions"},
     {"fft", "linalg", "module", "special", "user_primitives"},
     {"extend"},

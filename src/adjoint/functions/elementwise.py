@@ -14,7 +14,6 @@ from adjoint import dtypes, errors
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_floating, as_integer, as_number, as_tensor, as_tensors, inexact
 from adjoint.functions.creation import made
-from adjoint.functions.irrational import pi_beside
 from adjoint.operands import adapted, available_dtype, binary, cast, fitting, held, is_weak, operand, run, unary
 from adjoint.operators import assigning, infix
 from adjoint.primitives import TABLE
@@ -590,12 +589,16 @@ def _beside_nan(primitive: str, name: str, x: Any, y: Any) -> Any:
 
 def deg2rad(x: Operand[B], /) -> Tensor[B]:
     """Degrees as radians."""
+    from adjoint.irrational import pi_beside  # few programs need it
+
     x = inexact(x, "deg2rad")
     return x * (pi_beside(x) / 180)  # type: ignore[no-any-return]
 
 
 def rad2deg(x: Operand[B], /) -> Tensor[B]:
     """Radians as degrees."""
+    from adjoint.irrational import pi_beside  # few programs need it
+
     x = inexact(x, "rad2deg")
     return x * (180 / pi_beside(x))  # type: ignore[no-any-return]
 

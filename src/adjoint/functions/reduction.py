@@ -22,7 +22,6 @@ from adjoint.functions.arguments import (
     inexact,
     keyword_error,
 )
-from adjoint.functions.irrational import irrational
 from adjoint.operands import cast, run
 from adjoint.tensor import Axis, Operand, Tensor
 
@@ -127,6 +126,8 @@ def std(
     if freedom <= 0:  # nan, and so is its derivative
         spread: Tensor[B] = run("sqrt", (var(x, axis, correction=correction, keepdims=keepdims),))
         return spread
+    from adjoint.irrational import irrational
+
     length = run("vector_norm", (centred,), axis=axes, keepdims=as_flag(keepdims, "std"))
     return _narrowed(length / irrational("sqrt", freedom, length), dtype)
 

@@ -20,9 +20,9 @@ from adjoint.functions.arguments import (
     relative,
     square,
 )
-from adjoint.functions.irrational import quotient_beside
 from adjoint.functions.reduction import max, min, sum
 from adjoint.functions.shape import expand_dims, squeeze
+from adjoint.irrational import quotient_beside
 from adjoint.linalg.factors import by_lower, svdvals
 from adjoint.linalg.products import inv
 from adjoint.operands import cast, run

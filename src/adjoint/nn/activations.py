@@ -19,10 +19,10 @@ from adjoint.functions.arguments import (
 )
 from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import log, tanh, where
-from adjoint.functions.irrational import irrational, pi_beside
 from adjoint.functions.ranges import arange
 from adjoint.functions.reduction import argmax
 from adjoint.functions.shape import reshape
+from adjoint.irrational import irrational, pi_beside
 from adjoint.operands import operand, run
 from adjoint.tensor import Operand, Tensor
 

@@ -13,7 +13,7 @@ from adjoint.backend import Backend
 from adjoint.functions.arguments import as_flag, as_number, as_positive, as_tensors, inexact, real
 from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import divide, exp, log, square, where
-from adjoint.functions.irrational import irrational, log_pi_beside, pi_beside
+from adjoint.irrational import irrational, log_pi_beside, pi_beside
 from adjoint.nn.reduction import reduced
 from adjoint.operands import cast, deferred_check, operand, run
 from adjoint.primitives import broadcast_shapes

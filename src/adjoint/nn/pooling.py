@@ -14,10 +14,10 @@ from adjoint.functions.arguments import Sizes, as_flag, as_number, as_positive, 
 from adjoint.functions.creation import asarray, made
 from adjoint.functions.elementwise import sqrt, where
 from adjoint.functions.indexing import take_along_axis
-from adjoint.functions.irrational import quotient_beside
 from adjoint.functions.reduction import argmax
 from adjoint.functions.scatter import put_along_axis
 from adjoint.functions.shape import reshape
+from adjoint.irrational import quotient_beside
 from adjoint.operands import cast, deferred_check, operand, run
 from adjoint.primitives import Shape, window_shape
 from adjoint.tensor import Operand, Tensor

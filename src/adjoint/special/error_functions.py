@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from adjoint.backend import Backend
 from adjoint.functions.arguments import as_tensor, real
 from adjoint.functions.elementwise import real as real_part
-from adjoint.functions.irrational import irrational, pi_beside
+from adjoint.irrational import irrational, pi_beside
 from adjoint.operands import cast, run
 from adjoint.special.arguments import Numbers, one, reals, wide
 from adjoint.tensor import Operand, Tensor

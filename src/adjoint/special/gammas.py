@@ -12,8 +12,8 @@ from adjoint.backend import Backend
 from adjoint.functions.arguments import as_integer, check_shape, computed, real
 from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import exp, floor, where
-from adjoint.functions.irrational import log_pi_beside, pi_beside
 from adjoint.functions.logic import greater, isfinite, less
+from adjoint.irrational import log_pi_beside, pi_beside
 from adjoint.operands import cast, constant_like, run
 from adjoint.special.arguments import Numbers, of_order, one, reals, wide
 from adjoint.special.bessel import sinc

@@ -9,8 +9,8 @@ from adjoint.functions.elementwise import abs as absolute
 from adjoint.functions.elementwise import atan2, exp, expm1, log, log1p, sin, sqrt, where
 from adjoint.functions.elementwise import maximum as larger
 from adjoint.functions.elementwise import minimum as smaller
-from adjoint.functions.irrational import irrational, log_2_beside, log_pi_beside, pi_beside
 from adjoint.functions.logic import greater, greater_equal, isinf, less, less_equal, logical_not
+from adjoint.irrational import irrational, log_2_beside, log_pi_beside, pi_beside
 from adjoint.special import (
     betainc,
     betaincc,

@@ -11,7 +11,6 @@ from adjoint.counterparts import counterpart
 from adjoint.functions.elementwise import abs as absolute
 from adjoint.functions.elementwise import exp, expm1, floor, log, where
 from adjoint.functions.elementwise import log1p as log_of_one_more
-from adjoint.functions.irrational import irrational, log_pi_beside, pi_beside
 from adjoint.functions.logic import (
     equal,
     greater,
@@ -23,6 +22,7 @@ from adjoint.functions.logic import (
     logical_and,
     logical_or,
 )
+from adjoint.irrational import irrational, log_pi_beside, pi_beside
 from adjoint.operands import cast
 from adjoint.special import gammaln
 from adjoint.special.arguments import reals, wide

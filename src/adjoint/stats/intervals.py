@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from adjoint.functions.elementwise import atan2, cos, exp, expm1, log, log1p, sin, sqrt, where
-from adjoint.functions.irrational import log_2_beside, log_pi_beside, pi_beside
 from adjoint.functions.logic import equal, greater, greater_equal, less, less_equal, logical_and
+from adjoint.irrational import log_2_beside, log_pi_beside, pi_beside
 from adjoint.special import expit, log_ndtr, logit, ndtr, ndtri, sinc, xlogy
 from adjoint.stats.continuous import vonmises
 from adjoint.stats.families import Continuous, Number, exp_or_nothing, log_of_rest, log_root

@@ -9,8 +9,8 @@ import math
 from typing import Any
 
 from adjoint.functions.elementwise import atan2, atanh, exp, expm1, log, log1p, tanh, where
-from adjoint.functions.irrational import log_2_beside, pi_beside
 from adjoint.functions.logic import less
+from adjoint.irrational import log_2_beside, pi_beside
 from adjoint.special import expit, log_expit, logit, sinc, xlogy
 from adjoint.stats.continuous import exp_minus, log1p_square, power_of
 from adjoint.stats.families import (

@@ -8,11 +8,11 @@ from typing import Any
 from adjoint import errors
 from adjoint.dtypes import finfo
 from adjoint.functions.elementwise import exp, floor, log, log1p, where
-from adjoint.functions.irrational import log_2_beside, log_pi_beside, pi_beside
 from adjoint.functions.logic import equal, greater, greater_equal, isinf, less_equal, logical_and
 from adjoint.functions.reduction import all as every
 from adjoint.functions.reduction import sum as total_of
 from adjoint.functions.shape import diagonal, expand_dims
+from adjoint.irrational import log_2_beside, log_pi_beside, pi_beside
 from adjoint.linalg import cholesky, solve_triangular
 from adjoint.operands import cast
 from adjoint.special import gammaln, multigammaln, xlogy

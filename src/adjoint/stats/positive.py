@@ -10,8 +10,8 @@ from typing import Any
 
 from adjoint.functions.elementwise import exp, expm1, log, log1p, logaddexp, sqrt, where
 from adjoint.functions.elementwise import maximum as larger
-from adjoint.functions.irrational import log_2_beside
 from adjoint.functions.logic import equal, greater, greater_equal, less, logical_and, logical_not
+from adjoint.irrational import log_2_beside
 from adjoint.special import (
     betainccinv,
     betaincinv,

@@ -10,8 +10,8 @@ from typing import Any
 
 from adjoint.functions.elementwise import abs as absolute
 from adjoint.functions.elementwise import asinh, atan, exp, expm1, log, log1p, sinh, where
-from adjoint.functions.irrational import irrational, pi_beside
 from adjoint.functions.logic import equal, greater, greater_equal, less, logical_and
+from adjoint.irrational import irrational, pi_beside
 from adjoint.special import (
     erf,
     erfc,

@@ -18,10 +18,10 @@ from adjoint.functions.arguments import (
     real,
 )
 from adjoint.functions.elementwise import cos, exp, sin, where
-from adjoint.functions.irrational import irrational
 from adjoint.functions.parts import split
 from adjoint.functions.ranges import arange
 from adjoint.functions.shape import concat, moveaxis, reshape, stack
+from adjoint.irrational import irrational
 from adjoint.module.base import Module
 from adjoint.nn.attention import scaled_dot_product_attention
 from adjoint.nn.modules.linear import Key, Linear

@@ -14,19 +14,19 @@ from adjoint.tensor import Tensor
 
 def irrational(function: str, number: Any, like: Tensor[Any]) -> Any:
     """What a function of `math` gives for a number; on a leaf of more digits a tensor that has them all."""
-    if like._device.leaf.digits is None:
+    if like.device.leaf.digits is None:
         return getattr(math, function)(number)
     return run(function, (number if isinstance(number, Tensor) else _exactly(number, like),))
 
 
 def _exactly(number: float, like: Tensor[Any]) -> Tensor[Any]:
-    dtype = like._dtype if like._dtype.kind == "f" else dtypes.float64
+    dtype = like.dtype if like.dtype.kind == "f" else dtypes.float64
     return operand(np.asarray(number, dtype), like, "a constant")
 
 
 def quotient_beside(x: float, y: float, like: Tensor[Any]) -> Any:
     """x / y, likewise."""
-    return x / y if like._device.leaf.digits is None else _exactly(x, like) / y
+    return x / y if like.device.leaf.digits is None else _exactly(x, like) / y
 
 
 def pi_beside(x: Tensor[Any]) -> Any:
