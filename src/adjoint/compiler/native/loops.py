@@ -158,7 +158,7 @@ class Nest(Memory):
                 made[level, e.results[0]] = i
                 if e.results[0] in products:
                     continue
-                product = products.get(self._root(e.operands[0])) if e.name in REDUCTIONS else None  # type: ignore[arg-type]
+                product = products.get(self._root(e.operands[0])) if e.name in REDUCTIONS else None
                 for x in (product or e).operands:
                     if _is(x):
                         first.setdefault((x, level), i)
