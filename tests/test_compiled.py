@@ -21,6 +21,7 @@ from test_recording import (
     TRANSFORMS,
     X,
     derivatives,
+    of_constants,
     on,
     sum_of_squares,
     trained,
@@ -123,7 +124,7 @@ def test_control_flow(name: str) -> None:
 @pytest.mark.parametrize("name", MODULES)
 def test_modules(name: str) -> None:
     make, *args = MODULES[name]
-    model = make()
+    model = of_constants(make())
 
     def slopes(*xs: Any) -> Any:
         return trees.leaves(ad.grad(lambda model: sum_of_squares(model(*xs)))(on(model, xs[0])))
