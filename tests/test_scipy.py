@@ -529,6 +529,21 @@ def test_searches_of_scipys_take_constants() -> None:
         assert_allclose(np.asarray(found).ravel()[0], 0.5, rtol=1e-4)
 
 
+def test_what_scipys_searches_call_may_use_tensors_and_numpy() -> None:
+    """SciPy's frames are on the stack there, too."""
+    from adjoint.autograd import grad, hessian_vector_product
+
+    def f(x: Any) -> Any:
+        return np.tensordot(x - 1.0, x - 1.0, 1) + np.sum((x - 1.0) ** 4)
+
+    options: dict[str, Any] = {"x0": np.zeros(2), "method": "trust-krylov"}
+    for slope, along in (
+        (grad(f), hessian_vector_product(f)),
+        (ad.grad(f), lambda x, v: ad.grad(lambda x: np.tensordot(ad.grad(f)(x), v, 1))(x)),
+    ):
+        assert_allclose(scipy.optimize.minimize(f, jac=slope, hessp=along, **options).x, 1.0, rtol=1e-4)
+
+
 def test_without_scipy_the_error_says_what_to_install() -> None:
     code = """
 import sys

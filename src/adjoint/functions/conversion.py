@@ -17,7 +17,7 @@ from adjoint.concrete import Lazy
 from adjoint.counterparts import scipy_counterpart
 from adjoint.dtypes import is_table
 from adjoint.functions.gradients import Gradients
-from adjoint.lines import asked_by, caller, is_search
+from adjoint.lines import asked_by, is_search
 from adjoint.operands import followed_by
 from adjoint.tensor import Tensor, wrap
 
@@ -255,10 +255,12 @@ def _refuse_tracked(x: Tensor[Any], what: str) -> None:
         )
 
 
-def _refuse_searches(x: Tensor[Any]) -> None:
-    """Raises TrackedError where a search of SciPy's computes with a tracked tensor, of which it takes values."""
-    frame = caller()
-    if frame is not None and is_search(frame) and x.device.tracked(x._array) and (error := _leaving(x)) is not None:
+def _refuse_searches(x: Tensor[Any], frame: FrameType) -> None:
+    """Raises TrackedError where a search of SciPy's computes with a tracked tensor, of which it takes values.
+
+    `frame` is what computes. The function that is minimised, which SciPy calls, may do with tensors what it wants.
+    """
+    if is_search(frame) and x.device.tracked(x._array) and (error := _leaving(x)) is not None:
         raise error
 
 
@@ -266,7 +268,7 @@ def _refuse_choices(frame: FrameType) -> None:
     """Raises TrackedError where a search of SciPy's chooses among numbers by tracked tensors, which would be lost."""
     for value in frame.f_locals.values() if is_search(frame) else ():
         if isinstance(value, Tensor):
-            _refuse_searches(value)
+            _refuse_searches(value, frame)
 
 
 def _leaving(x: Tensor[Any]) -> errors.TrackedError | None:
@@ -325,7 +327,7 @@ def __array_function__(x: Tensor[Any], function: Any, types: Any, args: Any, opt
     """For `np.sum(x, axis=0)` and its like: what it means on tensors. Errors as for `np.sin(x)`."""
     if not all([issubclass(kind, (Tensor, np.ndarray, np.generic)) for kind in types]):
         return NotImplemented
-    _refuse_searches(x)
+    _refuse_searches(x, sys._getframe(1))
     return _numpy_protocols().array_function(function, args, options)
 
 
