@@ -115,6 +115,10 @@ CALLS = """
     torch.norm(x, 2, None, False, None)
     torch.asarray(obj=[1.0, 2.0], dtype=torch.float64, requires_grad=True)
     torch.asarray(x, copy=True)
+    torch.asarray(x.requires_grad_()) is x
+    torch.asarray(x.requires_grad_(), copy=True).requires_grad
+    torch.asarray(2 * x.requires_grad_(), requires_grad=False).requires_grad
+    torch.asarray(2 * x.requires_grad_(), requires_grad=True, copy=True).is_leaf
     torch.scalar_tensor(s=3)
     torch.select_scatter(x, src=x[0], dim=0, index=1)
     torch.linalg.matrix_rank(x, 1e-3, True)
@@ -134,6 +138,8 @@ CALLS = """
     x.expand(size=(1, 2, 2))
     x.sum_to_size(size=(1, 2))
     x.clone().resize_(1, 2)
+    x.clone().uniform_(**{"from": 1.0, "to": 1.0})
+    x.clone().random_(**{"from": 3, "to": 4})
     x.clone().copy_(other=2 * x)
     x.clone().map_(other=x, callable=lambda a, b: a * b)
     x.new(size=(2, 0))
@@ -201,6 +207,17 @@ ALIKE = """
     x.geometric_(1.5)
     x.log_normal_(0.0, -1.0)
     x.random_(3, 1)
+    x.random_(0)
+    torch.zeros(3, dtype=torch.int8).random_(0, 300)
+    torch.zeros(3, dtype=torch.uint8).random_(-1, 3)
+    torch.tensor([7]) // 0
+    torch.tensor([7, 7]) % torch.tensor([1, 0])
+    torch.fmod(torch.tensor([7]), 0)
+    torch.div(7, torch.tensor([0]), rounding_mode="trunc")
+    torch.div(torch.tensor([True]), torch.tensor([True]), rounding_mode="trunc")
+    torch.div(torch.tensor([16777217, 2**53 + 1, -7, 7]), torch.tensor([1, 1, 2, -2]), rounding_mode="trunc")
+    torch.div(torch.tensor([7, -7], dtype=torch.int8), 2, rounding_mode="trunc")
+    torch.div(7, -2, rounding_mode="trunc")
     x.bernoulli_(2.0)
     torch.addmm(x, x, x.double())
     torch.addmv(x[0], x[0], x[0])

@@ -231,6 +231,7 @@ def jacobians_some_rows_at_a_time(torch: Any, show: Any) -> None:
     for size in (1, 2, 3, 100):
         show(shown(F.jacrev(f, argnums=(0, 1), chunk_size=size)(rows(torch, 3, 2), rows(torch, 1, 2))))
         show(shown(F.vmap(F.jacrev(F.jacrev(torch.sin, chunk_size=size), chunk_size=size))(rows(torch, 2, 2))))
+    show(shown(F.jacrev(lambda x: x[:0] * 2, chunk_size=2)(rows(torch, 3))))
     show(shown(F.jacrev(lambda x: (x**2, x.cos()), chunk_size=1, has_aux=True)(rows(torch, 2))))
 
     class Looks(torch.autograd.Function):

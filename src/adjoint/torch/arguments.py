@@ -130,7 +130,13 @@ def _one_node(function: Any, made: str, made_of_tensor: str) -> Any:
 # other names of arguments: NumPy's, which PyTorch takes as well
 OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 # what PyTorch calls arguments where they are numbers, or lists
-OTHER_NAMES |= {"self": "input", "element": "elements", "test_element": "test_elements", "train": "training"}
+OTHER_NAMES |= {
+    "self": "input",
+    "element": "elements",
+    "test_element": "test_elements",
+    "train": "training",
+    "from": "from_",
+}
 OTHER_NAMES |= dict.fromkeys(("sections", "indices", "tensor_indices_or_sections"), "indices_or_sections")
 
 

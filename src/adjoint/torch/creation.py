@@ -227,16 +227,16 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
 
 @function
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Any:
     """`as_tensor`, or a copy; with `copy=False` an error where there would be one."""
-    given = obj.detach() if isinstance(obj, Tensor) and not requires_grad else obj
+    given = obj.detach() if requires_grad is False and isinstance(obj, Tensor) and obj.requires_grad else obj
     made = as_tensor(given, dtype, device)
     shares = made is given or (isinstance(obj, np.ndarray) and np.shares_memory(looked(made), obj))
     if copy is False and not shares:
         raise ValueError("can't alias tensor or array of this type or on this device, but copy=False was given")
     if copy and shares:
-        made = made.clone() if made is not given else made.detach().clone()
+        made = made.clone()
     return made.requires_grad_() if requires_grad and not made.requires_grad else made
 
 

@@ -352,16 +352,19 @@ def _spelled(name: str, operator: Any, apply: Any) -> Any:
                 raise RuntimeError(
                     f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
                 )
+            kind = result_dtype((x, y)).kind
+            if kind == "b":
+                raise NotImplementedError("div with rounding_mode='trunc' is not implemented for 'Bool'")
+            if kind in "iu":  # floats have too few digits
+                x = x if isinstance(x, Tensor) or isinstance(y, Tensor) else FUNCTIONS["tensor"](x)
+                quotient = FUNCTIONS["floor_divide"](x, y)
+                return into(out, quotient + ((quotient < 0) & (quotient * y != x)))
             start = next_number()
-            quotient = run("trunc", (apply(x, y),), "DivBackward2")
+            quotient = run("trunc", (apply(x, y),))
             if not is_lifted(quotient) and quotient._array.node is not None:
                 tracked = [v._array.node if isinstance(v, Tensor) else None for v in (x, y)]
                 label(quotient._array.node, "DivBackward2", start, tracked)
-            kinds = [getattr(v, "_dtype", None) for v in (x, y)]
-            integer = all(
-                [isinstance(v, int) if k is None else k.kind in "iu" for v, k in zip((x, y), kinds, strict=True)]
-            )
-            return into(out, quotient.long() if integer else quotient)
+            return into(out, quotient)
 
         return div
 
