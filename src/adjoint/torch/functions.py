@@ -11,7 +11,7 @@ import adjoint as ad
 from adjoint import errors
 from adjoint.torch import creation, devices, lifted
 from adjoint.torch.arguments import public, same_types, spelled_as, tensor_of
-from adjoint.torch.calls import NUMBERS, call, into, number, off, operand, run
+from adjoint.torch.calls import NUMBERS, call, into, number, number_of, off, operand, run
 from adjoint.torch.dtypes import bfloat16, default_float, numpy_dtype, result_dtype
 from adjoint.torch.graph import label
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -363,6 +363,7 @@ _LN2 = float(np.log(2.0))
 @public("rsub", method=False)
 def rsub(input: Any, other: Any, alpha: Any = 1) -> Any:
     check_tensors("rsub", input, other)
+    alpha = number_of(alpha, "rsub", "alpha")
     return other - (input if alpha == 1 else input * alpha)
 
 

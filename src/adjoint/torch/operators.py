@@ -14,7 +14,7 @@ import numpy as np
 
 from adjoint.graph.nodes import Var, numbers
 from adjoint.torch import state
-from adjoint.torch.calls import NUMBERS, into, operand, run, write
+from adjoint.torch.calls import NUMBERS, into, number_of, operand, run, write
 from adjoint.torch.dtypes import result_dtype
 from adjoint.torch.graph import label, overwritten, result_overwritten
 from adjoint.torch.state import recorded
@@ -322,7 +322,7 @@ def _spelled(name: str, operator: Any, apply: Any) -> Any:
             if older:  # `alpha` stood before `other`
                 alpha, (other,) = other, older
             if alpha.__class__ is not int:
-                operand(alpha, name, "alpha")
+                alpha = operand(number_of(alpha, name, "alpha"), name, "alpha")
             other = operand(other, name)
             if alpha == 1 and out is None and isinstance(input, Tensor):
                 return operator(input, other)
