@@ -154,6 +154,7 @@ def _affine(name: str, factors: str, ranks: tuple[int, int], product: Any) -> No
         def function(c: Any, a: Any, b: Any) -> Any:
             part = named(product)(a, b) if isinstance(product, str) else product(a, b)
             part = part if alpha == 1 else part * alpha
+            c = ad.broadcast_to(c, part.shape)  # as in PyTorch, the result has the shape of the product
             return c + part if beta == 1 else c * beta + part if beta else part
 
         return _in_type(call(function, name.capitalize(), input, x, y), input, x, y)
