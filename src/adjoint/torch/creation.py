@@ -570,6 +570,8 @@ def randperm(
     n: int, *, generator: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:
     kind = numpy_dtype(dtype) or np.dtype("int64")
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     if apart():
         orders = lambda size, g: source(g, apart=True).permuted(np.broadcast_to(np.arange(n), size), axis=-1)
         return drawn_apart(orders, (n,), generator, kind)

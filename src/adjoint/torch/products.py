@@ -66,6 +66,8 @@ def _product(name: str, other: str, ranks: tuple[int, int]) -> None:
             raise RuntimeError(
                 f"{name}: expected tensors of {ranks[0]} and {ranks[1]} dimensions, got {input.ndim}D and {other.ndim}D"
             )
+        if name == "bmm" and input.shape[0] != other.shape[0]:
+            raise RuntimeError(f"bmm: expected as many matrices in both, got {input.shape[0]} and {other.shape[0]}")
         return matmul(input, other)
 
     public(name, out=True)(spelled_as(name, f"input: Tensor, {other}: Tensor", apply))
