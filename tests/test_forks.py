@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import adjoint
+from adjoint import locks
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
@@ -108,6 +111,25 @@ def test_a_child_does_not_wait_for_threads_of_its_parent(others: str, how: str) 
         capture_output=True, text=True, timeout=300, env={**os.environ, "ADJOINT_COMPILE": how, "ADJOINT_CACHE": "0"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def test_a_fork_releases_what_its_own_thread_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    hooks: dict[str, Any] = {}
+    monkeypatch.setattr(os, "register_at_fork", hooks.update)
+    lock = locks.reentrant_lock()
+    locks.held_over_forks(lock)
+    hooks["after_in_parent"]()  # of a fork that had begun before the hooks were there
+    hooks["before"]()
+    other = threading.Thread(target=hooks["after_in_parent"])
+    other.start()
+    other.join()
+    taken: list[bool] = []
+    for after in (lambda: None, hooks["after_in_parent"]):
+        after()
+        other = threading.Thread(target=lambda: taken.append(lock.acquire(blocking=False)))
+        other.start()
+        other.join()
+    assert taken == [False, True]
 
 
 def test_all_locks_are_made_in_one_place() -> None:

@@ -186,6 +186,12 @@ def test_float16_is_summed_in_float32() -> None:
     assert nn.avg_pool1d(x, 300).tolist() == [[[300.0]]]
     assert nn.conv1d(x, ad.full((1, 1, 300), 0.5, dtype=ad.float16)).tolist() == [[[float(np.float16(45000))]]]
     assert nn.layer_norm(x, 300, ad.ones(300, dtype=ad.float16)).dtype is ad.float16
+    for size in (300.0, 1e-4):
+        x, y = ad.tensor(np.float16([size, size])), ad.tensor(np.float16([size, 0]))
+        slope = ad.grad(lambda x, y=y: nn.cosine_similarity(x, y, axis=0))(x)
+        assert nn.cosine_similarity(x, x, axis=0).item() == 1.0
+        assert slope.dtype is ad.float16
+        np.testing.assert_allclose(slope.numpy() * float(x[0]), [8**-0.5, -(8**-0.5)], rtol=2e-3)
 
 
 def test_nothing_there() -> None:

@@ -292,6 +292,10 @@ def test_random_numbers_follow_the_seed() -> None:
         return [x.tolist() for x in made]
 
     assert drawn() == drawn()
+    for dtype, most in {"bool": 1, "int8": 127, "uint8": 255, "float16": 2048, "float32": 2**24}.items():
+        whole = ours.zeros(5000, dtype=getattr(ours, dtype)).random_().double()
+        assert whole.min() >= 0
+        assert most / 2 < whole.max() <= most
     assert sorted(drawn()[3]) == list(range(6))
     assert all([1 <= v < 2 for v in drawn()[9]])
     ours.manual_seed(0)

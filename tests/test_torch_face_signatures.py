@@ -86,7 +86,7 @@ def test_everything_is_called_as_in_pytorch() -> None:
                 wrong += [] if known else [line]
     assert not wrong, "\n".join(wrong)
     assert used == set(KNOWN)
-    assert count > 1600
+    assert count > 1700
 
 
 CALLS = """
@@ -115,6 +115,10 @@ CALLS = """
     torch.norm(x, 2, None, False, None)
     torch.asarray(obj=[1.0, 2.0], dtype=torch.float64, requires_grad=True)
     torch.asarray(x, copy=True)
+    torch.asarray(x.requires_grad_()) is x
+    torch.asarray(x.requires_grad_(), copy=True).requires_grad
+    torch.asarray(2 * x.requires_grad_(), requires_grad=False).requires_grad
+    torch.asarray(2 * x.requires_grad_(), requires_grad=True, copy=True).is_leaf
     torch.scalar_tensor(s=3)
     torch.select_scatter(x, src=x[0], dim=0, index=1)
     torch.linalg.matrix_rank(x, 1e-3, True)
@@ -134,6 +138,8 @@ CALLS = """
     x.expand(size=(1, 2, 2))
     x.sum_to_size(size=(1, 2))
     x.clone().resize_(1, 2)
+    x.clone().uniform_(**{"from": 1.0, "to": 1.0})
+    x.clone().random_(**{"from": 3, "to": 4})
     x.clone().copy_(other=2 * x)
     x.clone().map_(other=x, callable=lambda a, b: a * b)
     x.new(size=(2, 0))
@@ -201,8 +207,31 @@ ALIKE = """
     x.geometric_(1.5)
     x.log_normal_(0.0, -1.0)
     x.random_(3, 1)
+    x.random_(0)
+    torch.zeros(3, dtype=torch.int8).random_(0, 300)
+    torch.zeros(3, dtype=torch.uint8).random_(-1, 3)
+    torch.tensor([7]) // 0
+    torch.tensor([7, 7]) % torch.tensor([1, 0])
+    torch.fmod(torch.tensor([7]), 0)
+    torch.div(7, torch.tensor([0]), rounding_mode="trunc")
+    torch.div(torch.tensor([True]), torch.tensor([True]), rounding_mode="trunc")
+    torch.div(torch.tensor([16777217, 2**53 + 1, -7, 7]), torch.tensor([1, 1, 2, -2]), rounding_mode="trunc")
+    torch.div(torch.tensor([7, -7], dtype=torch.int8), 2, rounding_mode="trunc")
+    torch.div(7, -2, rounding_mode="trunc")
     x.bernoulli_(2.0)
     torch.addmm(x, x, x.double())
+    torch.bmm(torch.ones(2, 2, 3), torch.ones(1, 3, 2))
+    torch.index_select(x, 0, torch.tensor([[0]]))
+    torch.meshgrid(x[0], x, indexing="ij")
+    torch.block_diag(x[None])
+    torch.randperm(-1)
+    torch.addmm(x, x[:1], x), torch.addmm(x, x[:1], x, beta=0)
+    torch.addmm(x[0], x, x), torch.addmm(x[:1], x, x), torch.addmm(x[0, 0], x, x)
+    torch.addmv(x[0], x[:1], x[0])
+    torch.addr(x[None], x[0], x[1])
+    torch.baddbmm(x[None], x[None, :1], x[None])
+    torch.addbmm(x[None], x[None], x[None])
+    x[0].addmv_(x[:1], x[0])
     torch.addmv(x[0], x[0], x[0])
     torch.outer(x, x[0])
     torch.lerp(x, x.double(), 0.5)
@@ -230,6 +259,22 @@ ALIKE = """
     torch.cov([1.0, 2.0])
     torch.resolve_conj(3)
     torch.addmm(x, x, x, beta="a")
+    torch.add(x, x, alpha=torch.tensor(1.0, requires_grad=True))
+    torch.rsub(x, x, alpha=torch.tensor(1.0, requires_grad=True))
+    torch.addmm(x, x, x, beta=torch.tensor(1.0, requires_grad=True))
+    torch.addcmul(x, x, x, value=torch.tensor(1.0, requires_grad=True))
+    torch.addcdiv(x, x, x, value=torch.tensor(2.0))
+    torch.arange(0.0, torch.tensor(3.0, requires_grad=True))
+    torch.scalar_tensor(torch.tensor(3.0, requires_grad=True))
+    torch.linspace(0.0, torch.tensor(3.0, requires_grad=True), 3)
+    torch.nn.functional.elu(x, alpha=torch.tensor(1.0, requires_grad=True))
+    torch.nn.LeakyReLU(torch.tensor(1.0, requires_grad=True))(x)
+    torch.func.grad(lambda a: torch.add(x, x, alpha=a).sum())(torch.tensor(1.0))
+    torch.func.grad(lambda a: torch.nn.functional.elu(-x, a).sum())(torch.tensor(1.0))
+    torch.vmap(lambda a: torch.nn.functional.elu(-x, a))(torch.ones(2))
+    torch.vmap(lambda a: torch.sub(x, x, alpha=a))(torch.ones(2))
+    torch.func.jvp(lambda a: torch.sub(x, x, alpha=a), (torch.tensor(1.0),), (torch.tensor(1.0),))
+    torch.func.jvp(lambda a: torch.nn.functional.elu(-x, a), (torch.tensor(1.0),), (torch.tensor(1.0),))
     torch.nn.functional.max_pool1d(x[None], "a")
     torch.nn.functional.max_pool1d(x[None], 2, stride=(1.5,))
     torch.nn.functional.conv1d(x[None], x[None], bias=3)

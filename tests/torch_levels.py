@@ -171,6 +171,39 @@ def functions_that_return_their_argument(torch: Any, show: Any) -> None:
 
 
 @program
+def functions_that_write_to_clones(torch: Any, show: Any) -> None:
+    F = module(torch, "func")
+
+    class Doubled(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x.mul_(2)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.mark_dirty(inputs[0])
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            return t.mul_(2)
+
+    def f(x: Any) -> Any:
+        square = x * x  # which saves x
+        return square * Doubled.apply(x.clone())
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    for found in (F.jacfwd(f)(x), F.jacrev(f)(x), *F.jvp(f, (x,), (torch.ones(2),)), F.jacfwd(F.jacrev(f))(x)):
+        show(shown(found.detach()))
+        show(shown(torch.autograd.grad(found.sum(), x, retain_graph=True)[0]))
+
+
+@program
 def what_functions_are_told_inside(torch: Any, show: Any) -> None:
     F = module(torch, "func")
 
@@ -231,6 +264,7 @@ def jacobians_some_rows_at_a_time(torch: Any, show: Any) -> None:
     for size in (1, 2, 3, 100):
         show(shown(F.jacrev(f, argnums=(0, 1), chunk_size=size)(rows(torch, 3, 2), rows(torch, 1, 2))))
         show(shown(F.vmap(F.jacrev(F.jacrev(torch.sin, chunk_size=size), chunk_size=size))(rows(torch, 2, 2))))
+    show(shown(F.jacrev(lambda x: x[:0] * 2, chunk_size=2)(rows(torch, 3))))
     show(shown(F.jacrev(lambda x: (x**2, x.cos()), chunk_size=1, has_aux=True)(rows(torch, 2))))
 
     class Looks(torch.autograd.Function):

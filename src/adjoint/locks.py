@@ -31,12 +31,19 @@ def reentrant_lock() -> threading.RLock:
 
 def held_over_forks(lock: Any) -> None:
     """Have forks wait for a lock of another library's, whose threads may hold more, in C, while they hold it."""
+    forking = threading.local()  # a fork of another thread may have begun before this one is told of
+
+    def enter() -> None:
+        lock.__enter__()
+        forking.holds = True
 
     def leave() -> None:
-        lock.__exit__(None, None, None)
+        if getattr(forking, "holds", False):
+            forking.holds = False
+            lock.__exit__(None, None, None)
 
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=lock.__enter__, after_in_parent=leave, after_in_child=leave)
+        os.register_at_fork(before=enter, after_in_parent=leave, after_in_child=leave)
 
 
 def _release_all() -> None:

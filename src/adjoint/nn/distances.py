@@ -9,6 +9,7 @@ import numpy as np
 
 from adjoint import errors, linalg
 from adjoint.backend import Backend
+from adjoint.dtypes import summing
 from adjoint.functions.arguments import (
     as_axis,
     as_flag,
@@ -26,9 +27,10 @@ from adjoint.functions.arguments import (
 )
 from adjoint.functions.contraction import vecdot
 from adjoint.functions.elementwise import divide, minimum, sqrt, where
+from adjoint.functions.shape import broadcast_to
 from adjoint.nn.losses import above, both
 from adjoint.nn.reduction import reduced
-from adjoint.operands import operand
+from adjoint.operands import cast, operand
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Operand, Tensor
 
@@ -83,10 +85,10 @@ def cosine_similarity(x1: Operand[B], x2: Any, axis: int = 1, eps: float = 1e-8,
     rank = max(x1.ndim, x2.ndim)
     place = as_axis(axis, rank, name) - rank
     eps = as_number(eps, name, "eps")
-    shape = broadcast_shapes(x1.shape, x2.shape)
-    x1, x2 = (x if x.shape == shape else x + x1 * 0 + x2 * 0 for x in (x1, x2))
+    shape, dtype = broadcast_shapes(x1.shape, x2.shape), x1.dtype
+    x1, x2 = (broadcast_to(cast(x, summing(dtype)), shape) for x in (x1, x2))
     lengths = [_raised(linalg.vector_norm(x, axis=place), eps) for x in (x1, x2)]
-    return divide(vecdot(x1, x2, axis=place), lengths[0] * lengths[1])
+    return cast(divide(vecdot(x1, x2, axis=place), lengths[0] * lengths[1]), dtype)
 
 
 def pairwise_distance(x1: Operand[B], x2: Any, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False) -> Tensor[B]:

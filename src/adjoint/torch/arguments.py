@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from adjoint.torch.calls import into, off, shares, write
+from adjoint.torch.calls import into, number_of, off, shares, write
 from adjoint.torch.graph import label, maker, marks_of, name_of
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.refusals import OVERLAP
@@ -130,7 +130,13 @@ def _one_node(function: Any, made: str, made_of_tensor: str) -> Any:
 # other names of arguments: NumPy's, which PyTorch takes as well
 OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 # what PyTorch calls arguments where they are numbers, or lists
-OTHER_NAMES |= {"self": "input", "element": "elements", "test_element": "test_elements", "train": "training"}
+OTHER_NAMES |= {
+    "self": "input",
+    "element": "elements",
+    "test_element": "test_elements",
+    "train": "training",
+    "from": "from_",
+}
 OTHER_NAMES |= dict.fromkeys(("sections", "indices", "tensor_indices_or_sections"), "indices_or_sections")
 
 
@@ -157,6 +163,7 @@ def guarded(function: F) -> F:
     rename, tensors = _renaming(function), _tensors(function)
     known = inspect.unwrap(function).__annotations__
     optional = {name for name in _parameters(function) if known.get(name) in ("Tensor", "Tensor | None")}
+    numbers = {name for name in _parameters(function) if known.get(name) == "Number"}
 
     @functools.wraps(function)
     def called(*args: Any, **options: Any) -> Any:
@@ -165,6 +172,8 @@ def guarded(function: F) -> F:
             for name in options.keys() & optional:
                 if options[name] is not None and not isinstance(options[name], Tensor):
                     refuse_others(function, args, options)
+            for name in options.keys() & numbers:
+                options[name] = number_of(options[name], function.__name__, name)
         for value, wanted in zip(args, tensors, strict=False):
             if wanted and not isinstance(value, Tensor):
                 refuse_others(function, args, options)

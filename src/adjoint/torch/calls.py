@@ -70,6 +70,16 @@ def operand(value: Any, name: str, place: str = "other") -> Any:
     raise TypeError(f"{name}(): argument '{place}' must be Tensor or Number, not {type(value).__name__}")
 
 
+def number_of(value: Any, name: str, place: str, at: int = 0) -> Any:
+    """A number, which a tensor of one element stands for as well. Raises TypeError where its gradient would be lost."""
+    if not isinstance(value, Tensor):
+        return value
+    if value.ndim or value.requires_grad:
+        position = f" (position {at})" if at else ""
+        raise TypeError(f"{name}(): argument '{place}'{position} must be Number, not Tensor")
+    return value.item()
+
+
 def run(
     name: str, operands: Any, made: str | None = None, *, floating: bool = False, dtype: Any = None, **parameters: Any
 ) -> Tensor:

@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.torch import lifted, state
-from adjoint.torch.calls import into, without_slope
+from adjoint.torch.calls import into, number_of, without_slope
 from adjoint.torch.devices import CPU, chosen
 from adjoint.torch.devices import device as device_of
 from adjoint.torch.dtypes import (
@@ -227,16 +227,16 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
 
 @function
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Any:
     """`as_tensor`, or a copy; with `copy=False` an error where there would be one."""
-    given = obj.detach() if isinstance(obj, Tensor) and not requires_grad else obj
+    given = obj.detach() if requires_grad is False and isinstance(obj, Tensor) and obj.requires_grad else obj
     made = as_tensor(given, dtype, device)
     shares = made is given or (isinstance(obj, np.ndarray) and np.shares_memory(looked(made), obj))
     if copy is False and not shares:
         raise ValueError("can't alias tensor or array of this type or on this device, but copy=False was given")
     if copy and shares:
-        made = made.clone() if made is not given else made.detach().clone()
+        made = made.clone()
     return made.requires_grad_() if requires_grad and not made.requires_grad else made
 
 
@@ -447,16 +447,9 @@ randn: Any = _of_sizes(
 )
 
 
-def _number(value: Any, name: str = "", place: int = 0) -> Any:
-    """One of Python's numbers, where PyTorch takes no tensor that is tracked."""
-    if name and isinstance(value, Tensor) and value.requires_grad:
-        raise TypeError(f"{name}(): argument 'fill_value' (position {place}) must be Number, not Tensor")
-    return value.item() if isinstance(value, Tensor) else value
-
-
 @filling
 def full(size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
-    fill = _number(fill_value, "full", 2)
+    fill = number_of(fill_value, "full", "fill_value", 2)
     kind = numpy_dtype(dtype) or (fill_value._dtype if isinstance(fill_value, Tensor) else dtype_of_number(fill))
     return finished(np.full(sizes_of((size,)), fill, kind), kind, requires_grad, device)
 
@@ -467,7 +460,7 @@ def full_like(
 ) -> Tensor:
     _check_tensor("full_like", input)
     kind = numpy_dtype(dtype) or input._dtype
-    made = np.full(tuple(input.shape), _number(fill_value, "full_like", 2), kind)
+    made = np.full(tuple(input.shape), number_of(fill_value, "full_like", "fill_value", 2), kind)
     return lifted.as_many(finished(made, kind, requires_grad, device or input.device), lifted.examples_of(input))
 
 
@@ -488,7 +481,7 @@ def arange(
         start, end, step = (*args, *(end, step)[len(args) - 1 :])
     if end is None:
         raise TypeError('arange() missing 1 required positional arguments: "end"')
-    start, end, step = (_whole(_number(v), dtype) for v in (start, end, step))
+    start, end, step = (_whole(number_of(v, "arange", "end"), dtype) for v in (start, end, step))
     if not math.isfinite(start) or not math.isfinite(end):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if step == 0:
@@ -506,7 +499,8 @@ def _whole(value: Any, dtype: Any) -> Any:
     return int(value) if dtype is not None and numpy_dtype(dtype).kind in "iu" else value
 
 
-def _ends(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
+def _ends(name: str, start: Any, end: Any, steps: Any, dtype: Any) -> list[Any]:
+    """Both ends as numbers. PyTorch takes tensors that are tracked, too, and gives them no gradient."""
     if not isinstance(steps, (int, np.integer)):
         raise TypeError(f"{name}() received an invalid combination of arguments: steps is an integer, not {steps!r}")
     if steps < 0:
@@ -517,15 +511,15 @@ def _ends(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
             f"{name} only supports 0-dimensional start and end tensors, but got start with {axes[0]} dimension(s) and "
             f"end with {axes[1]} dimension(s)."
         )
-    return start, end
+    return [_whole(x.item() if isinstance(x, Tensor) else x, dtype) for x in (start, end)]
 
 
 @filling
 def linspace(
     start: Any, end: Any, steps: int, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:
-    start, end = _ends("linspace", start, end, steps)
-    made = np.linspace(_whole(_number(start), dtype), _whole(_number(end), dtype), steps)
+    start, end = _ends("linspace", start, end, steps, dtype)
+    made = np.linspace(start, end, steps)
     kind = default_complex() if made.dtype.kind == "c" else default_float()
     return finished(made, numpy_dtype(dtype) or kind, requires_grad, device)
 
@@ -535,8 +529,8 @@ def logspace(
     start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:  # fmt: skip
-    start, end = _ends("logspace", start, end, steps)
-    made = np.logspace(_whole(_number(start), dtype), _whole(_number(end), dtype), steps, base=base)
+    start, end = _ends("logspace", start, end, steps, dtype)
+    made = np.logspace(start, end, steps, base=base)
     return finished(made, numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 
@@ -553,7 +547,7 @@ def scalar_tensor(
     s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    return finished(_number(s), numpy_dtype(dtype) or default_float(), requires_grad, device)
+    return finished(number_of(s, "scalar_tensor", "s"), numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 
 @filling
@@ -576,6 +570,8 @@ def randperm(
     n: int, *, generator: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:
     kind = numpy_dtype(dtype) or np.dtype("int64")
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     if apart():
         orders = lambda size, g: source(g, apart=True).permuted(np.broadcast_to(np.arange(n), size), axis=-1)
         return drawn_apart(orders, (n,), generator, kind)
@@ -678,7 +674,7 @@ def _new_full(
     self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    _number(fill_value, "new_full", 2)
+    fill_value = number_of(fill_value, "new_full", "fill_value", 2)
     out = full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad, device=device or self.device)
     return lifted.as_many(out, lifted.examples_of(self))
 

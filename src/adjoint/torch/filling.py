@@ -9,7 +9,7 @@ import numpy as np
 import adjoint as ad
 from adjoint.graph.nodes import var_of
 from adjoint.torch import creation, lifted
-from adjoint.torch.arguments import public, same_types, spelled_as
+from adjoint.torch.arguments import guarded, public, same_types, spelled_as
 from adjoint.torch.calls import call, explained, off, put
 from adjoint.torch.functions import check_tensors, to
 from adjoint.torch.graph import label
@@ -108,7 +108,7 @@ METHODS["fill_"] = _fill_
 METHODS["zero_"] = lambda self: _erase(self, _filled(self, 0), "Zero")
 
 
-def drawn(name: str, parameters: str, draw: Any) -> None:
+def drawn(name: str, parameters: str, draw: Any) -> Any:
     """The in-place method of a distribution of these parameters."""
 
     def filled(self: Any, *args: Any, generator: Any = None) -> Any:
@@ -119,7 +119,8 @@ def drawn(name: str, parameters: str, draw: Any) -> None:
         value = draw(creation.source(generator), tuple(self.shape), *args)
         return _erase(self, beside(self, np.asarray(value, self._dtype)), name.capitalize())
 
-    METHODS[name] = spelled_as(name, f"self, {parameters}, *, generator=None", filled)
+    METHODS[name] = guarded(spelled_as(name, f"self, {parameters}, *, generator=None", filled))
+    return METHODS[name]
 
 
 def _values(x: Any) -> Any:
@@ -153,17 +154,28 @@ def _bernoulli(r: Any, size: Any, p: Any) -> Any:
     return r.random(size) < chance
 
 
-def _integers(r: Any, size: Any, low: Any, high: Any) -> Any:
-    low, high = (low, high) if high is not None else (0, low or 1 << 24)
-    expect("random_", low < high, f"'from' to be less than 'to', but got from={low} >= to={high}")
-    return r.integers(low, high, size)
+def _random_(self: Any, from_: Any = None, to: Any = None, *, generator: Any = None) -> Any:
+    """Integers below a bound, or from one up to another; without them all that the type counts one by one."""
+    kind = self._dtype.kind
+    info: Any = None if kind == "b" else np.finfo(self._dtype) if kind == "f" else np.iinfo(self._dtype)
+    if from_ is None and to is None:
+        low, high = 0, 2 if info is None else (2 << info.nmant) + 1 if kind == "f" else int(info.max) + 1
+    else:
+        low, high = (0, from_) if to is None else (from_ or 0, to)
+        expect("random_", low < high, f"'from' to be less than 'to', but got from={low} >= to={high}")
+        lowest, highest = (0, 1) if info is None else (info.min, info.max)
+        for what, end in (("from", low), ("to - 1", high - 1)):
+            if not lowest <= end <= highest:
+                raise RuntimeError(f"{what} is out of bounds for {self._dtype.name}")
+    return _integers(self, low, high, generator=generator)
 
 
 drawn("normal_", "mean=0.0, std=1.0", _normal)
 drawn("uniform_", "from_=0.0, to=1.0", _uniform)
 drawn("bernoulli_", "p=0.5", _bernoulli)
 drawn("exponential_", "lambd=1.0", _exponential)
-drawn("random_", "from_=0, to=None", _integers)
+_integers = drawn("random_", "low, high", lambda r, size, low, high: r.integers(low, high, size))
+METHODS["random_"] = guarded(_random_)
 
 
 # --- comparisons of whole tensors --------------------------------------------------------------------------

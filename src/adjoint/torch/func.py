@@ -404,9 +404,9 @@ def _rows_in_chunks(function: Any, given: Any, has_aux: bool, size: int) -> Any:
         along: Any = lambda g, i=i, zeros=zeros: pull([*zeros[:i], g, *zeros[i + 1 :]])[0]
         parts = [
             [ad.expand_dims(g, 0) for g in along(basis[start])]
-            if size == 1
+            if size == 1 and y.size
             else ad.vmap(along)(basis[start : start + size])
-            for start in range(0, y.size, size)
+            for start in range(0, max(y.size, 1), size)
         ]
         rows.append(
             [

@@ -11,7 +11,7 @@ import adjoint as ad
 from adjoint import errors
 from adjoint.torch import creation, devices, lifted
 from adjoint.torch.arguments import public, same_types, spelled_as, tensor_of
-from adjoint.torch.calls import NUMBERS, call, into, number, off, operand, run
+from adjoint.torch.calls import NUMBERS, call, into, number, number_of, off, operand, run
 from adjoint.torch.dtypes import bfloat16, default_float, numpy_dtype, result_dtype
 from adjoint.torch.graph import label
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -186,11 +186,24 @@ def check_tensors(name: str, *operands: Any, places: tuple[str, str] = ("input",
 def _pair(name: str, primitive: str, made: str, *, floating: bool = False, symbol: str = "") -> None:
     def spelled(input: Any, other: Any) -> Tensor:
         check_tensors(name, input, other)
-        return run(primitive, (operand(input, name, "input"), operand(other, name)), made, floating=floating)
+        x, y = operand(input, name, "input"), operand(other, name)
+        if name in _DIVISIONS and result_dtype((x, y)).kind in "iu" and _has_zero(y):
+            raise RuntimeError("ZeroDivisionError")
+        return run(primitive, (x, y), made, floating=floating)
 
     public(name, in_place=True, out=True)(spelled)
     if symbol:
         _symbols(symbol, FUNCTIONS[name], METHODS[name + "_"])
+
+
+_DIVISIONS = frozenset(("floor_divide", "fmod", "remainder"))
+
+
+def _has_zero(y: Any) -> bool:
+    """Whether a divisor has zeros that can be seen at once: no other device, and no transform, has to be asked."""
+    if isinstance(y, Tensor):
+        return not is_lifted(y) and where_is(y) is None and not np.all(values(y))
+    return not y
 
 
 _KNOWN = (Tensor, *NUMBERS, np.number, np.bool_)
@@ -350,6 +363,7 @@ _LN2 = float(np.log(2.0))
 @public("rsub", method=False)
 def rsub(input: Any, other: Any, alpha: Any = 1) -> Any:
     check_tensors("rsub", input, other)
+    alpha = number_of(alpha, "rsub", "alpha")
     return other - (input if alpha == 1 else input * alpha)
 
 

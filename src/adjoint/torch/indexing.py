@@ -508,6 +508,8 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
 def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     axis = axis_of(dim, input.ndim)
     _check_index(input, index, "index_select")
+    if index.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
     if not input.ndim:
         return index_select(as_line(input), 0, as_line(index)).reshape(())
     in_range(index, input.shape[axis], dim=axis)

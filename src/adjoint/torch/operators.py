@@ -14,7 +14,7 @@ import numpy as np
 
 from adjoint.graph.nodes import Var, numbers
 from adjoint.torch import state
-from adjoint.torch.calls import NUMBERS, into, operand, run, write
+from adjoint.torch.calls import NUMBERS, into, number_of, operand, run, write
 from adjoint.torch.dtypes import result_dtype
 from adjoint.torch.graph import label, overwritten, result_overwritten
 from adjoint.torch.state import recorded
@@ -322,7 +322,7 @@ def _spelled(name: str, operator: Any, apply: Any) -> Any:
             if older:  # `alpha` stood before `other`
                 alpha, (other,) = other, older
             if alpha.__class__ is not int:
-                operand(alpha, name, "alpha")
+                alpha = operand(number_of(alpha, name, "alpha"), name, "alpha")
             other = operand(other, name)
             if alpha == 1 and out is None and isinstance(input, Tensor):
                 return operator(input, other)
@@ -352,16 +352,19 @@ def _spelled(name: str, operator: Any, apply: Any) -> Any:
                 raise RuntimeError(
                     f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
                 )
+            kind = result_dtype((x, y)).kind
+            if kind == "b":
+                raise NotImplementedError("div with rounding_mode='trunc' is not implemented for 'Bool'")
+            if kind in "iu":  # floats have too few digits
+                x = x if isinstance(x, Tensor) or isinstance(y, Tensor) else FUNCTIONS["tensor"](x)
+                quotient = FUNCTIONS["floor_divide"](x, y)
+                return into(out, quotient + ((quotient < 0) & (quotient * y != x)))
             start = next_number()
-            quotient = run("trunc", (apply(x, y),), "DivBackward2")
+            quotient = run("trunc", (apply(x, y),))
             if not is_lifted(quotient) and quotient._array.node is not None:
                 tracked = [v._array.node if isinstance(v, Tensor) else None for v in (x, y)]
                 label(quotient._array.node, "DivBackward2", start, tracked)
-            kinds = [getattr(v, "_dtype", None) for v in (x, y)]
-            integer = all(
-                [isinstance(v, int) if k is None else k.kind in "iu" for v, k in zip((x, y), kinds, strict=True)]
-            )
-            return into(out, quotient.long() if integer else quotient)
+            return into(out, quotient)
 
         return div
 

@@ -177,6 +177,8 @@ for _count in (1, 2, 3):
 @public("block_diag", method=False)
 def block_diag(*tensors: Tensor) -> Any:
     """Matrices along the diagonal of one."""
+    if any([x.ndim > 2 for x in tensors]):
+        raise RuntimeError("torch.block_diag: Input tensors must have 2 or fewer dimensions.")
     return call(lambda *xs: ad.linalg.block_diag(*xs), "BlockDiag", *one_type(tensors))
 
 

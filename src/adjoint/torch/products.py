@@ -66,6 +66,8 @@ def _product(name: str, other: str, ranks: tuple[int, int]) -> None:
             raise RuntimeError(
                 f"{name}: expected tensors of {ranks[0]} and {ranks[1]} dimensions, got {input.ndim}D and {other.ndim}D"
             )
+        if name == "bmm" and input.shape[0] != other.shape[0]:
+            raise RuntimeError(f"bmm: expected as many matrices in both, got {input.shape[0]} and {other.shape[0]}")
         return matmul(input, other)
 
     public(name, out=True)(spelled_as(name, f"input: Tensor, {other}: Tensor", apply))
@@ -154,6 +156,7 @@ def _affine(name: str, factors: str, ranks: tuple[int, int], product: Any) -> No
         def function(c: Any, a: Any, b: Any) -> Any:
             part = named(product)(a, b) if isinstance(product, str) else product(a, b)
             part = part if alpha == 1 else part * alpha
+            c = ad.broadcast_to(c, part.shape)  # as in PyTorch, the result has the shape of the product
             return c + part if beta == 1 else c * beta + part if beta else part
 
         return _in_type(call(function, name.capitalize(), input, x, y), input, x, y)

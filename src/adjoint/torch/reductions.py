@@ -646,6 +646,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     same_types("meshgrid", *given)
+    if any([x.ndim > 1 for x in given]):
+        raise RuntimeError("torch.meshgrid: Expected 0D or 1D tensor in the tensor list")
     swapped = indexing == "xy" and len(given) > 1
     if swapped:
         given[0], given[1] = given[1], given[0]

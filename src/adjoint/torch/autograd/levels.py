@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from adjoint import errors
 from adjoint import tree as trees
+from adjoint.graph.nodes import var_of
 from adjoint.operands import common_backend, lift_to
 from adjoint.tensor import wrap
 from adjoint.torch.calls import shares, translated
@@ -13,7 +14,7 @@ from adjoint.torch.devices import where_of_leaf
 from adjoint.torch.lifted import to_face, to_inner, write
 from adjoint.torch.memory import base_of, is_view
 from adjoint.torch.state import grad_mode, modes
-from adjoint.torch.tensor import LEVEL, Tensor, is_lifted
+from adjoint.torch.tensor import LEVEL, Tensor, copied, is_lifted, of, values
 from adjoint.transforms.arguments import zeros_like
 from adjoint.transforms.levels import CustomRules, apply
 
@@ -63,7 +64,7 @@ class FunctionRules(CustomRules):
     def given(self, xs: Any) -> list[Any]:
         leaves = list(self.leaves)
         for i, x in zip(self.places, xs, strict=True):
-            leaves[i] = to_face(x)
+            leaves[i] = _apart(x)
         return list(trees.unflatten(self.structure, leaves))
 
     def results(self, out: Any) -> list[Any]:
@@ -162,7 +163,7 @@ class FunctionRules(CustomRules):
     def push(self, xs: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         ys, ctx = self.forward(xs)
         ctx.use_saved_for_forward()
-        pushed = self.in_places([to_face(t) for t in tangents])
+        pushed = self.in_places([_apart(t) for t in tangents])
         found = self.function.jvp(ctx, *pushed)
         given = list(found) if isinstance(found, tuple) else [found]
         moved = []
@@ -246,6 +247,12 @@ class FunctionRules(CustomRules):
                 ys.append(to_inner(o if axis in (None, 0) else o.movedim(axis, 0)))
                 kept.append(axis is not None)
         return ys, kept
+
+
+def _apart(x: Any) -> Tensor:
+    """What a function is given: it may write to it, so in an array of its own; a clone shares one in transforms."""
+    face: Tensor = to_face(x)
+    return face if is_lifted(face) else of(var_of(copied(values(face)), face._array.node))
 
 
 def _per_leaf(g: Any, x: Any) -> list[Any]:

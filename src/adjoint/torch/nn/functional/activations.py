@@ -8,7 +8,7 @@ from typing import Any
 
 import adjoint as ad
 from adjoint.torch.arguments import guarded
-from adjoint.torch.calls import call, into, without_slope, write
+from adjoint.torch.calls import call, into, number_of, without_slope, write
 from adjoint.torch.creation import full_like
 from adjoint.torch.nn.functional.shared import drawing, of_integers, tensor
 from adjoint.torch.operators import FUNCTIONS
@@ -53,8 +53,7 @@ def _declare(row: str, writes: bool) -> None:
             raise TypeError(f"{name}() takes input and {names}, received {args} and {given}")
         given.update(zip(names, args, strict=False))
         for key, value in given.items():
-            if isinstance(value, Tensor) and not value.ndim:
-                given[key] = value.item()
+            given[key] = number_of(value, name, key)
         low, high = given.get("min_val", -1.0), given.get("max_val", 1.0)
         if name == "hardtanh" and low > high:
             raise ValueError("min_val cannot be greater than max_val")
