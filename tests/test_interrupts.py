@@ -291,4 +291,4 @@ def test_errors_of_machine_code_come_from_the_thread_that_makes_it() -> None:
     pytest.importorskip("llvmlite")
     text = "this is no text of LLVM's"
     with pytest.raises(RuntimeError, match="LLVM|expected|parsing"):
-        machine.machine(text, lambda: machine.emitted(text))
+        machine.machine(text, lambda: machine.emitted(text), False)

@@ -10,6 +10,7 @@ import contextvars
 import copy
 import gc
 import pickle
+import types
 import weakref
 from collections import Counter
 from collections.abc import Callable
@@ -201,15 +202,15 @@ def test_searches_that_leave_the_graph_name_what_is_closed_over() -> None:
             search(lambda x: x - w, np.ones(2))
 
 
-SCALE = ad.tensor([1.0, 4.0], dtype=ad.float64).require_grad()  # a global, of which a function's closure tells nothing
+HELD = types.SimpleNamespace(scale=ad.tensor([1.0, 4.0], dtype=ad.float64).require_grad())  # nobody looks in there
 
 
-def test_solvers_do_not_lose_the_derivatives_of_globals() -> None:
+def test_solvers_do_not_lose_the_derivatives_of_attributes() -> None:
     for call in (
-        lambda: ad.implicit.root(lambda x: x * x - SCALE, np.ones(2)),
-        lambda: ad.implicit.minimize(lambda x: ((x - SCALE) ** 2).sum(), np.ones(2)),
-        lambda: ad.implicit.fixed_point(lambda x: ad.cos(x) * SCALE * 0.1, np.ones(2)),
-        lambda: ad.odeint(lambda y, t: -y * SCALE, np.ones(2), np.linspace(0, 1, 3), gradient="adjoint"),
+        lambda: ad.implicit.root(lambda x: x * x - HELD.scale, np.ones(2)),
+        lambda: ad.implicit.minimize(lambda x: ((x - HELD.scale) ** 2).sum(), np.ones(2)),
+        lambda: ad.implicit.fixed_point(lambda x: ad.cos(x) * HELD.scale * 0.1, np.ones(2)),
+        lambda: ad.odeint(lambda y, t: -y * HELD.scale, np.ones(2), np.linspace(0, 1, 3), gradient="adjoint"),
     ):
         with pytest.raises(errors.TrackedError, match="make it an argument"):
             call()

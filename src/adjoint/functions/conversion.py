@@ -199,8 +199,10 @@ def __int__(x: Tensor[Any], /) -> int:
 
 _KEEPING = {
     "float": "To keep the derivative, write ad.stack for an array of tensors, and ad.sin for math.sin",
-    "int": "To keep it a tensor, write ad.trunc(x), or x.astype(ad.int64) for an index; integers have no derivative",
-    "complex": "To keep the derivative, write x.astype(ad.complex128) for a complex tensor, and ad.sin for cmath.sin",
+    "int": "To keep the derivative, write ad.stack for an array of tensors, and ad.sin for math.sin; for an index, "
+    "x.astype(ad.int64)",
+    "complex": "To keep the derivative, write ad.stack for an array of tensors, x.astype(ad.complex128) for a complex "
+    "one, and ad.sin for cmath.sin",
 }
 
 

@@ -67,6 +67,6 @@ def _loop(
     if region.external or len(region.outputs) != len(outputs):
         return None
     text = module([region])
-    run = machine(text, lambda: stored_or_emitted(text)).function(region.name)
+    run = machine(text, lambda: stored_or_emitted(text), region.shares).function(region.name)
     order = [[*inputs, *outputs].index(x) for x in (*region.inputs, *region.outputs)]
     return lambda arrays: run(*[arrays[k] for k in order])

@@ -218,7 +218,7 @@ def adds_products() -> bool:
 class Machine:
     """Machine code ready to run, which lives as long as one of its functions; `shares` says that it calls the pool."""
 
-    def __init__(self, code: bytes, shares: bool = False) -> None:
+    def __init__(self, code: bytes, shares: bool) -> None:
         if shares:
             from adjoint.compiler.native import pool
 
@@ -356,7 +356,7 @@ _machines: collections.OrderedDict[str, Machine] = collections.OrderedDict()
 _lock = locks.lock()
 
 
-def machine(name: str, code: Callable[[], bytes], shares: bool = False) -> Machine:
+def machine(name: str, code: Callable[[], bytes], shares: bool) -> Machine:
     """The machine code of this name, such as its text, made once."""
     with _lock:
         found = _machines.get(name)

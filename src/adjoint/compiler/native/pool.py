@@ -393,7 +393,7 @@ def link() -> Any:
     binding.add_symbol("adjoint_begin", id(begin))
     for name in ("PyThread_acquire_lock", "PyThread_release_lock", "PyObject_CallNoArgs", "Py_DecRef"):
         binding.add_symbol(name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
-    made = Machine(stored_or_emitted(_text()))
+    made = Machine(stored_or_emitted(_text()), shares=False)
     binding.add_symbol("adjoint_parallel", made.address("adjoint_parallel"))
     _word(_DONE).value = _new_lock()
     atexit.register(_end)
