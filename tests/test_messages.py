@@ -108,7 +108,7 @@ EXCEPTIONS: list[tuple[str, str, str]] = [
     ("transforms/staged.py", "reverse mode tracks what the loop", "the loop asks what is tracked before it runs"),
     ("compiler/graph.py", "GraphError", "mistakes of the compiler; test_compile_graph.py makes some"),
     ("compiler/native/matrices.py", "SingularError", "the program runs again without machine code, and NumPy's is met"),
-    ("compiler/native/steps.py", "while a compiled function ran", "another thread, in the middle of a call"),
+    ("compiler/native/calls.py", "while a compiled function ran", "another thread, in the middle of a call"),
     ("compiler/parser.py", "parse: ", "texts of graphs, which tests write; test_compiled.py writes wrong ones"),
     ("compiler/traced.py", "a step ", "the steps run one by one then"),
     ("compiler/traced.py", "in the thread that called it", "another thread; test_compile.py starts one"),
