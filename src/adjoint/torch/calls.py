@@ -315,7 +315,7 @@ def put(x: Any, out: Tensor, start: int, number: int | None = None) -> Any:
     return x
 
 
-def _check_out(out: Any, result: Tensor) -> None:
+def _check_out(out: Any, result: Tensor, operands: Any) -> None:
     """Raise PyTorch's errors for what a result cannot be written to."""
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
@@ -331,6 +331,16 @@ def _check_out(out: Any, result: Tensor) -> None:
         )
     refuse_inference(out)
     _check_type(out, result)
+    check_write(out, operands)
+    memory = None if out._rare is None else out._rare.memory
+    if memory is not None and tuple(out.shape) != tuple(result.shape):
+        parts = [p for x in operands for p in (x if isinstance(x, (list, tuple)) else (x,))]
+        if any([shares(out, p) for p in parts]):
+            raise RuntimeError(OVERLAP)
+        if out._rare.parent is not None or memory.buffer is not None:
+            raise NotImplementedError(
+                "adjoint.torch: out= of another shape that is a view, or shares memory with NumPy, is not there"
+            )
 
 
 def _check_type(x: Tensor, out: Tensor) -> None:
@@ -349,25 +359,16 @@ def into(out: Any, result: Any, operands: Any = ()) -> Any:
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             found = f"{len(out)}" if isinstance(out, (tuple, list)) else type(out).__name__
             raise TypeError(f"argument 'out' must be a tuple of {len(result)} Tensors, but got {found}")
-        for o, r in zip(out, result, strict=True):
-            _check_out(o, r)
+        for o, r in zip(out, result, strict=True):  # before any of them is written to
+            _check_out(o, r, operands)
         for o, r in zip(out, result, strict=True):
             into(o, r, operands)
         make: Any = getattr(result, "_make", tuple)  # a pair keeps its names
         return make(out)
-    _check_out(out, result)
-    check_write(out, operands)
+    _check_out(out, result, operands)
     start = next_number()
     if tuple(out.shape) != tuple(result.shape):
         if out._rare is not None and out._rare.memory is not None:
-            parts = [p for x in operands for p in (x if isinstance(x, (list, tuple)) else (x,))]
-            view = out._rare.parent is not None or out._rare.memory.buffer is not None
-            if any([shares(out, p) for p in parts]):
-                raise RuntimeError(OVERLAP)
-            if view:
-                raise NotImplementedError(
-                    "adjoint.torch: out= of another shape that is a view, or shares memory with NumPy, is not there"
-                )
             out.resize_(tuple(result.shape))
             return put(out, result, start)
         out._array = var_of(leaf_of(values(out)).full(shape=tuple(result.shape), value=0, dtype=out._dtype), None)

@@ -158,6 +158,8 @@ def _random_(self: Any, from_: Any = None, to: Any = None, *, generator: Any = N
     """Integers below a bound, or from one up to another; without them all that the type counts one by one."""
     kind = self._dtype.kind
     info: Any = None if kind == "b" else np.finfo(self._dtype) if kind == "f" else np.iinfo(self._dtype)
+    low: Any
+    high: Any
     if from_ is None and to is None:
         low, high = 0, 2 if info is None else (2 << info.nmant) + 1 if kind == "f" else int(info.max) + 1
     else:
