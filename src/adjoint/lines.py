@@ -19,11 +19,12 @@ IMPORTED = time.time()  # when this package was: its files are read from then on
 def _libraries() -> tuple[str, ...]:
     import sysconfig  # here, so that the import of all need not wait for it
 
-    return tuple([sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")])
+    places = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    return tuple([os.path.join(place, "") for place in places])
 
 
 @functools.lru_cache(1024)
-def is_librarys(file: str) -> bool:
+def is_of_library(file: str) -> bool:
     """Whether a file is of a library, which stays as it is."""
     return file.startswith(_libraries()) and not file.startswith(PACKAGE)
 

@@ -25,7 +25,7 @@ from adjoint.backend import Backend
 from adjoint.concrete import callbacks
 from adjoint.devices import current_level, default_device
 from adjoint.dtypes import chosen_dtype, default_dtype
-from adjoint.lines import PACKAGE, is_librarys
+from adjoint.lines import PACKAGE, is_of_library
 from adjoint.module.fields import Fields
 from adjoint.scopes import Variable, innermost
 from adjoint.tensor import Tensor, raw_array
@@ -119,7 +119,7 @@ def _is_users(module: types.ModuleType | None) -> bool:
     if module is None:  # that of text that was executed
         return True
     file = getattr(module, "__file__", None) or ""
-    return module.__name__ not in sys.builtin_module_names and not (is_librarys(file) or file.startswith(PACKAGE))
+    return module.__name__ not in sys.builtin_module_names and not (is_of_library(file) or file.startswith(PACKAGE))
 
 
 def changed(before: Any, now: Any) -> set[str] | None:
@@ -320,7 +320,7 @@ class Environment:
             if _is_users(value) and id(value) not in seen:
                 seen.add(id(value))
                 self._objects.append(value)
-        elif isinstance(value, types.FunctionType) and is_librarys(value.__code__.co_filename):
+        elif isinstance(value, types.FunctionType) and is_of_library(value.__code__.co_filename):
             guard.append(Same(value))
         else:
             self._gather(value, guard, seen, own=own)

@@ -17,7 +17,7 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import check_callable
-from adjoint.lines import PACKAGE, is_librarys
+from adjoint.lines import PACKAGE, is_of_library
 from adjoint.operands import in_place_of
 from adjoint.scopes import Block, Variable, innermost
 from adjoint.tensor import Tensor
@@ -160,7 +160,7 @@ def _codes(code: types.CodeType) -> list[types.CodeType]:
 
 def names_of_module(f: types.FunctionType) -> list[str]:
     """The names of its module under which a user's function reads what may have tensors in it."""
-    if f.__code__.co_filename.startswith(PACKAGE) or is_librarys(f.__code__.co_filename):
+    if f.__code__.co_filename.startswith(PACKAGE) or is_of_library(f.__code__.co_filename):
         return []
     known = f.__globals__
     return [name for name in _names(f.__code__) if _may_hold(known.get(name))]
@@ -168,7 +168,7 @@ def names_of_module(f: types.FunctionType) -> list[str]:
 
 def _may_hold(x: Any) -> bool:
     if isinstance(x, types.FunctionType):
-        return not x.__code__.co_filename.startswith(PACKAGE) and not is_librarys(x.__code__.co_filename)
+        return not x.__code__.co_filename.startswith(PACKAGE) and not is_of_library(x.__code__.co_filename)
     return isinstance(x, (Tensor, Branch, functools.partial)) or (
         isinstance(x, (list, tuple, dict)) and len(x) <= _MANY
     )
