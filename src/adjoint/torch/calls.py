@@ -332,12 +332,12 @@ def _check_out(out: Any, result: Tensor, operands: Any) -> None:
     refuse_inference(out)
     _check_type(out, result)
     check_write(out, operands)
-    memory = None if out._rare is None else out._rare.memory
-    if memory is not None and tuple(out.shape) != tuple(result.shape):
+    rare = out._rare
+    if rare is not None and rare.memory is not None and tuple(out.shape) != tuple(result.shape):
         parts = [p for x in operands for p in (x if isinstance(x, (list, tuple)) else (x,))]
         if any([shares(out, p) for p in parts]):
             raise RuntimeError(OVERLAP)
-        if out._rare.parent is not None or memory.buffer is not None:
+        if rare.parent is not None or rare.memory.buffer is not None:
             raise NotImplementedError(
                 "adjoint.torch: out= of another shape that is a view, or shares memory with NumPy, is not there"
             )
