@@ -224,3 +224,29 @@ def test_orders_without_derivatives_are_refused_where_they_are_tracked() -> None
     v = np.asarray([0.5, 1.5])
     np.testing.assert_allclose(ad.vmap(lambda v: S.jv(v, 2.0))(v), scipy.jv(v, 2.0), rtol=1e-14)
     np.testing.assert_allclose(ad.vmap(lambda v: ad.grad(lambda x: S.jv(v, x))(2.0))(v), scipy.jvp(v, 2.0), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "x", "value", "slope"),
+    [
+        (0.5, 1.5, 2.0**62, math.inf, math.inf),  # SciPy alone counts up to these
+        (0.5, 1.5, math.inf, math.inf, math.inf),
+        (-0.5, 1.5, 1e30, -math.inf, -math.inf),
+        (-1.5, -0.5, 1e10, -math.inf, -math.inf),
+        (0.5, 0.5, -(2.0**63), 0.0, 0.0),
+        (2.5, 0.5, -math.inf, 0.0, 0.0),
+        (0.0, 1.5, 1e10, 1.0, 0.0),
+        (-2.0, 0.5, 1e10, 4 / 3 * 1e20, 8 / 3 * 1e10),  # polynomials
+        (1e9, 1.5, 1e9, math.nan, math.nan),  # neither is far from the other
+    ],
+)
+def test_kummers_function_ends_far_out(a: float, b: float, x: float, value: float, slope: float) -> None:
+    f = lambda x: S.hyp1f1(a, b, x)
+    np.testing.assert_allclose([f(x).item(), ad.grad(f)(x).item()], [value, slope], rtol=1e-8)
+
+
+def test_kummers_function_is_continued_to_where_it_is_far_out() -> None:
+    for a, b, x in [(0.5, 1.5, 700.0), (-0.5, 1.5, 700.0), (-1.5, -0.5, 700.0), (2.5, 0.5, -700.0), (0.5, 0.5, -700.0)]:
+        near, far = [S.hyp1f1(a, b, np.float64(x * s)).item() for s in (1.0, 1e6)]
+        assert math.copysign(1.0, near) == math.copysign(1.0, far)
+        assert (abs(far) > abs(near)) is (abs(near) > 1.0)

@@ -325,3 +325,15 @@ def test_models_of_examples_train_on_every_leaf(device: str, enable_x64: Any) ->
         for name in MODELS[device]:
             with each(name):
                 assert torch_models.printed(name, torch, device) == torch_models.printed(name, theirs)
+
+
+def test_lists_that_are_deep_or_contain_themselves_are_refused_beside_devices(gpu: None) -> None:
+    x = torch.ones(3, device="cuda")
+    deep: Any = 1.0
+    for _ in range(2000):
+        deep = [deep]
+    itself: list[Any] = []
+    itself.append(itself)
+    for value in (deep, itself):
+        with pytest.raises(ValueError, match="too many dimensions, or a list that contains itself"):
+            torch.nn.functional.hardshrink(x, lambd=value)

@@ -225,7 +225,13 @@ def hankel1(v: Numbers, x: Operand[B], /) -> Tensor[B]:
 
 
 def hankel2(v: Numbers, x: Operand[B], /) -> Tensor[B]:
-    """Hankel's function of the second kind: jv - i yv, for positive x the conjugate of the first one."""
+    """Hankel's function of the second kind: jv - i yv, for positive x the conjugate of the first one.
+
+    >>> import adjoint as ad
+    >>> y = ad.special.hankel2(0.0, ad.tensor(1.0)).item()
+    >>> round(y.real, 5), round(y.imag, 5)
+    (0.7652, -0.08826)
+    """
     return _hankel("hankel2", v, x, -1)
 
 

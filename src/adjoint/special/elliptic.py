@@ -87,17 +87,33 @@ def elliprf(x: Operand[B], y: Numbers, z: Numbers, /) -> Tensor[B]:
 
 
 def elliprd(x: Operand[B], y: Numbers, z: Numbers, /) -> Tensor[B]:
-    """Carlson's symmetric elliptic integral of the second kind, DLMF 19.16.5."""
+    """Carlson's symmetric elliptic integral of the second kind, DLMF 19.16.5.
+
+    >>> import adjoint as ad
+    >>> round(ad.special.elliprd(ad.tensor(1.0), 2.0, 3.0).item(), 5)
+    0.29046
+    """
     return _carlson("elliprd", x, y, z, kind="rd")
 
 
 def elliprg(x: Operand[B], y: Numbers, z: Numbers, /) -> Tensor[B]:
-    """Carlson's completely symmetric elliptic integral of the second kind, DLMF 19.16.3."""
+    """Carlson's completely symmetric elliptic integral of the second kind, DLMF 19.16.3.
+
+    >>> import adjoint as ad
+    >>> round(ad.special.elliprg(ad.tensor(1.0), 2.0, 3.0).item(), 5)
+    1.40185
+    """
     return _carlson("elliprg", x, y, z, kind="rg")
 
 
 def elliprj(x: Operand[B], y: Numbers, z: Numbers, p: Numbers, /) -> Tensor[B]:
-    """Carlson's symmetric elliptic integral of the third kind, DLMF 19.16.2; principal values for negative p."""
+    """Carlson's symmetric elliptic integral of the third kind, DLMF 19.16.2; principal values for negative p.
+    Shapes broadcast.
+
+    >>> import adjoint as ad
+    >>> round(ad.special.elliprj(ad.tensor(1.0), 2.0, 3.0, 4.0).item(), 5)
+    0.23985
+    """
     return _carlson("elliprj", x, y, z, p, kind="rj")
 
 

@@ -47,7 +47,7 @@ def hyp1f1(a: Numbers, b: Numbers, x: Operand[B], /) -> Tensor[B]:
 
 
 def hyp2f1(a: Numbers, b: Numbers, c: Numbers, z: Operand[B], /) -> Tensor[B]:
-    """Gauss's hypergeometric function 2F1, DLMF 15.2.1, of real z.
+    """Gauss's hypergeometric function 2F1, DLMF 15.2.1, of real z. Shapes broadcast.
 
     >>> import adjoint as ad
     >>> round(ad.grad(lambda z: ad.special.hyp2f1(1.0, 1.0, 2.0, z))(0.5).item(), 8)  # of -log(1 - z) / z
@@ -60,12 +60,25 @@ def struve(v: Numbers, x: Operand[B], /) -> Tensor[B]:
     """Struve's function H of real order v, DLMF 11.2.1; nan for negative x, unless v is whole.
 
     Derivatives go to x. Raises TrackedError where one by v is asked for.
+
+    >>> import adjoint as ad
+    >>> x = ad.tensor(2.0, dtype=ad.float64).require_grad()
+    >>> y = ad.special.struve(0.5, x)
+    >>> round(y.item(), 5), round(y.backward()[x].item(), 5)
+    (0.79898, 0.31327)
     """
     return _of_parameters("struve", "struve", {"v": v}, x, order=0, modified=False)
 
 
 def modstruve(v: Numbers, x: Operand[B], /) -> Tensor[B]:
-    """Struve's modified function L of real order v, DLMF 11.2.2; nan for negative x, unless v is whole."""
+    """Struve's modified function L of real order v, DLMF 11.2.2; nan for negative x, unless v is whole.
+
+    Derivatives go to x. Raises TrackedError where one by v is asked for.
+
+    >>> import adjoint as ad
+    >>> round(ad.special.modstruve(0.5, ad.tensor(2.0)).item(), 5)
+    1.5584
+    """
     return _of_parameters("struve", "modstruve", {"v": v}, x, order=0, modified=True)
 
 
@@ -92,7 +105,12 @@ def sici(x: Operand[B], /) -> tuple[Tensor[B], Tensor[B]]:
 
 def shichi(x: Operand[B], /) -> tuple[Tensor[B], Tensor[B]]:
     """The hyperbolic sine integral, and the hyperbolic cosine integral, DLMF 6.2.15 and 6.2.16; for negative x the
-    second one is that of -x, as in SciPy."""
+    second one is that of -x, as in SciPy.
+
+    >>> import adjoint as ad
+    >>> [round(y.item(), 5) for y in ad.special.shichi(ad.tensor(1.0))]
+    [1.05725, 0.83787]
+    """
     return (
         one("trigonometric_integral", x, "shichi", kind="shi"),
         one("trigonometric_integral", x, "shichi", kind="chi"),

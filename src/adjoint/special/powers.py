@@ -61,7 +61,13 @@ def inv_boxcox(y: Operand[B], lmbda: Numbers, /) -> Tensor[B]:
 
 
 def inv_boxcox1p(y: Operand[B], lmbda: Numbers, /) -> Tensor[B]:
-    """The inverse of `boxcox1p`: `inv_boxcox` less 1, accurate where that is small."""
+    """The inverse of `boxcox1p`: `inv_boxcox` less 1, accurate where that is small.
+
+    >>> import adjoint as ad
+    >>> y = ad.special.boxcox1p(ad.tensor(1e-6), 0.5)
+    >>> round(ad.special.inv_boxcox1p(y, 0.5).item(), 12)
+    1e-06
+    """
     given, power = reals("inv_boxcox1p", y, lmbda)
     return cast(expm1(_exponent(wide(given), wide(power))), given.dtype)
 

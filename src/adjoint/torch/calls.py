@@ -241,15 +241,14 @@ def without_slope(made: str, value: Tensor, *inputs: Any) -> Any:
 def _where(given: Any) -> Any:
     """Where the tensors among arguments meet, if one is on another device than "cpu"."""
     found: list[Any] = []
-
-    def gather(value: Any) -> None:
+    ahead, seen = [given], set()  # no recursion: lists may be deep, or contain themselves
+    while ahead:
+        value = ahead.pop()
         if isinstance(value, Tensor):
             found.append(value)
-        elif value.__class__ in (list, tuple):
-            for entry in value:
-                gather(entry)
-
-    gather(given)
+        elif value.__class__ in (list, tuple) and id(value) not in seen:
+            seen.add(id(value))
+            ahead.extend(reversed(value))
     if any([x._rare is not None and x._rare.where is not None for x in found]):
         return meeting([x for x in found if not is_lifted(x)])
     return None

@@ -12,6 +12,8 @@ from adjoint.backends.special.hosted import hosted, scipy_special
 
 Array = Any
 
+_FAR = 1e8
+
 
 @hosted
 def hyp0f1(b: Array, x: Array, *, order: int) -> Array:
@@ -24,9 +26,20 @@ def hyp0f1(b: Array, x: Array, *, order: int) -> Array:
 
 @hosted
 def hyp1f1(a: Array, b: Array, x: Array, *, order: int) -> Array:
-    """Likewise, 13.3.16."""
+    """Likewise, 13.3.16. Far out, where SciPy counts up to x, it is infinite or nothing, 13.2.23 and 13.2.39."""
     special = scipy_special()
-    return special.hyp1f1(a + order, b + order, x) * (special.poch(a, order) / special.poch(b, order))
+    factor = special.poch(a, order) / special.poch(b, order)
+    a, b = a + order, b + order
+    grows, falls = (x > _FAR) & ~_is_pole(a), (x < -_FAR) & _is_pole(b - a)
+    sign = np.where(_is_pole(b), 1.0, special.gammasgn(b)) * np.where(grows, special.gammasgn(a), 1.0)
+    limit = np.where(np.abs(x) > 10.0 * (np.abs(a) + np.abs(b)), np.where(grows, sign * math.inf, 0.0), math.nan)
+    out = np.where(grows | falls, limit, special.hyp1f1(a, b, np.where(grows | falls, 0.0, x)))
+    return np.where((factor == 0.0) & ~np.isnan(x), 0.0, factor * out)
+
+
+def _is_pole(x: Array) -> Array:
+    """Of the gamma function."""
+    return (x <= 0.0) & (x == np.floor(x))
 
 
 @hosted
