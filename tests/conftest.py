@@ -8,6 +8,7 @@ import gc
 import importlib
 import os
 import signal
+import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,12 @@ def same(x: ad.Tensor[Any] | None, y: Any) -> None:
     expected = np.asarray(y)
     assert (x.shape, x.dtype) == (expected.shape, expected.dtype)
     np.testing.assert_array_equal(x.numpy(), expected)
+
+
+def joined(thread: threading.Thread) -> None:
+    """Wait for a thread to end, which it does."""
+    thread.join(LIMIT)
+    assert not thread.is_alive(), f"{thread.name} did not end within {LIMIT} s"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
