@@ -26,7 +26,22 @@ def hyp0f1(b: Array, x: Array, *, order: int) -> Array:
 def hyp1f1(a: Array, b: Array, x: Array, *, order: int) -> Array:
     """Likewise, 13.3.16."""
     special = scipy_special()
-    return special.hyp1f1(a + order, b + order, x) * (special.poch(a, order) / special.poch(b, order))
+    return _kummer(a + order, b + order, x) * (special.poch(a, order) / special.poch(b, order))
+
+
+def _kummer(a: Array, b: Array, x: Array) -> Array:
+    """SciPy's 1F1. It is wrong for large a and negative x, and for numbers beyond a size it may never come."""
+    special = scipy_special()
+    turned = (x < 0) & (x > -300) & (a > 30)
+    a, x = np.where(turned, b - a, a), np.where(turned, -x, x)  # 13.2.39
+    whole = lambda b: (b <= 0) & (b == np.floor(b))
+    sizes = np.abs(a) + np.abs(b)
+    beyond = (x > 1e6) & (sizes * (1 + np.abs(a)) < x / 10) & ~whole(a) & ~whole(b)  # as exp(x), 13.7.1
+    small = (np.abs(b) < 1e6) & (np.abs(x) < 300)
+    known = (sizes + np.abs(x) < 1e8) | ((sizes < 1e6) & (((x < 0) & (b > 0)) | whole(a))) | small
+    found = special.hyp1f1(np.where(known, a, np.nan), b, x)
+    found = np.where(beyond, np.inf * special.gammasgn(a) * special.gammasgn(b), found)
+    return np.where(turned, found * np.exp(-x), found)
 
 
 @hosted
@@ -34,7 +49,8 @@ def hyp2f1(a: Array, b: Array, c: Array, x: Array, *, order: int) -> Array:
     """Likewise, 15.5.2."""
     special = scipy_special()
     factor = special.poch(a, order) * special.poch(b, order) / special.poch(c, order)
-    return special.hyp2f1(a + order, b + order, c + order, x) * factor
+    known = ~np.isnan(x)  # for nan and a large parameter SciPy calls itself until the stack is full
+    return np.where(known, special.hyp2f1(a + order, b + order, c + order, np.where(known, x, 0.0)) * factor, np.nan)
 
 
 @hosted
