@@ -159,7 +159,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("site")
     environment = {**os.environ, "DOCS_OUT": str(out), "PYTHON": sys.executable, "ADJOINT_COMPILE": "1"}
     quick = [] if os.environ.get("CI") else ["--quick"]
-    processes.run([ROOT / "scripts/docs", *quick], env=environment)
+    processes.run([ROOT / "scripts/docs", *quick], env=environment, limit=1500)
     return out / "html"
 
 
