@@ -1,12 +1,14 @@
-"""What all test modules share: the two ways of checkpointing, exact comparison, the optional peer libraries, and lists
-of what has passed, so that CI runs a test once, as soon as all that it needs is there."""
+"""What all test modules share: the two ways of checkpointing, exact comparison, the optional peer libraries, a limit of
+forked processes, and lists of what has passed, so that CI runs a test once, as soon as all that it needs is there."""
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import importlib
 import os
 import signal
+import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,8 @@ os.environ.setdefault("ADJOINT_CACHE", "0")
 
 hypothesis.settings.register_profile("suite", max_examples=20, deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("suite")
+
+LIMIT = 600  # seconds of a process that a test starts; pytest's faulthandler_timeout is longer, and ends the test's own
 
 LEVELS = {
     "keep": lambda: ad.Autodiff(ad.NumPy()),
@@ -83,6 +87,12 @@ def same(x: ad.Tensor[Any] | None, y: Any) -> None:
     np.testing.assert_array_equal(x.numpy(), expected)
 
 
+def joined(thread: threading.Thread) -> None:
+    """Wait for a thread to end, which it does."""
+    thread.join(LIMIT)
+    assert not thread.is_alive(), f"{thread.name} did not end within {LIMIT} s"
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--passed-to", type=Path, help="write the ids of the tests that pass to this file")
     parser.addoption("--except-in", type=Path, help="leave out the tests whose ids are in this file")
@@ -108,7 +118,21 @@ class _Passed:
         self._file.close()
 
 
+def _limit_children() -> None:
+    """Have a forked process that hangs show its stack, and end: its copies of pipes would keep pytest-xdist waiting."""
+    stderr = os.dup(2)  # before pytest captures it
+
+    def limit() -> None:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        faulthandler.register(signal.SIGALRM, stderr, chain=True)
+        signal.alarm(LIMIT)
+
+    os.register_at_fork(after_in_child=limit)
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(os, "register_at_fork"):
+        _limit_children()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # shells start what runs in the background deaf to Ctrl-C
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if (path := config.getoption("--passed-to")) is not None and not hasattr(config, "workerinput"):

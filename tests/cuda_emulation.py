@@ -13,7 +13,6 @@ import hashlib
 import importlib.util
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import weakref
@@ -23,6 +22,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import processes
 
 HEADER = r"""
 #include <math.h>
@@ -139,7 +139,7 @@ def library(code: str) -> Any:
     path = folder() / hashlib.sha256(code.encode()).hexdigest()[:20]
     path.with_suffix(".cpp").write_text("\n".join(lines))
     command = ["g++", "-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-w", "-o", f"{path}.so"]
-    done = subprocess.run([*command, str(path.with_suffix(".cpp"))], capture_output=True, text=True, check=False)
+    done = processes.run([*command, str(path.with_suffix(".cpp"))], check=False)
     if done.returncode:
         raise KernelError(done.stderr)
     found = ctypes.CDLL(f"{path}.so")
@@ -316,7 +316,7 @@ def blas() -> Any:
     source = folder() / "blas.cpp"
     source.write_text(BLAS)
     command = ["g++", "-O1", "-shared", "-fPIC", "-o", str(folder() / "blas.so"), str(source)]
-    subprocess.run(command, check=True)
+    processes.run(command)
     return ctypes.CDLL(str(folder() / "blas.so"))
 
 
@@ -373,5 +373,5 @@ def _by_nvcc(code: str, options: tuple[str, ...]) -> str:
     path = folder() / "nvidia.cu"
     path.write_text(code)
     command = ["nvcc", "-ptx", "-arch=compute_80", *options, "-o", str(path.with_suffix(".ptx")), str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = processes.run(command, check=False)
     return done.stderr if done.returncode else ""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import math
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import processes
 import pytest
 from cases import CASES, Case
 from conftest import peer
@@ -273,7 +273,7 @@ def test_leaves_without_it_say_which_have_it(leaf: str) -> None:
 
 def test_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     code = "import sys, adjoint as ad; ad.ones(2) + 1.5; from adjoint import *; print('ml_dtypes' in sys.modules)"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    out = processes.python(code)
     assert out.stdout == "False\n"
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     dtypes.bfloat16_dtype.cache_clear()

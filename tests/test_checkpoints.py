@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import processes
 import pytest
 
 import adjoint as ad
@@ -346,7 +346,7 @@ def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
             print(error)
         print(checkpoints.load(ad.nn.Linear(10, 10))[1])
     """
-    found = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    found = processes.python(textwrap.dedent(code))
     assert "File too large; what was there before is unchanged" in found.stdout
     assert found.stdout.endswith("{'step': 1}\n")
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000001.safetensors"]
@@ -485,13 +485,7 @@ print(json.dumps({"killed": killed, "runs": number, "in a write": in_a_write}))
 
 
 def killed(folder: Path, kills: int, epochs: int) -> dict[str, int]:
-    done = subprocess.run(
-        [sys.executable, "-c", _DRIVER, str(folder), str(kills), str(epochs)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
+    done = processes.run([sys.executable, "-c", _DRIVER, str(folder), str(kills), str(epochs)], check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import processes
 import pytest
 from conftest import peer
 
@@ -251,12 +252,8 @@ def worker(address: str) -> Iterator[subprocess.Popen[bytes]]:
     """A worker that nobody restarts, as on another machine."""
     command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "1"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    process = subprocess.Popen([*command, "--no-dashboard"], env=environment, stderr=subprocess.DEVNULL)
-    try:
+    with processes.started([*command, "--no-dashboard"], env=environment, stderr=subprocess.DEVNULL) as process:
         yield process
-    finally:
-        process.kill()
-        process.wait()
 
 
 @pytest.mark.slow
@@ -325,11 +322,7 @@ def test_ctrl_c_in_a_terminal_is_the_callers(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(TERMINAL)
     paths = os.pathsep.join([str(Path(__file__).parent), *[path for path in sys.path if path]])
-    done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path / "run")], capture_output=True, text=True, check=False, timeout=300,
-        env={**os.environ, "PYTHONPATH": paths}, start_new_session=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = processes.run([sys.executable, str(script), str(tmp_path / "run")], env={**os.environ, "PYTHONPATH": paths})
     assert done.stdout == "ended\n"
     assert done.stderr.startswith("Interrupted after step 3, in epoch 1 of 2, saved in ")
     assert "Traceback" not in done.stderr

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import joined
 
 import adjoint as ad
 from adjoint import errors
@@ -266,7 +267,7 @@ def test_several_threads() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        joined(thread)
     assert len(found) == 80
     assert len(set(found)) == 20
 
@@ -472,7 +473,7 @@ def test_another_thread_does_not_record() -> None:
 
         thread = threading.Thread(target=work)
         thread.start()
-        thread.join()
+        joined(thread)
         return x, failed[0]
 
     assert "in the thread that called it" in ad.compile(f)(X)[1]

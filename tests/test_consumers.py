@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
+import processes
 import pytest
 
 TESTS = Path(__file__).resolve().parent
@@ -36,7 +35,7 @@ CORE = {
 def test_what_works_is_what_the_page_says() -> None:
     code = "import consumers, json; f = consumers.outcomes(); print(json.dumps([f, consumers.table(f)]))"
     env = os.environ | {"SCIPY_ARRAY_API": "1"}
-    ran = subprocess.run([sys.executable, "-c", code], cwd=TESTS, env=env, capture_output=True, text=True, check=True)
+    ran = processes.python(code, cwd=TESTS, env=env)
     found, table = json.loads(ran.stdout)
     for topic, names in CORE.items():
         assert {name: found[topic][name] for name in names.split()} == dict.fromkeys(names.split(), "gradient")

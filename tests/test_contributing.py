@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
+import processes
 import pytest
 
 import adjoint as ad
@@ -56,7 +56,7 @@ def test_the_worked_example(tmp_path: Path) -> None:
     tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "fdim",
              *[f"tests/test_{name}.py" for name in files]]  # fmt: skip
     for command in ([sys.executable, "-c", VALUES], tests):
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        done = processes.run(command, check=False, cwd=tmp_path, env=environment)
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     passed = re.search(r"(\d+) passed", done.stdout)
     assert passed is not None

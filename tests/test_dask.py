@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import Any
 import hypothesis
 import hypothesis.strategies
 import numpy as np
+import processes
 import pytest
 from calls import DIFFERENTIABLE, arrays_of, call, is_finite, is_float, rounds
 from cases import CASES
@@ -513,7 +513,7 @@ def test_a_worker_killed_in_the_middle_of_a_backward(cluster: Any, tmp_path: Any
 def test_the_example_goes_downhill() -> None:
     script = Path(__file__).parent.parent / "examples/out_of_core.py"
     options = ["--rows", "20000", "--chunk", "5000", "--steps", "3", "--workers", "1"]
-    done = subprocess.run([sys.executable, script, *options], capture_output=True, text=True, check=True)
+    done = processes.run([sys.executable, script, *options])
     losses = [float(value) for value in re.findall(r"loss ([\d.]+)", done.stdout)]
     assert losses[0] == round(float(np.log(2)), 4)
     assert losses == sorted(losses, reverse=True)

@@ -8,11 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import processes
 import pytest
+from conftest import LIMIT
 from test_data import Noted, OddError, X, Y, noisy, numbers
 
 from adjoint import errors
@@ -170,10 +173,10 @@ if __name__ == "__main__":
 """
 
 
-def program(then: str, options: str = "") -> subprocess.Popen[str]:
+def program(then: str, options: str = "") -> AbstractContextManager[subprocess.Popen[str]]:
     text = PROGRAM.format(tests=str(Path(__file__).parent), then=then, options=options)
     command = [sys.executable, "-c", text]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    return processes.started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def ended(pids: list[int]) -> bool:
@@ -196,6 +199,7 @@ def test_workers_end_with_a_process_that_is_killed(stuck: bool) -> None:
         if stuck:
             time.sleep(0.5)
         process.kill()
+        process.wait(LIMIT)
     assert len(pids) == 2
     assert ended(pids)
 
@@ -207,7 +211,7 @@ def test_ctrl_c_ends_all() -> None:
         assert process.stdout is not None
         pids = [int(pid) for pid in process.stdout.readline().split()]
         os.killpg(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=LIMIT)
     assert process.returncode == -signal.SIGINT
     assert said.count("Traceback") == 1  # the caller's, and none of a worker
     assert said.rstrip().endswith("KeyboardInterrupt")
@@ -218,7 +222,7 @@ def test_ctrl_c_ends_all() -> None:
 @pytest.mark.parametrize("then", ["pass", "sys.exit()", "batches = None"])
 def test_a_program_that_ends_leaves_nothing(then: str) -> None:
     with program(then) as process:
-        out, said = process.communicate(timeout=60)
+        out, said = process.communicate(timeout=LIMIT)
     assert (process.returncode, said) == (0, "")
     assert ended([int(pid) for pid in out.split()])
 
@@ -238,7 +242,7 @@ def test_workers_that_do_not_fork(start: str, tmp_path: Path) -> None:
 def test_a_program_that_spawns_when_it_is_imported_says_so(tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     path.write_text("import adjoint as ad\nlist(ad.data.DataLoader([1], 1, workers=1, start='spawn'))\n")
-    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=120)
+    done = processes.run([sys.executable, str(path)], check=False)
     assert "WorkerError" in done.stderr
     assert "`if __name__ == '__main__':`" in done.stderr
 

@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import processes
 import pytest
+from conftest import joined
 from each import Each
 
 import adjoint as ad
@@ -228,7 +230,7 @@ def test_every_thread_sees_what_is_set_and_none_a_block(fresh_process: None) -> 
         threads.append(threading.Thread(target=look))
         threads[1].start()
         for thread in threads:
-            thread.join()
+            joined(thread)
         inside: list[Any] = []
         contextvars.copy_context().run(lambda: inside.append(ad.zeros(1).dtype))
         assert inside == [ad.float16]
@@ -236,9 +238,7 @@ def test_every_thread_sees_what_is_set_and_none_a_block(fresh_process: None) -> 
 
 
 def run(source: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", source], env={**os.environ, **environment}, capture_output=True, text=True, check=False
-    )
+    return processes.python(source, check=False, env={**os.environ, **environment})
 
 
 def test_the_environment_sets_it() -> None:

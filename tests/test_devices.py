@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextvars
 import os
 import pickle
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,7 +12,9 @@ from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
+import processes
 import pytest
+from conftest import LIMIT, joined
 
 import adjoint as ad
 from adjoint import errors
@@ -43,7 +44,7 @@ def test_with_use_device_is_of_this_context_alone(fresh_process: None) -> None:
         assert ad.zeros(2).device is ad.NumPy()
         thread = threading.Thread(target=lambda: seen.append(ad.default_device()))
         thread.start()
-        thread.join()
+        joined(thread)
     assert ad.default_device() is before
     assert seen == [before]
 
@@ -52,7 +53,7 @@ def test_the_default_of_the_process_is_seen_by_every_thread(fresh_process: None)
     wanted, seen = threading.Event(), []
 
     def look() -> None:
-        wanted.wait()
+        assert wanted.wait(LIMIT)
         seen.append(ad.zeros(1).device)
 
     earlier = threading.Thread(target=look)
@@ -62,8 +63,8 @@ def test_the_default_of_the_process_is_seen_by_every_thread(fresh_process: None)
     wanted.set()
     later = threading.Thread(target=look)
     later.start()
-    earlier.join()
-    later.join()
+    joined(earlier)
+    joined(later)
     assert seen == [ad.NumPy(), ad.NumPy()]
     with ad.use_device("reference"):
         assert ad.default_device() is ad.Reference()
@@ -84,7 +85,7 @@ def test_threads_that_set_the_default_leave_one_of_theirs(fresh_process: None) -
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        joined(thread)
     assert ad.default_device().name in names
 
 
@@ -145,7 +146,7 @@ def test_threads_that_enter_and_leave_do_not_change_the_process(fresh_process: N
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        joined(thread)
     assert ad.default_device() is before
 
 
@@ -231,7 +232,7 @@ for name in ("this", "antigravity", "os.path"):
         pass
 print("this" in sys.modules, "antigravity" in sys.modules)
 """
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = processes.python(code)
     assert found.stdout.split() == ["False", "False"]
 
 
@@ -317,16 +318,16 @@ def test_unknown_names(name: str) -> None:
 def test_the_environment_names_the_default() -> None:
     code = "import adjoint as ad; print(ad.default_device(), ad.zeros(1).device.strong_zero)"
     environment = {**os.environ, "ADJOINT_DEVICE": "autodiff[strong_zero]<numpy>"}
-    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    found = processes.python(code, env=environment)
     assert found.stdout.split() == ["autodiff[strong_zero]<numpy>", "True"]
     environment["ADJOINT_DEVICE"] = "autodiff[strong_zero]<array_api[numpy]>"
-    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    found = processes.python(code, env=environment)
     assert found.stdout.split() == ["autodiff[strong_zero]<array_api[numpy]>", "True"]
     environment["ADJOINT_DEVICE"] = "nonsense"
-    failed = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    failed = processes.python(code, check=False, env=environment)
     assert "no device is called 'nonsense'" in failed.stderr
     environment["ADJOINT_DEVICE"] = "taylor[order=-1]<numpy>"
-    failed = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    failed = processes.python(code, check=False, env=environment)
     assert "DeviceError: the environment variable ADJOINT_DEVICE: Taylor: the order" in failed.stderr
 
 

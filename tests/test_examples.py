@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+import processes
 import pytest
 import tour
+from conftest import LIMIT
 from numpy.testing import assert_allclose
 
 import adjoint as ad
@@ -91,7 +93,7 @@ def test_the_tour_prints_all_stops(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_tour_has_no_options_but_help() -> None:
     for option, status in (("--help", 0), ("--slow", 2), ("more", 2)):
-        done = subprocess.run([sys.executable, str(TOUR), option], capture_output=True, text=True, check=False)
+        done = processes.run([sys.executable, str(TOUR), option], check=False)
         assert done.returncode == status
         assert "tour.py" in (done.stderr if status else done.stdout)
         assert "Traceback" not in done.stderr
@@ -128,9 +130,7 @@ def test_the_notebook_shows_the_tour(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def digits(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(DIGITS), *arguments], capture_output=True, text=True, check=False, cwd=folder
-    )
+    return processes.run([sys.executable, str(DIGITS), *arguments], check=False, cwd=folder)
 
 
 def accuracy(out: str) -> float:
@@ -224,10 +224,8 @@ def test_help(tmp_path: Path) -> None:
 
 def refused(script: Path, *arguments: str, output: int, folder: Path, **variables: str) -> str:
     """What a script says where its output cannot be written."""
-    done = subprocess.run(
-        [sys.executable, str(script), *arguments], stdout=output, stderr=subprocess.PIPE, text=True, check=False,
-        cwd=folder, env=os.environ | variables,
-    )  # fmt: skip
+    command, env = [sys.executable, str(script), *arguments], os.environ | variables
+    done = processes.run(command, check=False, stdout=output, cwd=folder, env=env)
     os.close(output)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
@@ -255,12 +253,9 @@ def _training(folder: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, str(DIGITS), "--epochs", "100000", *options]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
     env = os.environ | {"FORCE_COLOR": "1", "PYTHONUNBUFFERED": "1"}
-    process: subprocess.Popen[bytes] = subprocess.Popen(command, cwd=folder, env=env, **pipes)
-    try:
+    with processes.started(command, cwd=folder, env=env, **pipes) as process:
         _shown(process.stderr, b"valid_accuracy", times=2)
         yield process
-    finally:
-        process.kill()
 
 
 def _shown(stream: IO[bytes] | None, what: bytes, times: int = 1) -> None:
@@ -284,7 +279,7 @@ def test_ctrl_c_stops_with_what_was_learnt(options: tuple[str, ...], tmp_path: P
     """Standard output is the example's alone; how to go on is said where there is something to go on from."""
     with _training(tmp_path, *options) as process:
         process.send_signal(signal.SIGINT)
-        out, err = (part.decode() for part in process.communicate(timeout=120))
+        out, err = (part.decode() for part in process.communicate(timeout=LIMIT))
     assert process.returncode == 0, err
     found = re.fullmatch(
         r"stopped after (\d+\.\d) of 100000 epochs\n"
@@ -313,8 +308,8 @@ def test_ctrl_c_stops_with_what_was_learnt(options: tuple[str, ...], tmp_path: P
 @pytest.mark.slow
 def test_a_training_that_is_killed_goes_on_to_the_same_numbers(tmp_path: Path) -> None:
     command = [sys.executable, str(DIGITS), "--epochs", "3", "--checkpoints", "run"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
-    with process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
+    with processes.started(command, cwd=tmp_path, **pipes) as process:
         _shown(process.stderr, b"valid_accuracy", times=2)  # the second epoch may be on the disk, or on its way
         process.kill()
     again = digits("--epochs", "3", "--checkpoints", "run", folder=tmp_path)
@@ -339,7 +334,7 @@ def test_ctrl_c_twice_ends_with_one_line(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _shown(process.stdout, b"test accuracy")  # what comes now is the picture
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=LIMIT)
     assert process.returncode == 130, err
     assert b"picture" not in out
     assert b"Traceback" not in err

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +14,7 @@ import gallery
 import low_rank
 import neural_ode
 import numpy as np
+import processes
 import pytest
 import scipy.stats
 from numpy.testing import assert_allclose
@@ -34,8 +34,7 @@ def printed(module: ModuleType, folder: Path, *arguments: str) -> str:
     if not arguments:
         return gallery.run(module.__name__).printed
     command = [sys.executable, str(EXAMPLES / f"{module.__name__}.py"), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    done = processes.run(command, cwd=folder)
     assert [path.name for path in folder.iterdir()] == [f"{module.__name__}.png"]
     assert (folder / f"{module.__name__}.png").read_bytes().startswith(b"\x89PNG")
     return done.stdout

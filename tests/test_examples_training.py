@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +12,7 @@ import breast_cancer
 import characters
 import diabetes
 import numpy as np
+import processes
 import pytest
 from numpy.testing import assert_allclose
 
@@ -134,8 +134,7 @@ def test_the_seed_decides_the_numbers_and_the_picture(module: ModuleType, tmp_pa
     outs, pictures = [], []
     for seed in ("3", "3", "4")[: 2 if module in SMALL else 3]:  # a long one twice
         command = [sys.executable, str(EXAMPLES / f"{module.__name__}.py"), *SMALL.get(module, []), "--seed", seed]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        done = processes.run(command, cwd=tmp_path)
         assert [path.name for path in tmp_path.iterdir()] == [f"{module.__name__}.png"]
         outs.append(done.stdout)
         pictures.append((tmp_path / f"{module.__name__}.png").read_bytes())

@@ -17,10 +17,12 @@ import logistic
 import lynx_hare
 import newton
 import numpy as np
+import processes
 import pytest
 import scipy.integrate
 import scipy.optimize
 import scipy.stats
+from conftest import LIMIT
 from numpy.testing import assert_allclose
 
 import adjoint as ad
@@ -269,7 +271,7 @@ SMALL: dict[ModuleType, list[str]] = {
 
 def run(module: ModuleType, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(EXAMPLES / f"{module.__name__}.py"), *SMALL[module], *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    return processes.run(command, check=False, cwd=folder)
 
 
 def numbers_and_picture(module: ModuleType, seed: str, folder: Path) -> tuple[str, bytes]:
@@ -338,7 +340,7 @@ def test_help(module: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
 def test_ctrl_c_ends_with_one_line(module: ModuleType, option: str, shown: bytes, tmp_path: Path) -> None:
     command = [sys.executable, str(EXAMPLES / f"{module.__name__}.py"), option, "20000"]
     env = os.environ | {"FORCE_COLOR": "1"}
-    with subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, bufsize=0) as process:
+    with processes.started(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, bufsize=0) as process:
         assert process.stderr is not None
         seen = b""
         while seen.count(shown) < 3:  # the live bar was drawn a few times
@@ -346,7 +348,7 @@ def test_ctrl_c_ends_with_one_line(module: ModuleType, option: str, shown: bytes
             assert part, seen
             seen += part
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=LIMIT)
     assert process.returncode == 130, err
     assert b"Traceback" not in err
     assert err.endswith(f"{module.__name__}.py: interrupted; no picture was written\n".encode())

@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 import operator
 import pathlib
-import subprocess
-import sys
 import warnings
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
 import numpy as onp
+import processes
 import pytest
 from conftest import peer
 from each import Each
@@ -165,13 +164,13 @@ def test_modules_are_there_after_the_import_of_their_package(name: str) -> None:
     peer("scipy")
     top = "adjoint.autograd.scipy" if name.startswith("scipy") else "adjoint.autograd"
     program = f"import {top}; adjoint.autograd.{name}"
-    subprocess.run([sys.executable, "-c", program], check=True)
+    processes.python(program)
 
 
 def test_scipy_is_asked_for_by_an_import_error() -> None:
     hidden = "import sys; sys.modules['scipy'] = None\n"
     program = "try:\n    import adjoint.autograd.scipy.special\nexcept ImportError as error:\n    print(error)"
-    done = subprocess.run([sys.executable, "-c", hidden + program], capture_output=True, text=True, check=True)
+    done = processes.python(hidden + program)
     assert done.stdout == "adjoint.autograd.scipy: needs SciPy; pip install 'adjoint[scipy]'\n"
 
 
@@ -187,7 +186,7 @@ def test_a_library_that_imports_hips_autograd_may_be_given_this_face() -> None:
         "assert np is adjoint.autograd.numpy and VSpace is adjoint.autograd.core.VSpace\n"
         "assert np.allclose(flatten(grad(lambda x: det(np.outer(x, x) + np.eye(2)))(np.ones(2)))[0], 2.0)\n"
     )
-    subprocess.run([sys.executable, "-c", script], check=True)
+    processes.python(script)
 
 
 def test_operators_are_named_as_hips_autograd_names_them() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
+import processes
 import pytest
+from conftest import joined
 
 import adjoint
 from adjoint import locks
@@ -106,11 +106,7 @@ os._exit(0)
     ids=["held", "busy", "busy with machine code"],
 )
 def test_a_child_does_not_wait_for_threads_of_its_parent(others: str, how: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM + others],
-        capture_output=True, text=True, timeout=300, env={**os.environ, "ADJOINT_COMPILE": how, "ADJOINT_CACHE": "0"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    processes.python(PROGRAM + others, env={**os.environ, "ADJOINT_COMPILE": how, "ADJOINT_CACHE": "0"})
 
 
 def test_a_fork_releases_what_its_own_thread_holds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,13 +118,13 @@ def test_a_fork_releases_what_its_own_thread_holds(monkeypatch: pytest.MonkeyPat
     hooks["before"]()
     other = threading.Thread(target=hooks["after_in_parent"])
     other.start()
-    other.join()
+    joined(other)
     taken: list[bool] = []
     for after in (lambda: None, hooks["after_in_parent"]):
         after()
         other = threading.Thread(target=lambda: taken.append(lock.acquire(blocking=False)))
         other.start()
-        other.join()
+        joined(other)
     assert taken == [False, True]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import same
+from conftest import joined, same
 
 import adjoint as ad
 from adjoint import errors
@@ -450,5 +450,5 @@ def test_gradients_are_handed_between_threads(device: Any) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        joined(thread)
     same(sum(found)[x], [28.0, 28.0])

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import LIMIT
 
 import adjoint as ad
 from adjoint import errors
@@ -377,7 +378,7 @@ def together(work: Callable[[int], Any], count: int) -> list[Any]:
     barrier, found = threading.Barrier(count), [None] * count
 
     def run(i: int) -> None:
-        barrier.wait()
+        barrier.wait(LIMIT)
         try:
             found[i] = work(i)
         except Exception as error:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import pickle
-import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import processes
 import pytest
 from conftest import peer
 from numpy.testing import assert_allclose
@@ -33,14 +33,7 @@ def _narrow() -> Iterator[None]:
 
 def python(source: str, **environment: str) -> str:
     """What a program prints in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", source],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = processes.run([sys.executable, "-W", "error", "-c", source], env={**os.environ, **environment})
     return done.stdout
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import processes
 import pytest
 
 import adjoint
@@ -153,7 +152,7 @@ def test_nothing_loads_a_face_by_name() -> None:
 def test_the_library_comes_without_its_faces() -> None:
     names = " ".join(f"adjoint.{face}" for face in FACES)
     program = f"import sys, adjoint; assert not set({names.split()}) & sys.modules.keys(); assert adjoint.grad"
-    subprocess.run([sys.executable, "-c", program], check=True)
+    processes.python(program)
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
+import processes
 import pytest
 from conftest import peer, same
 
@@ -173,7 +172,7 @@ print("alive")
 def test_arrays_that_go_backwards_move_to_torch() -> None:  # which ends the process where it is handed one
     peer("torch")
     peer("array_api_strict")
-    done = subprocess.run([sys.executable, "-c", BACKWARDS], capture_output=True, text=True, check=False)
+    done = processes.python(BACKWARDS, check=False)
     assert done.stdout.strip() == "alive", done.stderr
 
 

@@ -6,13 +6,13 @@ import io
 import os
 import pickle
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import processes
 import pytest
 from test_native import native as native
 
@@ -148,9 +148,7 @@ def test_another_process_finds_it_whatever_its_hashes(cache: Path) -> None:
     found = []
     for seed in ("1", "2"):
         how = {**os.environ, "PYTHONHASHSEED": seed}
-        found.append(
-            subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=how, check=True)
-        )
+        found.append(processes.python(program, env=how))
     assert found[0].stdout == found[1].stdout
     assert "native.entry" in found[0].stderr
     assert "native.entry" not in found[1].stderr
@@ -318,7 +316,7 @@ def test_all_that_writes_machine_code_is_looked_at() -> None:
         "import adjoint.compiler.native.steps, adjoint.compiler.native.pool\n"
         "print(*sorted({m.split('.')[1] for m in sys.modules if m.startswith('adjoint.') and m.count('.') > 1}))\n"
     )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    run = processes.python(program)
     assert set(run.stdout.split()) <= set(remembered._SOURCE)
 
 

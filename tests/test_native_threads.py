@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -14,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import processes
 import pytest
 from each import Each
 from test_native import arguments, program
@@ -314,7 +313,7 @@ except KeyboardInterrupt:
 
 
 def python(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", START + code], capture_output=True, text=True, timeout=300)
+    done = processes.python(START + code, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

@@ -6,12 +6,11 @@ import functools
 import inspect
 import operator
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import processes
 import pytest
 from conftest import peer
 
@@ -586,7 +585,7 @@ def test_the_tables_are_imported_when_numpy_asks() -> None:
         "import sys, numpy as np, adjoint as ad; x = ad.ones(2); x + 1.0; name = 'adjoint.numpy_protocols'; "
         "before = name in sys.modules; np.sin(x); print(before, name in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = processes.python(code)
     assert done.stdout.split() == ["False", "True"]
 
 

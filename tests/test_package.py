@@ -13,12 +13,12 @@ import operator
 import os
 import pickle
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import processes
 import pytest
 from each import Each
 
@@ -56,7 +56,7 @@ PUBLIC = [ad, ad.errors, *ROOMS]
 def python(code: str, *, eager: bool | None = None) -> str:
     """What a fresh interpreter prints."""
     environment = os.environ if eager is None else {**os.environ, "ADJOINT_EAGER": str(int(eager))}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    done = processes.python(code, env=environment)
     return done.stdout.strip()
 
 
@@ -96,7 +96,7 @@ print(sorted(set(globals()) - kept - {"kept"}) == sorted(set(adjoint.__all__) - 
 
 def test_python_says_which_name_was_meant() -> None:
     assert not hasattr(ad, "nonsense")
-    done = subprocess.run([sys.executable, "-c", "import adjoint as ad; ad.sqrtt"], capture_output=True, text=True)
+    done = processes.python("import adjoint as ad; ad.sqrtt", check=False)
     assert "module 'adjoint' has no attribute 'sqrtt'" in done.stderr
     assert done.stderr.endswith(" Did you mean: 'sqrt'?\n")
 
@@ -254,7 +254,7 @@ def test_what_a_bug_report_needs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_python_m_adjoint_lists_each_optional_library() -> None:
-    done = subprocess.run([sys.executable, "-m", "adjoint"], capture_output=True, text=True, check=True)
+    done = processes.run([sys.executable, "-m", "adjoint"])
     for library in ("numpy", "reference", "torch", "jax", "cupy", "dask"):
         assert re.search(rf"^  {library} ", done.stdout, re.MULTILINE)
     assert ("torch:cpu" in done.stdout) == (importlib.util.find_spec("torch") is not None)

@@ -8,13 +8,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import processes
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -574,9 +574,7 @@ def browser(page: str, script: str, folder: Path) -> list[str]:
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
                f"--user-data-dir={folder}/user", "--window-size=1200,800", "--virtual-time-budget=60000",
                "--dump-dom"]  # fmt: skip
-    done = subprocess.run(
-        [CHROMIUM, *options, f"file://{path}"], capture_output=True, text=True, timeout=300, check=True
-    )
+    done = processes.run([CHROMIUM, *options, f"file://{path}"])
     assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []
     (found,) = re.findall(r'<pre id="result">(.*?)</pre>', done.stdout, re.DOTALL)
     return html.unescape(found).splitlines()

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import CASES
+from conftest import joined
 from each import Each
 from observers import WrongRule, counts
 
@@ -69,7 +70,7 @@ def test_the_phase_ends_with_the_walk_and_is_of_its_thread() -> None:
     def rule(B: Any, g: Any, out: Any) -> Any:
         thread = threading.Thread(target=x.sin)  # meanwhile, elsewhere
         thread.start()
-        thread.join()
+        joined(thread)
         x.cos()
         raise ZeroDivisionError("on purpose")
 
@@ -191,7 +192,7 @@ def test_threads_lose_no_counts() -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join()
+            joined(thread)
     finally:
         sys.setswitchinterval(before)
     assert counts(p)[("multiply", "forward")] == (2400, 2400 * 72, 2400 * 3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import processes
 import pytest
 from conftest import peer
 
@@ -142,13 +142,11 @@ def test_a_killed_write_leaves_a_whole_file(tmp_path: Path) -> None:
     """
     rng = np.random.default_rng(0)
     for _ in range(10):
-        process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(rng.uniform(0, 0.05))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
+        with processes.started([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"saved\n"
+            time.sleep(rng.uniform(0, 0.05))
+            process.kill()
         assert ad.nn.Linear(300, 300).load(path).weight.shape == (300, 300)
 
 

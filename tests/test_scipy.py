@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from typing import Any, NamedTuple
 
 import numpy as np
+import processes
 import pytest
 import scipy.optimize
 from numpy.testing import assert_allclose, assert_array_equal
@@ -554,5 +553,5 @@ try:
 except ad.errors.MissingLibraryError as error:
     print(error)
 """
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    said = processes.python(code).stdout
     assert "pip install 'adjoint[scipy]'" in said

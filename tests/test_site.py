@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import threading
 import zlib
@@ -20,6 +19,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
+import processes
 import pytest
 from conftest import peer
 from each import Each
@@ -159,8 +159,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("site")
     environment = {**os.environ, "DOCS_OUT": str(out), "PYTHON": sys.executable, "ADJOINT_COMPILE": "1"}
     quick = [] if os.environ.get("CI") else ["--quick"]
-    done = subprocess.run([ROOT / "scripts/docs", *quick], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
+    processes.run([ROOT / "scripts/docs", *quick], env=environment, limit=1500)
     return out / "html"
 
 
@@ -375,7 +374,7 @@ def seen(address: str, milliseconds: int) -> tuple[str, list[str]]:
         pytest.skip("needs Chromium")
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
                "--enable-logging=stderr", f"--virtual-time-budget={milliseconds}", "--dump-dom"]  # fmt: skip
-    done = subprocess.run([CHROMIUM, *options, address], capture_output=True, text=True, timeout=300, check=True)
+    done = processes.run([CHROMIUM, *options, address])
     said = [line for line in done.stderr.splitlines() if "CONSOLE" in line and "[PST]" not in line]  # the theme's notes
     return done.stdout, said
 

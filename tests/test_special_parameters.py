@@ -250,3 +250,45 @@ def test_kummers_function_is_continued_to_where_it_is_far_out() -> None:
         near, far = [S.hyp1f1(a, b, np.float64(x * s)).item() for s in (1.0, 1e6)]
         assert math.copysign(1.0, near) == math.copysign(1.0, far)
         assert (abs(far) > abs(near)) is (abs(near) > 1.0)
+
+
+# (a, b, x) beside mpmath's values; of some SciPy's own are wrong, or take hours
+KUMMER = [
+    (100.0, 0.5, -1.0),
+    (300.0, 20.25, -1.0),
+    (1e4, 0.5, -1.0),
+    (1e4, 0.5, -100.0),
+    (40.0, 60.5, -12.5),
+    (31.0, 1.0, -290.0),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "x"), KUMMER)
+def test_kummers_function_of_large_parameters(a: float, b: float, x: float) -> None:
+    with mpmath.workdps(60):
+        exact = [mpmath.exp(m(x)) * mpmath.hyp1f1(m(b) - m(a), m(b), -m(x), maxterms=10**6)]
+        exact += [m(a) / m(b) * mpmath.exp(m(x)) * mpmath.hyp1f1(m(b) - m(a), m(b) + 1, -m(x), maxterms=10**6)]
+    np.testing.assert_allclose(S.hyp1f1(a, b, ad.tensor(x, dtype=ad.float64)).numpy(), float(exact[0]), rtol=3e-12)
+    np.testing.assert_allclose(ad.grad(lambda x: S.hyp1f1(a, b, x))(x), float(exact[1]), rtol=3e-12)
+
+
+def test_hypergeometric_functions_of_any_numbers_come() -> None:
+    """SciPy counts up to x in some, and calls itself without end in others."""
+    for a, b, x, expected in [
+        (0.5, 1.0, math.inf, math.inf),
+        (0.5, 1.0, 1e20, math.inf),
+        (-0.5, 1.0, 1e300, -math.inf),
+        (0.5, -0.5, 1e20, -math.inf),
+        (0.5, 1e10, 1e20, math.inf),
+        (-1.0, 0.5, 1e20, -2e20),
+        (2.0, 3.0, -1e12, 2e-24),
+        (1e10, -2.5, -1e20, math.nan),
+        (1e-9, -0.5, -1e10, math.nan),
+        (1e9, 200.0, 1e9, math.nan),
+        (-1e10, -1e20, -1e20, math.nan),
+        (0.5, 1.0, math.nan, math.nan),
+    ]:
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(S.hyp1f1(a, b, ad.tensor(x, dtype=ad.float64)).numpy(), expected, rtol=1e-14)
+    for a in (0.5, 1e20):
+        assert np.isnan(S.hyp2f1(a, 0.5, a, ad.tensor(math.nan)).numpy())

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 from collections import Counter
 
 import numpy as np
+import processes
 import pytest
 from each import Each
 from torch_programs import TOLERATED, difference, program
@@ -52,7 +51,7 @@ import adjoint.torch as torch
 torch.ones(2).sum()
 assert "torch" not in sys.modules
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    processes.python(code)
 
 
 def test_what_is_not_there_says_so_by_name() -> None:

@@ -6,7 +6,6 @@ import gc
 import importlib
 import io
 import pickle
-import subprocess
 import sys
 import threading
 import warnings
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import processes
 import pytest
 import torch_areas  # noqa: F401  more programs
 import torch_areas_math  # noqa: F401
@@ -39,6 +39,7 @@ import torch_probes  # noqa: F401
 import torch_refusals  # noqa: F401
 import torch_results  # noqa: F401
 import torch_transforms  # noqa: F401
+from conftest import joined
 from each import Each
 
 import adjoint.torch as ours
@@ -226,7 +227,7 @@ def test_threads_add_to_one_gradient() -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join()
+            joined(thread)
     finally:
         sys.setswitchinterval(before)
     assert w.grad.tolist() == [6 * rounds * 2.0] * 3
@@ -355,10 +356,10 @@ except ModuleNotFoundError:
 """
     )
     command = [sys.executable, "-m", "adjoint.torch", str(script), "a", "--b"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = processes.run(command, check=False)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
-    nothing = subprocess.run([sys.executable, "-m", "adjoint.torch"], capture_output=True, text=True)
+    nothing = processes.run([sys.executable, "-m", "adjoint.torch"], check=False)
     assert nothing.returncode == 2
     assert "usage" in nothing.stdout
-    missing = subprocess.run([sys.executable, "-m", "adjoint.torch", "no.py"], capture_output=True, text=True)
+    missing = processes.run([sys.executable, "-m", "adjoint.torch", "no.py"], check=False)
     assert (missing.returncode, missing.stderr) == (2, "python -m adjoint.torch: there is no file 'no.py'\n")

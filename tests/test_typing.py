@@ -6,10 +6,10 @@ import importlib.util
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
+import processes
 import pytest
 
 FOLDER = Path(__file__).parent / "typing"
@@ -31,7 +31,7 @@ def run(tool: str, *arguments: str) -> str:
         assert not os.environ.get("CI"), f"{tool} must be installed in CI: pip install 'adjoint[lint]'"
         pytest.skip(f"needs {tool}: pip install 'adjoint[lint]'")
     command = [sys.executable, "-m", tool, *arguments, *map(str, FILES)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=FOLDER).stdout
+    return processes.run(command, check=False, cwd=FOLDER).stdout
 
 
 def test_mypy_refuses_what_is_marked_and_nothing_else() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import joined
 
 import adjoint as ad
 from adjoint import errors
@@ -183,7 +184,7 @@ def test_reading_while_another_thread_assigns_gives_values_that_stay() -> None:
         y[:] = float(i)
     done.set()
     for thread in readers:
-        thread.join()
+        joined(thread)
     assert torn == []
 
 
@@ -200,7 +201,7 @@ def test_with_use_device_is_this_contexts_alone() -> None:
         with ad.use_device("numpy"):
             pass
     done.set()
-    reader.join()
+    joined(reader)
     assert seen <= {before}
     assert ad.default_device() is before
 

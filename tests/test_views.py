@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import struct
-import subprocess
 import sys
 import time
 import types
@@ -18,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import processes
 import pytest
+from conftest import LIMIT
 from each import Each
 
 import adjoint as ad
@@ -510,20 +511,21 @@ print("after", learner.run.reason)
 """
     master, slave = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40"}
-    child = subprocess.Popen([sys.executable, "-c", code], stdin=slave, stdout=slave, stderr=slave, env=environment)
-    os.close(slave)
-    seen, sent = b"", False
-    while True:
-        try:
-            part = os.read(master, 65536)
-        except OSError:  # the other end is closed
-            break
-        seen += part
-        if not sent and b"step 30" in seen:
-            child.send_signal(signal.SIGINT)
-            sent = True
-    os.close(master)
-    assert child.wait(timeout=60) == 0
+    ends = {"stdin": slave, "stdout": slave, "stderr": slave}
+    with processes.started([sys.executable, "-c", code], env=environment, **ends) as child:
+        os.close(slave)
+        seen, sent = b"", False
+        while True:
+            try:
+                part = os.read(master, 65536)
+            except OSError:  # the other end is closed
+                break
+            seen += part
+            if not sent and b"step 30" in seen:
+                child.send_signal(signal.SIGINT)
+                sent = True
+        os.close(master)
+        assert child.wait(timeout=LIMIT) == 0
     text = seen.decode(errors="replace")
     assert "\x1b[?25l" in text
     assert text.rfind(CURSOR) > text.rfind("\x1b[?25l")

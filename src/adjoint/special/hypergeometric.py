@@ -37,6 +37,8 @@ def hyp0f1(v: Numbers, z: Operand[B], /) -> Tensor[B]:
 def hyp1f1(a: Numbers, b: Numbers, x: Operand[B], /) -> Tensor[B]:
     """Kummer's confluent hypergeometric function 1F1, DLMF 13.2.2.
 
+    It is nan for a, b or x beyond some 1e8 whose value is not simple, as infinity: SciPy may count up to them.
+
     >>> import adjoint as ad
     >>> x = ad.tensor(2.0, dtype=ad.float64).require_grad()
     >>> y = ad.special.hyp1f1(1.5, 2.5, x)

@@ -12,8 +12,6 @@ from adjoint.backends.special.hosted import hosted, scipy_special
 
 Array = Any
 
-_FAR = 1e8
-
 
 @hosted
 def hyp0f1(b: Array, x: Array, *, order: int) -> Array:
@@ -26,20 +24,26 @@ def hyp0f1(b: Array, x: Array, *, order: int) -> Array:
 
 @hosted
 def hyp1f1(a: Array, b: Array, x: Array, *, order: int) -> Array:
-    """Likewise, 13.3.16. Far out, where SciPy counts up to x, it is infinite or nothing, 13.2.23 and 13.2.39."""
+    """Likewise, 13.3.16."""
     special = scipy_special()
     factor = special.poch(a, order) / special.poch(b, order)
-    a, b = a + order, b + order
-    grows, falls = (x > _FAR) & ~_is_pole(a), (x < -_FAR) & _is_pole(b - a)
-    sign = np.where(_is_pole(b), 1.0, special.gammasgn(b)) * np.where(grows, special.gammasgn(a), 1.0)
-    limit = np.where(np.abs(x) > 10.0 * (np.abs(a) + np.abs(b)), np.where(grows, sign * math.inf, 0.0), math.nan)
-    out = np.where(grows | falls, limit, special.hyp1f1(a, b, np.where(grows | falls, 0.0, x)))
-    return np.where((factor == 0.0) & ~np.isnan(x), 0.0, factor * out)
+    return np.where((factor == 0.0) & ~np.isnan(x), 0.0, factor * _kummer(a + order, b + order, x))
 
 
-def _is_pole(x: Array) -> Array:
-    """Of the gamma function."""
-    return (x <= 0.0) & (x == np.floor(x))
+def _kummer(a: Array, b: Array, x: Array) -> Array:
+    """SciPy's 1F1. It is wrong for large a and negative x, and for numbers beyond a size it may never come."""
+    special = scipy_special()
+    turned = (x < 0) & (x > -300) & (a > 30)
+    a, x = np.where(turned, b - a, a), np.where(turned, -x, x)  # 13.2.39
+    whole = lambda b: (b <= 0) & (b == np.floor(b))
+    sizes = np.abs(a) + np.abs(b)
+    beyond = (x > 1e6) & (sizes * (1 + np.abs(a)) < x / 10) & ~whole(a) & ~whole(b)  # as exp(x), 13.7.1
+    falls = (x < -1e6) & (sizes < -x / 10) & whole(b - a)  # a polynomial times exp(x), 13.2.39
+    small = (np.abs(b) < 1e6) & (np.abs(x) < 300)
+    known = (sizes + np.abs(x) < 1e8) | ((sizes < 1e6) & (((x < 0) & (b > 0)) | whole(a))) | small
+    found = special.hyp1f1(np.where(known & ~falls, a, np.nan), b, x)
+    found = np.where(beyond, np.inf * special.gammasgn(a) * special.gammasgn(b), np.where(falls, 0.0, found))
+    return np.where(turned, found * np.exp(-x), found)
 
 
 @hosted
@@ -47,7 +51,8 @@ def hyp2f1(a: Array, b: Array, c: Array, x: Array, *, order: int) -> Array:
     """Likewise, 15.5.2."""
     special = scipy_special()
     factor = special.poch(a, order) * special.poch(b, order) / special.poch(c, order)
-    return special.hyp2f1(a + order, b + order, c + order, x) * factor
+    known = ~np.isnan(x)  # for nan and a large parameter SciPy calls itself until the stack is full
+    return np.where(known, special.hyp2f1(a + order, b + order, c + order, np.where(known, x, 0.0)) * factor, np.nan)
 
 
 @hosted
