@@ -23,7 +23,6 @@ from adjoint import backend, concrete, devices, random_keys
 from adjoint.compiler import environment, sizes, traced
 from adjoint.compiler.native import linked, machine
 from adjoint.scopes import innermost
-from adjoint.torch import engine
 from adjoint.torch import state as face
 from adjoint.torch.autograd import forward_ad
 from adjoint.transforms import control
@@ -185,7 +184,7 @@ def state() -> list[Any]:
         innermost(sizes._bound),
         *[mode.now() for mode in (face.recorded, face.saved_hooks, face.duals, face.transforms)],
         face.special,
-        engine.running(),
+        face.running(),
         signal.getsignal(signal.SIGINT),
     ]
 

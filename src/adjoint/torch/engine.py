@@ -7,7 +7,6 @@ gather gradients; hooks may replace what passes; a value that was overwritten af
 from __future__ import annotations
 
 import math
-import threading
 import warnings
 from typing import Any, NamedTuple
 
@@ -23,7 +22,7 @@ from adjoint.rules.shape import unbroadcast
 from adjoint.torch import anomaly, devices, dtypes, graph, state
 from adjoint.torch.devices import where_of
 from adjoint.torch.dtypes import Size
-from adjoint.torch.graph import FREED, Called, Marks, marks_of
+from adjoint.torch.graph import FREED, Accumulate, Called, Marks, marks_of
 from adjoint.torch.lifted import gradients, in_transform, primal_of
 from adjoint.torch.memory import store
 from adjoint.torch.saving import Packed
@@ -31,7 +30,6 @@ from adjoint.torch.state import grad_mode, modes
 from adjoint.torch.tensor import (
     INNER,
     LEVEL,
-    Accumulate,
     Tensor,
     beside,
     copied,
@@ -57,19 +55,6 @@ def _saves_values(vjp: VJP) -> bool:
     if vjp.primitive.name not in DECLARED:  # one of a user's goes with its last reference
         _frees[vjp] = found
     return found
-
-
-class _Passes(threading.local):
-    def __init__(self) -> None:
-        self.running: list[Pass] = []
-
-
-_passes = _Passes()
-
-
-def running() -> Any:
-    """The backward pass that runs in this thread, the innermost, or None."""
-    return _passes.running[-1] if _passes.running else None
 
 
 class Pass:
@@ -227,10 +212,10 @@ class Pass:
         answers: dict[Node, Any] = {}
         owned: set[Node] = set()
         self._roots, self._wanted, self.partial = list(cotangents), wanted, wanted is not None
-        before, depth, hooks = in_backward.get(), len(_passes.running), state.saved_hooks.mark()
+        before, around, hooks = in_backward.get(), modes.passes, state.saved_hooks.mark()
         try:
             in_backward.set(True)
-            _passes.running.append(self)
+            modes.passes = (*around, self)
             with INNER.quiet(), grad_mode(self.create):
                 self._walk(nodes, cotangents, wanted, needed, answers, owned, accumulating)
                 while self.callbacks:
@@ -240,7 +225,7 @@ class Pass:
                 anomaly.report(self.at)
             raise
         finally:
-            del _passes.running[depth:]
+            modes.passes = around
             in_backward.set(before)
             state.saved_hooks.back_to(hooks)  # a hook that unpacks may have entered a block
             for callback in self.callbacks:  # an error came: what they would have freed is freed

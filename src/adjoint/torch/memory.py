@@ -15,7 +15,8 @@ import numpy as np
 
 from adjoint.graph.nodes import Var, var_of
 from adjoint.torch import lifted, state
-from adjoint.torch.graph import is_hooked, label, move_retained, overwritten, result_overwritten
+from adjoint.torch.devices import dtype_of
+from adjoint.torch.graph import Accumulate, is_hooked, label, move_retained, overwritten, result_overwritten
 from adjoint.torch.kinds import (
     MULTIPLE_PLACES,
     Gather,
@@ -32,12 +33,10 @@ from adjoint.torch.refusals import refusal
 from adjoint.torch.state import modes
 from adjoint.torch.tensor import (
     LEVEL,
-    Accumulate,
     Rare,
     Tensor,
     constant,
     copied,
-    dtype_of,
     forget,
     is_lifted,
     leaf_node,
@@ -45,7 +44,6 @@ from adjoint.torch.tensor import (
     level_of,
     new,
     next_number,
-    pack_nodes,
     rare_of,
     refuse_numpy,
     values,
@@ -79,6 +77,68 @@ class Memory:
             self.copies.append(weakref.ref(value))
             if len(self.copies) > 64 and len(self.copies).bit_count() == 1:
                 self.copies = [known for known in self.copies if known() is not None]
+
+    def read_again(self, x: Tensor) -> Var:
+        """The array of what shares memory that was written to."""
+        rare = x._rare
+        _refuse_left(x)
+        if rare.parent is None:  # beside an array of NumPy's, which may change at any time
+            array = var_of(copied(_whole(rare)), rare.node)
+            self.read(array)
+            return array
+        if rare.creation is not None and rare.seen != self.version:
+            if modes.enabled and base_of(x).requires_grad:
+                raise RuntimeError(refusal(rare, indirect=True))
+            return var_of(copied(self.values_again(x)), None)
+        if rare.quiet:
+            value = copied(self.values_again(x))
+            return var_of(value, _nowhere(x, value))
+        if self.buffer is not None and node_of_base(base_of(x)) is None:
+            return var_of(np.array(self.values_again(x)), None)
+        array = rare.view.read(level_of(x), rare.parent._array)
+        rare.tracked = array.node is not None
+        if rare.seen != self.version:
+            label(array.node, "AsStrided")
+            rare.seen = self.version
+        elif rare.named is not None and array.node is not None:
+            array.node.marks = rare.named
+        if rare.retains and array.node is not None and array.node is not rare.retained_at:
+            move_retained(x, rare.retained_at, array.node)
+            rare.retained_at = array.node
+        if self.buffer is None:
+            x._array = array
+            self.add(x)
+            self.read(array)
+        return array  # type: ignore[no-any-return]
+
+    def values_again(self, x: Tensor) -> Any:
+        """The values of the same, for a look."""
+        rare = x._rare
+        _refuse_left(x)
+        if rare.parent is None:
+            return _whole(rare)
+        whole = values(rare.parent)
+        return rare.view.read(leaf_of(whole), whole)
+
+    def copied_with(self, x: Tensor, memo: dict[int, Any]) -> Tensor:
+        """A copy of a tensor, which shares memory with the copies, known to `memo`, of what shares memory with it."""
+        known = memo.get(id(self))
+        if known is None:
+            known = memo[id(self)] = constant(copied(self.value))
+        out = detached(known)
+        path: tuple[Any, ...] = ()
+        base = x
+        while base._rare.parent is not None:
+            path = (base._rare.view, *path)
+            base = base._rare.parent
+        rare = out._rare
+        rare.path = base._rare.path + path
+        out._dtype = x._dtype
+        out._array = var_of(_whole(rare), None)
+        rare.place = place_of(x)
+        if rare.where is not None and rare.path:
+            rare.memory.read(out._array)
+        return out
 
 
 class Apart:
@@ -241,28 +301,6 @@ def detached(x: Tensor, *, silent: bool = False) -> Tensor:
     return out
 
 
-def copied_with(x: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A copy of a tensor, which shares memory with the copies, known to `memo`, of what shares memory with it."""
-    memory = x._rare.memory
-    known = memo.get(id(memory))
-    if known is None:
-        known = memo[id(memory)] = constant(copied(memory.value))
-    out = detached(known)
-    path: tuple[Any, ...] = ()
-    base = x
-    while base._rare.parent is not None:
-        path = (base._rare.view, *path)
-        base = base._rare.parent
-    rare = out._rare
-    rare.path = base._rare.path + path
-    out._dtype = x._dtype
-    out._array = var_of(_whole(rare), None)
-    rare.place = place_of(x)
-    if rare.where is not None and rare.path:
-        rare.memory.read(out._array)
-    return out
-
-
 def strided(x: Tensor, shape: Any, strides: Any, offset: int, name: str) -> Tensor:
     """A view by sizes, strides and offset in memory, of x, or of its base where it reaches further."""
     if len(shape) != len(strides):
@@ -281,54 +319,6 @@ def strided(x: Tensor, shape: Any, strides: Any, offset: int, name: str) -> Tens
     if (numbers < 0).any():
         raise RuntimeError("as_strided: adjoint.torch has no views that reach beyond the tensor's own memory")
     return view_of(parent, Gather(numbers, tuple(strides), offset), name)
-
-
-# --- reading again ----------------------------------------------------------------------------------
-
-
-def read_again(x: Tensor) -> Var:
-    """The array of what shares memory that was written to."""
-    rare = x._rare
-    memory = rare.memory
-    _refuse_left(x)
-    if rare.parent is None:  # beside an array of NumPy's, which may change at any time
-        array = var_of(copied(_whole(rare)), rare.node)
-        memory.read(array)
-        return array
-    if rare.creation is not None and rare.seen != memory.version:
-        if modes.enabled and base_of(x).requires_grad:
-            raise RuntimeError(refusal(rare, indirect=True))
-        return var_of(copied(values_again(x)), None)
-    if rare.quiet:
-        value = copied(values_again(x))
-        return var_of(value, _nowhere(x, value))
-    if memory.buffer is not None and node_of_base(base_of(x)) is None:
-        return var_of(np.array(values_again(x)), None)
-    array = rare.view.read(level_of(x), rare.parent._array)
-    rare.tracked = array.node is not None
-    if rare.seen != memory.version:
-        label(array.node, "AsStrided")
-        rare.seen = memory.version
-    elif rare.named is not None and array.node is not None:
-        array.node.marks = rare.named
-    if rare.retains and array.node is not None and array.node is not rare.retained_at:
-        move_retained(x, rare.retained_at, array.node)
-        rare.retained_at = array.node
-    if memory.buffer is None:
-        x._array = array
-        memory.add(x)
-        memory.read(array)
-    return array  # type: ignore[no-any-return]
-
-
-def values_again(x: Tensor) -> Any:
-    """The values of the same, for a look."""
-    rare = x._rare
-    _refuse_left(x)
-    if rare.parent is None:
-        return _whole(rare)
-    whole = values(rare.parent)
-    return rare.view.read(leaf_of(whole), whole)
 
 
 def _whole(rare: Any) -> Any:
@@ -438,7 +428,7 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
             label(array.node, "CopySlices")
             rare.tracked = True
         if state.special and modes.saved_hooks:
-            pack_nodes(array)
+            modes.saved_hooks[-1].pack_nodes(array)
     silent = silent or base._rare.silent is not None
     old_node = node_of_base(base)
     new_node = old_node if quiet else array.node

@@ -16,9 +16,9 @@ from adjoint.graph.nodes import Var, numbers
 from adjoint.torch import state
 from adjoint.torch.calls import NUMBERS, into, number_of, operand, run, write
 from adjoint.torch.dtypes import result_dtype
-from adjoint.torch.graph import label, overwritten, result_overwritten
+from adjoint.torch.graph import Accumulate, label, overwritten, result_overwritten
 from adjoint.torch.state import recorded
-from adjoint.torch.tensor import INNER, LEVEL, Accumulate, Rare, Tensor, is_lifted, new, next_number
+from adjoint.torch.tensor import INNER, LEVEL, Rare, Tensor, is_lifted, new, next_number
 
 FUNCTIONS: dict[str, Any] = {}  # torch.name
 METHODS: dict[str, Any] = {}  # Tensor.name

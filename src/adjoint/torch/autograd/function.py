@@ -18,7 +18,8 @@ import numpy as np
 from adjoint import tree as trees
 from adjoint.graph.nodes import Result, var_of
 from adjoint.torch import anomaly, dtypes, graph, state
-from adjoint.torch.graph import FREED, OVERWRITTEN, Called, GradFn, Marks, grad_fn
+from adjoint.torch.grad_fn import GradFn, grad_fn
+from adjoint.torch.graph import FREED, OVERWRITTEN, Called, Marks
 from adjoint.torch.kinds import ALIAS
 from adjoint.torch.memory import InFunction, base_of, detached, is_view, node_of_base, store, view_of
 from adjoint.torch.saving import pack, unpack
