@@ -257,6 +257,7 @@ MAKE_TENSORS |= {
     "torch.reshaping",
     "torch.resizing",
     "torch.tensor",
+    "torch.writes",
 }  # of the face's own
 SOURCES = {
     str(path.relative_to(PROJECT)): path

@@ -16,7 +16,7 @@ from adjoint.tensor import wrap
 from adjoint.torch import devices, lifted, state
 from adjoint.torch.dtypes import default_float, of_numpy, result_dtype
 from adjoint.torch.graph import label, marks_of, owner
-from adjoint.torch.memory import check_write, counter_of, refuse_inference, store
+from adjoint.torch.memory import counter_of
 from adjoint.torch.refusals import OVERLAP
 from adjoint.torch.state import modes
 from adjoint.torch.tensor import (
@@ -36,6 +36,7 @@ from adjoint.torch.tensor import (
     values,
     where_is,
 )
+from adjoint.torch.writes import check_write, refuse_inference, store
 
 NUMBERS = (bool, int, float, complex)
 

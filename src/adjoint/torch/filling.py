@@ -13,7 +13,7 @@ from adjoint.torch.arguments import guarded, public, same_types, spelled_as
 from adjoint.torch.calls import call, explained, off, put, put_lifted
 from adjoint.torch.functions import check_tensors, to
 from adjoint.torch.graph import label
-from adjoint.torch.memory import check_write, place_of
+from adjoint.torch.memory import place_of
 from adjoint.torch.operators import METHODS
 from adjoint.torch.tensor import (
     INNER,
@@ -29,6 +29,7 @@ from adjoint.torch.tensor import (
     of,
     where_is,
 )
+from adjoint.torch.writes import check_write
 
 
 def _erase(x: Any, value: Any, made: str, others: Any = ()) -> Any:

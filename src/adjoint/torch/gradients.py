@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from adjoint.graph.nodes import var_of
-from adjoint.torch import engine, lifted, memory
+from adjoint.torch import engine, lifted, memory, writes
 from adjoint.torch.dtypes import dtype, numpy_dtype, of_numpy
 from adjoint.torch.grad_fn import grad_fn
 from adjoint.torch.graph import Accumulate, Handle, leaves_are_watched, watched_marks
 from adjoint.torch.kinds import Bits
 from adjoint.torch.memory import base_of, detached, is_view, node_of_base
+from adjoint.torch.refusals import InFunction
 from adjoint.torch.state import modes
 from adjoint.torch.tensor import (
     Tensor,
@@ -105,7 +106,7 @@ class Gradients:
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
                 )
             if is_view(self):
-                memory.stand_alone(self)
+                writes.stand_alone(self)
             node: Any = leaf_node(values(self), self)
         else:
             if not self.is_leaf:
@@ -306,7 +307,7 @@ class Gradients:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if memory.is_same_part(self, other):  # w.data -= step: it was written to already
             return
-        memory.move(self, other)
+        writes.move(self, other)
 
     @data.deleter
     def data(self: Any) -> None:
@@ -333,7 +334,7 @@ class Gradients:
         rare = self._rare
         if rare is None or isinstance(rare.view, Bits) or rare.inference:
             return False
-        return is_view(self) or rare.was_view or isinstance(rare.creation, memory.InFunction)
+        return is_view(self) or rare.was_view or isinstance(rare.creation, InFunction)
 
     def stride(self: Any, dim: int | None = None) -> Any:
         """How far apart neighbours along each axis are in memory, in elements."""

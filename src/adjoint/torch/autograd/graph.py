@@ -12,10 +12,10 @@ from adjoint.torch import graph, saving
 from adjoint.torch.engine import GradientEdge as GradientEdge
 from adjoint.torch.grad_fn import GradFn, grad_fn
 from adjoint.torch.graph import Handle
-from adjoint.torch.memory import bump_version
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.state import modes, running
 from adjoint.torch.tensor import Tensor
+from adjoint.torch.writes import bump_version
 
 Node = GradFn
 
