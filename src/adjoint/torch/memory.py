@@ -119,13 +119,8 @@ class Memory:
         if known is None:
             known = memo[id(self)] = constant(copied(self.value))
         out = detached(known)
-        path: tuple[Any, ...] = ()
-        base = x
-        while base._rare.parent is not None:
-            path = (base._rare.view, *path)
-            base = base._rare.parent
         rare = out._rare
-        rare.path = base._rare.path + path
+        rare.path = base_and_path(x)[1]
         out._dtype = x._dtype
         out._array = var_of(whole_of(rare), None)
         rare.place = place_of(x)
@@ -170,6 +165,15 @@ def base_of(x: Tensor) -> Tensor:
     while x._rare is not None and x._rare.parent is not None:
         x = x._rare.parent
     return x
+
+
+def base_and_path(x: Tensor) -> tuple[Tensor, tuple[Any, ...]]:
+    """The same, and the views that lead from the memory's value to the tensor."""
+    path: tuple[Any, ...] = ()
+    while x._rare.parent is not None:
+        path = (x._rare.view, *path)
+        x = x._rare.parent
+    return x, x._rare.path + path
 
 
 def counter_of(x: Tensor) -> Any:
@@ -279,15 +283,11 @@ def detached(x: Tensor, *, silent: bool = False) -> Tensor:
     if is_lifted(x):
         return lifted.detached(x)
     memory = memory_of(x)
-    path: tuple[Any, ...] = ()
-    base = x
-    while base._rare.parent is not None:
-        path = (base._rare.view, *path)
-        base = base._rare.parent
+    base, path = base_and_path(x)
     out: Tensor = new(Tensor)
     out._dtype = x._dtype
     out._rare = rare = Rare()
-    rare.memory, rare.path, rare.entangled, rare.where = memory, base._rare.path + path, True, base._rare.where
+    rare.memory, rare.path, rare.entangled, rare.where = memory, path, True, base._rare.where
     rare.place = place_of(x)
     rare.silent = Apart(memory) if silent else base._rare.silent
     rare.inference = x._rare.inference
