@@ -21,9 +21,8 @@ import adjoint as ad
 import adjoint.torch as torch
 from adjoint import backend, concrete, devices, random_keys
 from adjoint.compiler import environment, sizes, traced
-from adjoint.compiler.native import machine
+from adjoint.compiler.native import linked, machine
 from adjoint.scopes import innermost
-from adjoint.torch import engine
 from adjoint.torch import state as face
 from adjoint.torch.autograd import forward_ad
 from adjoint.transforms import control
@@ -185,7 +184,7 @@ def state() -> list[Any]:
         innermost(sizes._bound),
         *[mode.now() for mode in (face.recorded, face.saved_hooks, face.duals, face.transforms)],
         face.special,
-        engine.running(),
+        face.running(),
         signal.getsignal(signal.SIGINT),
     ]
 
@@ -266,7 +265,7 @@ def test_llvm_is_called_where_no_handler_of_signals_runs(monkeypatch: pytest.Mon
     pytest.importorskip("llvmlite")
     monkeypatch.setenv("ADJOINT_COMPILE", "")
     monkeypatch.setenv("ADJOINT_CACHE", "0")
-    machine._machines.clear()
+    linked._machines.clear()
     ad.compile(lambda x: ad.sin(x) * 0.8125)(np.ones(3))  # what is asked once, such as which processor this is
     made: list[str] = []
     here: list[tuple[str, str]] = []
@@ -291,4 +290,4 @@ def test_errors_of_machine_code_come_from_the_thread_that_makes_it() -> None:
     pytest.importorskip("llvmlite")
     text = "this is no text of LLVM's"
     with pytest.raises(RuntimeError, match="LLVM|expected|parsing"):
-        machine.machine(text, lambda: machine.emitted(text), False)
+        linked.machine(text, lambda: machine.emitted(text), False)

@@ -190,6 +190,59 @@ def test_the_test_accepts_right_directions() -> None:
     assert wrong("functions.nn", "from adjoint.functions.creation import asarray") == []
 
 
+# --- circles ---
+
+# Imports of a table that is large, by the package that it is part of, when it is asked for; with a reason each.
+KNOWN_CIRCLES = {("counterparts", "counterparts.modules")}  # names that are missing: few programs ask for one
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The groups of modules that reach one another (Tarjan's strongly connected components)."""
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        number[module] = lowest[module] = len(number)
+        stack.append(module)
+        for other in sorted(graph.get(module, ())):
+            if other not in number:
+                visit(other)
+            if other in stack:
+                lowest[module] = min(lowest[module], lowest[other])
+        if lowest[module] == number[module]:
+            group = stack[stack.index(module) :]
+            del stack[-len(group) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for module in graph:
+        if module not in number:
+            visit(module)
+    return found
+
+
+def imported(module: str, source: str) -> set[str]:
+    """What a module imports for more than types, at any depth, that is no known circle."""
+    found = {other for other, _, typing in imports(source) if not typing and other != module}
+    return {other for other in found if (module, other) not in KNOWN_CIRCLES}
+
+
+def test_no_modules_import_one_another() -> None:
+    """Imports inside of functions count: a circle through one is a circle."""
+    assert circles({module: imported(module, path.read_text()) for module, path in MODULES.items()}) == []
+
+
+def test_the_test_sees_circles() -> None:
+    assert circles({"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": set()}) == [["a", "b", "c"]]
+    assert circles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+    inside = "def f():\n    from adjoint.torch.engine import backward"
+    assert circles({"torch.graph": imported("torch.graph", inside), "torch.engine": {"torch.graph"}}) != []
+    typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from adjoint.torch.engine import backward"
+    assert imported("torch.graph", typed) == set()
+
+
 # --- private names ---
 
 # Tensors are made where a call would count, by who knows the dtype already.
@@ -203,6 +256,7 @@ MAKE_TENSORS |= {
     "torch.reshaping",
     "torch.resizing",
     "torch.tensor",
+    "torch.writes",
 }  # of the face's own
 SOURCES = {
     str(path.relative_to(PROJECT)): path

@@ -19,7 +19,7 @@ from test_native import native as native
 from test_recording import TRANSFORMS, X, derivatives
 
 import adjoint as ad
-from adjoint.compiler.native import machine, stored
+from adjoint.compiler.native import linked, machine, stored
 
 pytest.importorskip("llvmlite")
 
@@ -39,17 +39,17 @@ def test_an_argument_that_is_resized_meanwhile_is_an_error() -> None:
 
 
 def test_code_is_made_once_for_a_text() -> None:
-    made = set(machine._machines)
+    made = set(linked._machines)
     for _ in range(2):
         ad.compile(lambda x: x * 2.0 - 7.25)(np.ones(11))
-    assert len(set(machine._machines) - made) == 1
+    assert len(set(linked._machines) - made) == 1
 
 
 def test_it_can_be_read() -> None:
     f, x = ad.compile(lambda x: ad.sort(x * x) * 3.0 + 8.25), np.ones(130)  # a line that NumPy sorts
     before = f.lower(x)  # the same, whether it has run or not
     f(x)
-    assert f.lower(x).llvm == before.llvm == next(reversed(machine._machines))
+    assert f.lower(x).llvm == before.llvm == next(reversed(linked._machines))
     assert all(f"{name}:" in before.assembly for name in ("n0", "n1"))
     assert ad.compile(ad.sort).lower(x).llvm == ad.compile(ad.sort).lower(x).assembly == ""
     g = ad.compile(lambda x: x * 2.0, dynamic=True)
@@ -69,7 +69,7 @@ def test_code_is_kept_for_later_processes(monkeypatch: pytest.MonkeyPatch, tmp_p
 
     def run() -> int:
         """As another process does; how often machine code was made."""
-        machine._machines.clear()
+        linked._machines.clear()
         made.clear()
         np.testing.assert_allclose(ad.compile(f)(x), expected, rtol=1e-15)
         return len(made)

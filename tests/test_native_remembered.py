@@ -19,7 +19,7 @@ from test_native import native as native
 import adjoint as ad
 from adjoint import errors, lines
 from adjoint.compiler.graph import Equation, Graph, Value
-from adjoint.compiler.native import machine, remembered, steps, stored
+from adjoint.compiler.native import linked, machine, remembered, steps, stored
 
 pytest.importorskip("llvmlite")
 
@@ -54,7 +54,7 @@ class Watched:
         monkeypatch.setattr(type(machine._new_target()), "emit_object", emit_object)
 
     def __call__(self, f: Callable[..., Any], *args: Any, **how: Any) -> tuple[int, int, Any]:
-        machine._machines.clear()
+        linked._machines.clear()
         remembered._source_at_first.cache_clear()
         self.planned = self.emitted = 0
         compiled = ad.compile(f, **how)
@@ -127,7 +127,7 @@ def test_a_second_process_writes_nothing(name: str, watched: Watched) -> None:
 def test_what_is_shown_is_the_same() -> None:
     shown = []
     for _ in range(2):
-        machine._machines.clear()
+        linked._machines.clear()
         f = ad.compile(ad.value_and_grad(_loss))
         f(X.T, X)
         lowered = f.lower(X.T, X)
@@ -339,7 +339,7 @@ def test_errors_and_functions_are_those_of_the_graph_that_asks(watched: Watched)
         return ad.exp(x)[i] * 2.0
 
     for _ in range(2):
-        machine._machines.clear()
+        linked._machines.clear()
         f = ad.compile(picked)
         np.testing.assert_allclose(f(X, np.array([1, 0])), np.exp(X)[[1, 0]] * 2.0)
         with pytest.raises(IndexError, match="index 5 is out of range for axis 0 of size 2"):
@@ -367,7 +367,7 @@ def test_donated_arguments(watched: Watched) -> None:
     step = lambda x, g: x - 0.5 * ad.exp(g)
     expected = X - 0.5 * np.exp(X)
     for planned in (1, 0):
-        machine._machines.clear()
+        linked._machines.clear()
         watched.planned = 0
         f = ad.compile(step, donate=0)
         x = np.array(X)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch_signatures as signatures
+from hostile.values import Pretending, deep
 
 # --- valid arguments ------------------------------------------------------------------------------------------
 
@@ -341,24 +342,9 @@ def scope(t: Any) -> dict[str, Any]:
 # --- hostile arguments ----------------------------------------------------------------------------------------
 
 
-class Pretending:
-    """Says that it has a shape and a dtype, and has no values."""
-
-    shape = "shape"
-    dtype = "float32"
-    ndim = None
-
-
 def _itself(kind: Any = list) -> Any:
     found: Any = [1.0]
     found.append(found)
-    return found
-
-
-def _deep() -> Any:
-    found: Any = 1.0
-    for _ in range(2000):
-        found = [found]
     return found
 
 
@@ -422,7 +408,7 @@ HOSTILE: dict[str, Callable[[Any], Any]] = {
     "object()": lambda t: object(),
     "[object()]": lambda t: [object()],
     "itself": lambda t: _itself(),
-    "2,000 lists": lambda t: _deep(),
+    "2,000 lists": lambda t: deep(),
     "Pretending()": lambda t: Pretending(),
     "class": lambda t: Pretending,
     "generator": lambda t: (x for x in (1, 2)),

@@ -60,14 +60,6 @@ def stack() -> tuple[Frame, ...]:
     return tuple(found[::-1])
 
 
-def caller() -> FrameType | None:
-    """The innermost frame that is not of this package."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame = frame.f_back
-    return frame
-
-
 def is_search(frame: FrameType) -> bool:
     """Whether it is of a search of SciPy's, in `scipy.optimize`."""
     name: str = frame.f_globals.get("__name__") or ""
@@ -78,7 +70,9 @@ def asked_by() -> str | None:
     """What outside of this package asks, for a message: a function of SciPy's, such as `scipy.linalg.solve`, a method
     of a table of pandas, or "assignment" where Python assigns to an element; None for anything else.
     """
-    frame = caller()
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
     if frame is not None and frame.f_lasti >= 0 and _library(frame) != "scipy":
         operation = dis.opname[frame.f_code.co_code[frame.f_lasti]]
         if operation in ("STORE_SUBSCR", "STORE_SLICE"):

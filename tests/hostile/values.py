@@ -152,7 +152,7 @@ def _named() -> Any:
     return found
 
 
-def _deep() -> Any:
+def deep() -> Any:
     found: Any = 1.0
     for _ in range(2000):
         found = [found]
@@ -204,7 +204,7 @@ SEQUENCES: dict[str, Callable[[], Any]] = {
     "[object()]": lambda: [object()],
     "itself": _itself,
     "a dict of itself": _named,
-    "2,000 lists": _deep,
+    "2,000 lists": deep,
     "range(3)": lambda: range(3),
     "range(10**12)": lambda: range(10**12),
     "generator": _generator,

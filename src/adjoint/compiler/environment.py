@@ -30,7 +30,7 @@ from adjoint.module.fields import Fields
 from adjoint.scopes import Variable, innermost
 from adjoint.tensor import Tensor, raw_array
 from adjoint.transforms.arguments import Function
-from adjoint.transforms.closures import names_of_module
+from adjoint.transforms.closures import LARGE, names_of_module
 
 disabled: Variable[bool] = contextvars.ContextVar("adjoint_compile_disabled", default=None)
 
@@ -41,8 +41,6 @@ def settings() -> tuple[Any, ...]:
 
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
-
-_MANY = 1000  # entries: of larger containers what is in them is not looked at
 
 
 class Same:
@@ -253,7 +251,7 @@ class Environment:
         elif isinstance(x, types.MethodType):
             self._gather(x.__func__, guard, seen, own=False)
             self._gather(x.__self__, guard, seen, own=False)
-        elif isinstance(x, _CONTAINERS) and len(x) > _MANY:
+        elif isinstance(x, _CONTAINERS) and len(x) > LARGE:
             guard.append(Same(x))
         elif isinstance(x, (*_CONTAINERS, functools.partial)):
             parts = _parts(x)

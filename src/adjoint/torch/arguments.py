@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint.torch.calls import into, number_of, off, shares, write
 from adjoint.torch.graph import label, maker, marks_of, name_of
-from adjoint.torch.operators import FUNCTIONS, METHODS
+from adjoint.torch.operators import FUNCTIONS, METHODS, OPERANDS
 from adjoint.torch.refusals import OVERLAP
 from adjoint.torch.tensor import Tensor, is_lifted, next_number
 
@@ -128,7 +128,7 @@ def _one_node(function: Any, made: str, made_of_tensor: str) -> Any:
 
 
 # other names of arguments: NumPy's, which PyTorch takes as well
-OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", **OPERANDS}
 # what PyTorch calls arguments where they are numbers, or lists
 OTHER_NAMES |= {
     "self": "input",

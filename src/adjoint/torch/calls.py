@@ -16,7 +16,7 @@ from adjoint.tensor import wrap
 from adjoint.torch import devices, lifted, state
 from adjoint.torch.dtypes import default_float, of_numpy, result_dtype
 from adjoint.torch.graph import label, marks_of, owner
-from adjoint.torch.memory import check_write, counter_of, refuse_inference, store
+from adjoint.torch.memory import counter_of
 from adjoint.torch.refusals import OVERLAP
 from adjoint.torch.state import modes
 from adjoint.torch.tensor import (
@@ -36,6 +36,7 @@ from adjoint.torch.tensor import (
     values,
     where_is,
 )
+from adjoint.torch.writes import check_write, refuse_inference, store
 
 NUMBERS = (bool, int, float, complex)
 
@@ -264,7 +265,7 @@ def write(x: Any, function: Any, *others: Any, **options: Any) -> Any:
     start = next_number()
     out = function(x, *others, **options)
     if is_lifted(x) or is_lifted(out):
-        return lifted.write(x, out)
+        return put_lifted(x, out)
     if out._dtype.kind == "b" and x._dtype.kind in "fc" and x.requires_grad and not off():
         numbers = of(level_of(x).astype(out._array, dtype=x._dtype))
         out = without_slope(f"{function.__name__.capitalize()}Backward0", numbers, x)
@@ -298,7 +299,7 @@ def _apart(x: Any, other: Any) -> Any:
 def put(x: Any, out: Tensor, start: int, number: int | None = None) -> Any:
     """Give x the value of a result, in its own dtype. What nodes below a number saved of x is overwritten."""
     if is_lifted(x) or is_lifted(out):
-        return lifted.write(x, out)
+        return put_lifted(x, out)
     if tuple(out.shape) != tuple(x.shape):
         raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(out.shape)}")
     if devices.in_use and where_is(x) is not where_is(out):
@@ -312,6 +313,12 @@ def put(x: Any, out: Tensor, start: int, number: int | None = None) -> Any:
         array.node.marks = "CopyBackwards"
     store(x, array, start if number is None else number)
     return x
+
+
+def put_lifted(x: Any, out: Tensor) -> Any:
+    """The same where one of the two is on a level of a function transform."""
+    left = lifted.write(x, out)
+    return x if left is None else put(x, left, next_number())
 
 
 def _check_out(out: Any, result: Tensor, operands: Any) -> None:

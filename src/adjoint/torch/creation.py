@@ -29,7 +29,7 @@ from adjoint.torch.dtypes import (
 from adjoint.torch.memory import of_numpy_array
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.state import modes
-from adjoint.torch.tensor import Tensor, beside, constant, is_lifted, looked, placed
+from adjoint.torch.tensor import Tensor, adopt, beside, constant, is_lifted, looked, placed
 
 
 def function(made: Any) -> Any:
@@ -175,6 +175,12 @@ def legacy(cls: type, *args: Any, **options: Any) -> Any:
     if cls is not Tensor:
         out.__class__ = cls
     return out
+
+
+@adopt
+class _Made:
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        return legacy(cls, *args, **options)
 
 
 class _OfType(type):

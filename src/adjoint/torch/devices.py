@@ -163,6 +163,18 @@ def where_of(value: Any) -> Where | None:
     return next((one for one in known if one.leaf is leaf), known[0])
 
 
+def dtype_of(value: Any) -> Any:
+    """The dtype of an array of any device, as NumPy's object."""
+    where = None if value.__class__ is np.ndarray else where_of(value)
+    return value.dtype if where is None else where.leaf.dtype_of(value)
+
+
+def numpy_of(value: Any) -> Any:
+    """An array of any device as NumPy's, for a look."""
+    where = where_of(value)
+    return value if where is None else where.leaf.to_numpy(value)
+
+
 def where_of_leaf(leaf: Any) -> Any:
     """The device of a leaf that is in use; None for NumPy's."""
     return next((known for known in in_use.values() if known.leaf is leaf), None)

@@ -8,9 +8,10 @@ import numpy as np
 
 from adjoint.torch.arguments import public
 from adjoint.torch.creation import from_numpy
+from adjoint.torch.devices import numpy_of
 from adjoint.torch.dtypes import numpy_dtype
 from adjoint.torch.operators import METHODS
-from adjoint.torch.tensor import Tensor, numpy_of, values
+from adjoint.torch.tensor import Tensor, values
 
 
 @public("frombuffer", method=False)

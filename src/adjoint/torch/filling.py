@@ -10,10 +10,10 @@ import adjoint as ad
 from adjoint.graph.nodes import var_of
 from adjoint.torch import creation, lifted
 from adjoint.torch.arguments import guarded, public, same_types, spelled_as
-from adjoint.torch.calls import call, explained, off, put
+from adjoint.torch.calls import call, explained, off, put, put_lifted
 from adjoint.torch.functions import check_tensors, to
 from adjoint.torch.graph import label
-from adjoint.torch.memory import check_write, place_of
+from adjoint.torch.memory import place_of
 from adjoint.torch.operators import METHODS
 from adjoint.torch.tensor import (
     INNER,
@@ -29,6 +29,7 @@ from adjoint.torch.tensor import (
     of,
     where_is,
 )
+from adjoint.torch.writes import check_write
 
 
 def _erase(x: Any, value: Any, made: str, others: Any = ()) -> Any:
@@ -38,7 +39,7 @@ def _erase(x: Any, value: Any, made: str, others: Any = ()) -> Any:
     if is_lifted(x) or is_lifted(value):
         if tuple(value.shape) != tuple(x.shape):
             value = call(lambda a: ad.broadcast_to(a, tuple(x.shape)), None, value)
-        return lifted.write(x, value)
+        return put_lifted(x, value)
     start = next_number()
     quiet = off()
     where = where_is(x)

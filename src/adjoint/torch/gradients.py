@@ -9,20 +9,22 @@ from typing import Any
 import numpy as np
 
 from adjoint.graph.nodes import var_of
-from adjoint.torch import engine, lifted, memory
+from adjoint.torch import engine, lifted, memory, writes
 from adjoint.torch.dtypes import dtype, numpy_dtype, of_numpy
-from adjoint.torch.graph import Handle, grad_fn, leaves_are_watched, watched_marks
+from adjoint.torch.grad_fn import grad_fn
+from adjoint.torch.graph import Accumulate, Handle, leaves_are_watched, watched_marks
 from adjoint.torch.kinds import Bits
 from adjoint.torch.memory import base_of, detached, is_view, node_of_base
+from adjoint.torch.refusals import InFunction
 from adjoint.torch.state import modes
 from adjoint.torch.tensor import (
-    Accumulate,
     Tensor,
     adopt,
     is_lifted,
     leaf_node,
     looked,
     rare_of,
+    refuse_numpy,
     values,
     where_is,
 )
@@ -104,7 +106,7 @@ class Gradients:
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
                 )
             if is_view(self):
-                memory.stand_alone(self)
+                writes.stand_alone(self)
             node: Any = leaf_node(values(self), self)
         else:
             if not self.is_leaf:
@@ -305,7 +307,7 @@ class Gradients:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if memory.is_same_part(self, other):  # w.data -= step: it was written to already
             return
-        memory.move(self, other)
+        writes.move(self, other)
 
     @data.deleter
     def data(self: Any) -> None:
@@ -332,7 +334,7 @@ class Gradients:
         rare = self._rare
         if rare is None or isinstance(rare.view, Bits) or rare.inference:
             return False
-        return is_view(self) or rare.was_view or isinstance(rare.creation, memory.InFunction)
+        return is_view(self) or rare.was_view or isinstance(rare.creation, InFunction)
 
     def stride(self: Any, dim: int | None = None) -> Any:
         """How far apart neighbours along each axis are in memory, in elements."""
@@ -357,3 +359,15 @@ class Gradients:
         if force and where_is(self) is not None:
             return np.array(looked(self))
         return memory.share_with_numpy(self)
+
+    def __array__(self: Any, dtype: Any = None, copy: bool | None = None) -> Any:
+        if self.requires_grad:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        refuse_numpy(self)
+        return np.array(values(self), dtype=dtype)
+
+    def __array_wrap__(self: Any, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+        """What NumPy's functions of tensors give; truths are numbers, as in PyTorch."""
+        found = np.asarray(array)
+        of_numpy(found.dtype)
+        return memory.of_numpy_array(found.astype(np.uint8) if found.dtype.kind == "b" else found)

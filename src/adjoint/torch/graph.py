@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.graph.nodes import Joint, Node, Result, Var
+from adjoint.graph.nodes import Joint, LeafNode, Node, Result
 from adjoint.torch import dtypes
-from adjoint.torch.tensor import Accumulate, Tensor, dtype_of, of
+from adjoint.torch.devices import dtype_of
 
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
@@ -72,6 +72,14 @@ class Marks:
         self.metadata: dict[Any, Any] = {}
         self.in_place: bool = False  # its first operand was copied before it was written to
         self.overwritten: bool = False  # its result was, which PyTorch would have saved
+
+
+class Accumulate(LeafNode):
+    """The node of a leaf, which knows its tensor weakly: backward adds to the tensor's gradient."""
+
+    __slots__ = ("tensor",)
+
+    tensor: Any
 
 
 class Watched(Node):
@@ -252,17 +260,17 @@ def is_saved(vjp: Any, need: str) -> bool:
 
 def overwritten_error(node: Any, value: Any) -> RuntimeError:
     kind = dtypes.of_numpy(dtype_of(value)).class_name
-    what = f"[torch.{kind}Tensor {list(value.shape)}], which is what {type(grad_fn(node)).__name__} saved,"
+    what = f"[torch.{kind}Tensor {list(value.shape)}], which is what {shown_name(node)} saved,"
     return RuntimeError(OVERWRITTEN.format(what=what))
 
 
 def result_error(node: Any) -> RuntimeError:
     """The error for a node whose result was written to."""
-    what = f"[tensor {list(node.shape)}], which is output 0 of {type(grad_fn(node)).__name__},"
+    what = f"[tensor {list(node.shape)}], which is output 0 of {shown_name(node)},"
     return RuntimeError(OVERWRITTEN.format(what=what))
 
 
-def move_retained(x: Tensor, old: Any, new: Any) -> None:
+def move_retained(x: Any, old: Any, new: Any) -> None:
     """retain_grad() follows the object to its new node."""
     if x._rare is None or not x._rare.retains or old is new:
         return
@@ -296,132 +304,9 @@ class Handle:
         self.remove()
 
 
-class GradFn:
-    """A node of the graph. Classes have the names that PyTorch's have."""
-
-    _classes: dict[str, Any] = {}
-    _node: Any
-
-    def __init__(self, node: Any) -> None:
-        self._node = node
-
-    def name(self) -> str:
-        """The name that PyTorch gives the node."""
-        known = type(self).__name__
-        return f"torch::autograd::{known}" if known in ("CopySlices", "AccumulateGrad", "CopyBackwards") else known
-
-    @property
-    def metadata(self) -> dict[Any, Any]:
-        return marks_of(self._node).metadata
-
-    @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """The nodes of the operands that gradients go to, each with which of its results is meant."""
-        parents = operands_of(self._node)
-        edges = [(grad_fn(parent), parent.result or 0) for parent in parents]
-        known = marks_of(self._node).operands
-        if known is not None and {*known} - {None} == {*parents}:
-            return tuple([(None, 0) if node is None else edges[parents.index(node)] for node in known])
-        return tuple(with_constants(self._node, edges, (None, 0)))
-
-    @property
-    def variable(self) -> Tensor:
-        """The leaf that gradients are added to."""
-        if self._node.__class__ is not Accumulate:
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute 'variable'")
-        known = self._node.tensor and self._node.tensor()
-        if known is None:
-            known = of(self._node.level.tensor_of(self._node))
-            self._node.tensor = weakref.ref(known)
-        return known  # type: ignore[no-any-return]
-
-    def _sequence_nr(self) -> int:
-        return self._node.number  # type: ignore[no-any-return]
-
-    def register_hook(self, hook: Any) -> Handle:
-        """A hook that sees what comes out and what went in, and may replace what comes out."""
-        return Handle(watched_marks(self._node).post, hook)
-
-    def register_prehook(self, hook: Any) -> Handle:
-        """A hook that sees what goes in, and may replace it."""
-        return Handle(watched_marks(self._node).pre, hook)
-
-    def __call__(self, *grads: Any) -> Any:
-        """The gradients of the operands for those of the results, without hooks.
-
-        >>> import adjoint.torch as torch
-        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
-        >>> (x * 3).grad_fn(torch.ones(2))
-        (tensor([3., 3.]), None)
-        """
-        from adjoint.torch.engine import called
-
-        return called(self._node, grads)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_saved_"):
-            return saved_as(self._node, name.removeprefix("_saved_"))
-        if name.startswith("_raw_saved_"):
-            node, need = self._node, _SAVED_NAMES.get(name.removeprefix("_raw_saved_"), "")
-            if node.__class__ is not Accumulate and need in node.vjp.needs:
-                from adjoint.torch.saving import SavedTensor
-
-                return SavedTensor(node, node.vjp.needs.index(need))
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
-
-    def __eq__(self, other: Any) -> bool:
-        return isinstance(other, GradFn) and other._node is self._node
-
-    def __hash__(self) -> int:
-        return id(self._node)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} object at {hex(id(self._node))}>"
-
-
-_SAVED_NAMES = {"self": "x", "other": "y", "result": "out", "exponent": "y"}
-
-
-def saved_as(node: Any, name: str) -> Any:
-    """What a node of one primitive saved, under PyTorch's name: an operand or the result, as a tensor of the graph."""
-    need = _SAVED_NAMES.get(name, name)
-    if node.__class__ is not Accumulate and need in node.vjp.needs:
-        saved = node.saved
-        if saved is None:
-            raise RuntimeError(FREED)
-        if hasattr(saved, "unpacked"):
-            saved = saved.unpacked()
-        else:
-            check_saved(node, saved)
-        found = node.vjp.revived(node, node.edges(), saved, saved, None)[node.vjp.needs.index(need)]
-        if isinstance(found, Var):
-            its: Any = found.node
-            known = its.tensor() if its.__class__ is Accumulate and its.tensor is not None else None
-            return known if known is not None and known._array.value is found.value else of(found)
-        if not is_array(found):
-            return found
-    raise AttributeError(f"'{name_of(node, marks_of(node).label)}' object has no attribute '_saved_{name}'")
-
-
 def maker(node: Any) -> Any:
     """The node of the function that gave a result, which may be one of several."""
     return node.first if node.result is not None and node.first is not None else node
-
-
-def grad_fn(node: Any) -> Any:
-    """What `x.grad_fn` is: one object for a node as long as somebody holds it."""
-    node = maker(node)
-    marks = marks_of(node)
-    known = marks.wrapper() if marks.wrapper is not None else None
-    if known is not None:
-        return known
-    name = name_of(node, marks.label)
-    kind = GradFn._classes.get(name)
-    if kind is None:
-        kind = GradFn._classes[name] = type(name, (GradFn,), {})
-    made = kind(node)
-    marks.wrapper = weakref.ref(made)
-    return made
 
 
 def name_of(node: Any, given: str | None) -> str:
@@ -433,6 +318,18 @@ def name_of(node: Any, given: str | None) -> str:
         whole = "Backward" in primitive  # of a Function inside of a transform
         given = known or (primitive if whole else "".join([part.capitalize() for part in primitive.split("_")]))
     return given if given == "CopySlices" or "Backward" in given else given + "Backward0"
+
+
+def shown_name(node: Any) -> str:
+    """What the class of `x.grad_fn` is called."""
+    node = maker(node)
+    return name_of(node, marks_of(node).label)
+
+
+def full_name(node: Any) -> str:
+    """The name that PyTorch gives a node."""
+    known = shown_name(node)
+    return f"torch::autograd::{known}" if known in ("CopySlices", "AccumulateGrad", "CopyBackwards") else known
 
 
 def with_constants(node: Any, edges: list[Any], nowhere: Any) -> list[Any]:

@@ -18,7 +18,7 @@ from adjoint.torch.functions import to
 from adjoint.torch.graph import overwritten
 from adjoint.torch.kinds import Index
 from adjoint.torch.lifted import is_batched
-from adjoint.torch.memory import check_write, shape_of, view_of
+from adjoint.torch.memory import shape_of, view_of
 from adjoint.torch.operators import METHODS
 from adjoint.torch.tensor import (
     INNER,
@@ -35,6 +35,7 @@ from adjoint.torch.tensor import (
     rare_of,
     where_is,
 )
+from adjoint.torch.writes import check_write
 
 _index_set = INNER["index_set"]
 _index_set_into = INNER.index_set_into

@@ -9,7 +9,8 @@ import numpy as np
 
 from adjoint.graph.nodes import Var, var_of
 from adjoint.primitives import ARRAY
-from adjoint.torch.tensor import leaf_of, numpy_of
+from adjoint.torch.devices import numpy_of
+from adjoint.torch.tensor import leaf_of
 
 MULTIPLE_PLACES = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "

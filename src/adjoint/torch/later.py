@@ -31,7 +31,7 @@ TABLE = {
     "resizing": ("-empty_permuted -empty_strided .as_strided_ .new_empty_strided .resize_ .resize_as_ .set_"),
     "matrices": (
         "-chain_matmul cholesky cholesky_inverse cholesky_solve cross det inner inverse logdet lu lu_solve "
-        "-lu_unpack matrix_exp matrix_power orgqr -pca_lowrank pinverse qr slogdet svd -svd_lowrank"
+        "-lu_unpack matrix_exp matrix_power norm orgqr -pca_lowrank pinverse qr slogdet svd -svd_lowrank"
     ),
     "special": (
         "float_power .float_power_ frexp igamma .igamma_ igammac .igammac_ ldexp .ldexp_ mvlgamma .mvlgamma_ "

@@ -33,7 +33,6 @@ from adjoint.torch.tensor import (
     looked,
     meeting,
     new,
-    next_number,
     of,
     rare_of,
     values,
@@ -78,6 +77,9 @@ class Lifted(Rare):
         self.known = 0  # so often its root had been when it was read
         self.viewed = False  # there is, or was, a view of it
         self.born = modes.transforms
+
+    def values_again(self, x: Any) -> Any:
+        return values_of(x)
 
 
 class Shaped:
@@ -366,7 +368,8 @@ def reshaped(x: Any, function: Any) -> Any:
 
 
 def write(x: Any, out: Tensor) -> Any:
-    """Give a tensor another value, where one of the two is lifted."""
+    """Give a tensor another value, where one of the two is lifted; what is left to be written, if it turns out that
+    neither is."""
     check_write(x)
     if modes.transforms:
         _keep(x)
@@ -378,9 +381,7 @@ def _put(x: Any, out: Tensor) -> Any:
     while isinstance(inner.device, Batched) and not wrap_of(inner).batched:  # one value for all examples
         inner = wrap(wrap_of(inner).value, inner.device.inner, inner.dtype)
     if not is_lifted(x) and (inner.device is LEVEL or inner.device is INNER):
-        from adjoint.torch.calls import put
-
-        return put(x, to_face(inner), next_number())
+        return to_face(inner)
     if inner.dtype is not x._dtype:
         inner = cast(inner, x._dtype)
     if tuple(inner.shape) != tuple(x.shape):
@@ -403,7 +404,7 @@ def _put(x: Any, out: Tensor) -> Any:
             array = _still_dual(array, lift_to(inner_of(x), meeting), meeting, x._dtype)
         rare.inner = wrap(array, meeting, x._dtype)
         rare.writes += 1
-        return x
+        return None
     parent = rare.parent
     old = inner_of(parent)
     if rare.view.write is None:
@@ -413,7 +414,7 @@ def _put(x: Any, out: Tensor) -> Any:
         )
     array = rare.view.write(meeting, lift_to(old, meeting), lift_to(inner, meeting))
     _put(parent, lifted(wrap(array, meeting, parent._dtype)))
-    return x
+    return None
 
 
 def _still_dual(array: Any, old: Any, level: Any, dtype: Any) -> Any:

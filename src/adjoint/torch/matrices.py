@@ -6,9 +6,11 @@ from typing import Any
 
 import adjoint as ad
 from adjoint.torch import creation, linalg, return_types
-from adjoint.torch.arguments import public, same_types, spelled_as
-from adjoint.torch.calls import call
-from adjoint.torch.operators import FUNCTIONS
+from adjoint.torch.arguments import guarded, public, same_types, spelled_as
+from adjoint.torch.calls import call, into
+from adjoint.torch.functions import to
+from adjoint.torch.operators import FUNCTIONS, METHODS
+from adjoint.torch.reductions import axes_of, norm_of
 from adjoint.torch.tensor import Tensor
 
 for _name in ("det", "matrix_exp", "matrix_power"):
@@ -147,3 +149,26 @@ def inner(input: Tensor, other: Tensor) -> Any:
     if not input.ndim or not other.ndim:
         return FUNCTIONS["mul"](input, other)
     return call(lambda x, y: ad.tensordot(x, y, axes=([-1], [-1])), "View", input, other)
+
+
+@public("norm")
+def norm(
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
+) -> Any:
+    if out is not None:
+        return into(out, norm(input, p, dim, keepdim, None, dtype), (input,))
+    x = to(input, dtype=dtype) if dtype is not None else input
+    if x._dtype.kind not in "fc":
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.class_name}"
+        )
+    if p == "nuc":
+        return linalg.matrix_norm(x, "nuc", (-2, -1) if dim is None else dim, keepdim)
+    return norm_of(x, 2 if p in ("fro", None) else p, axes_of(dim, x.ndim), keepdim)
+
+
+def _norm(self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    return norm(self, p, dim, keepdim, dtype=dtype)
+
+
+METHODS["norm"] = guarded(_norm)

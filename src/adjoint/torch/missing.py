@@ -67,8 +67,10 @@ _OUT_OF_SCOPE = {
     "it was removed from PyTorch": "nn.backends",
     "adjoint has no such function": (
         "geqrf ormqr lobpcg segment_reduce histogramdd airy_ai *_polynomial_* spherical_bessel_j0 ldl_* "
-        "embedding_renorm_ create_selective_checkpoint_contexts CheckpointPolicy SelectiveCheckpointContext "
-        "SAC_IGNORED_OPS swap_tensors swap_in_optimizer_params_and_state module_load"
+        "embedding_renorm_ swap_tensors swap_in_optimizer_params_and_state module_load"
+    ),
+    "a policy asks for PyTorch's operators, torch.ops; checkpoint() of some parts keeps all that the others save": (
+        "create_selective_checkpoint_contexts CheckpointPolicy SelectiveCheckpointContext SAC_IGNORED_OPS"
     ),
     "nn.LocalResponseNorm is there": "CrossMapLRN2d",
     "the cross entropy of nn.functional.linear is there": "LinearCross* linear_cross_entropy nn.modules.linear_cross*",

@@ -7,6 +7,7 @@ and to `calls.run` for everything else.
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from typing import Any
 
@@ -16,9 +17,9 @@ from adjoint.graph.nodes import Var, numbers
 from adjoint.torch import state
 from adjoint.torch.calls import NUMBERS, into, number_of, operand, run, write
 from adjoint.torch.dtypes import result_dtype
-from adjoint.torch.graph import label, overwritten, result_overwritten
+from adjoint.torch.graph import Accumulate, label, overwritten, result_overwritten
 from adjoint.torch.state import recorded
-from adjoint.torch.tensor import INNER, LEVEL, Accumulate, Rare, Tensor, is_lifted, new, next_number
+from adjoint.torch.tensor import INNER, LEVEL, Rare, Tensor, is_lifted, new, next_number
 
 FUNCTIONS: dict[str, Any] = {}  # torch.name
 METHODS: dict[str, Any] = {}  # Tensor.name
@@ -79,11 +80,11 @@ ge greater_equal          ge   greater_equal
 """
 
 _UNARY_SOURCE = """
-def function(input, *, out=None):
+def function(input=nothing, **options):
     try:
         dtype = input._dtype
-        if dtype.kind not in kinds or out is not None:
-            return slow(input, out)
+        if dtype.kind not in kinds or options:
+            return slow(input, **options)
         if state.special:
             block = recorded._top
             if block is None or block.holder() is None or block.value != quiet:
@@ -94,7 +95,7 @@ def function(input, *, out=None):
         else:
             var = primitive(input._here)
     except AttributeError:
-        return slow(input, out)
+        return slow(input, **options)
     made = new(Tensor)
     made._here = var
     made._dtype = {dtype}
@@ -201,10 +202,10 @@ def _code(source: str) -> Any:
 def _compiled(name: str, source: str, kinds: str, primitive: str, slow: Any) -> Any:
     scope: dict[str, Any] = {
         "Accumulate": Accumulate, "Rare": Rare, "Tensor": Tensor, "Var": Var, "alone": _ALONE, "bool_": np.dtype(bool),
-        "inner": INNER[primitive], "kinds": kinds, "new": new, "numbers": numbers, "overwritten": overwritten,
-        "primitive": LEVEL[primitive], "quiet": (False, False), "recorded": recorded,
-        "references": sys.getrefcount, "result_overwritten": result_overwritten,
-        "scalar": INNER.as_scalar, "slow": slow, "state": state,
+        "inner": INNER[primitive], "kinds": kinds, "new": new, "nothing": _NOTHING, "numbers": numbers,
+        "overwritten": overwritten, "primitive": LEVEL[primitive], "quiet": (False, False), "recorded": recorded,
+        "references": sys.getrefcount, "result_overwritten": result_overwritten, "scalar": INNER.as_scalar,
+        "slow": slow, "state": state,
     }  # fmt: skip
     exec(_code(source), scope)
     function = scope.pop("function")
@@ -213,15 +214,42 @@ def _compiled(name: str, source: str, kinds: str, primitive: str, slow: Any) -> 
     return function
 
 
+# NumPy's names of operands, which PyTorch takes as well
+OPERANDS = {"x": "input", "a": "input", "x1": "input", "x2": "other"}
+_NOTHING = object()  # in the place of an operand that is given by one of these, so that others pay nothing for it
+_USUAL = frozenset((Tensor, float))
+_ONE_OPERAND = inspect.signature(lambda input, *, out=None: None)
+
+
+def _renamed(options: dict[str, Any]) -> dict[str, Any]:
+    """Options with operands under PyTorch's names."""
+    return {own if (own := OPERANDS.get(name, name)) not in options else name: x for name, x in options.items()}
+
+
+def _named_operands(name: str, operator: Any, function: Any) -> Any:
+    """A function of two operands, also by NumPy's names; of a tensor and another, or a float, it is the operator."""
+    function.__name__ = function.__qualname__ = name  # for errors of a wrong call
+
+    @functools.wraps(function)
+    def called(*operands: Any, **options: Any) -> Any:
+        if options:
+            return function(*operands, **_renamed(options))
+        if len(operands) == 2 and operands[0].__class__ is Tensor and operands[1].__class__ in _USUAL:
+            return operator(*operands)
+        return function(*operands)
+
+    return called
+
+
 def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bool) -> None:
     name = names[0]
 
-    def slow(input: Any, out: Any = None) -> Any:
+    def plain(input: Any, *, out: Any = None) -> Any:
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         kind = input._dtype.kind
         if kind == "b" and name in ("sign", "square"):  # a truth is its own sign
-            return into(out, input.clone() if name == "sign" else slow(input.long()))
+            return into(out, input.clone() if name == "sign" else plain(input.long()))
         if kind == "b" and name in ("neg", "abs"):
             what = "Negation, the `-` operator," if name == "neg" else name
             way = " If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
@@ -232,7 +260,12 @@ def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bo
             return into(out, input.clone())
         return into(out, run(primitive, (input,), made, floating=floating))
 
+    def slow(input: Any = _NOTHING, **options: Any) -> Any:
+        return plain(*([] if input is _NOTHING else [input]), **_renamed(options))
+
+    plain.__qualname__ = name  # for errors of a wrong call
     function = _compiled(name, _UNARY_SOURCE.format(dtype="dtype"), kinds, primitive, slow)
+    function.__signature__ = _ONE_OPERAND
     source = _WRITE_SOURCE.format(parameter="", argument="", prepare="", value="")
     in_place = _compiled(name + "_", source, kinds.replace("i", ""), primitive, lambda self: write(self, function))
     _declare(names, function, in_place)
@@ -272,12 +305,17 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
     elif name == "sub":
         reflected = _named(reflected, "RsubBackward1")
     METHODS[f"__r{symbol}__"] = reflected
-    function = _spelled(name, straight, apply)
+    function = _named_operands(name, straight, _spelled(name, straight, apply))
     write_source = _WRITE_SOURCE.format(
-        parameter=", other, *older", argument=", other", prepare=_PREPARE_OPERAND, value=", array"
+        parameter=", other=nothing, *older", argument=", other", prepare=_PREPARE_OPERAND, value=", array"
     ).replace("options:\n        return slow(self, other", "options or older:\n        return slow(self, other, *older")
 
-    def slow_write(self: Any, other: Any, *older: Any, **options: Any) -> Any:
+    def slow_write(self: Any, other: Any = _NOTHING, *older: Any, **options: Any) -> Any:
+        if other is _NOTHING:
+            options = _renamed(options)
+            if "other" not in options:
+                raise TypeError(f"{name}_() missing 1 required positional argument: 'other'")
+            other = options.pop("other")
         return write(self, function, operand(other, name), *older, **options)
 
     def slow_operator(self: Any, other: Any) -> Any:
@@ -397,7 +435,8 @@ def _comparison(names: list[str], symbol: str, primitive: str) -> None:
         operands="self._here, array", inner_operands="self._here.value, array", dtype="bool_"
     )
     METHODS[f"__{symbol}__"] = _compiled(name, source, "fi", primitive, slow)
-    _declare(names, apply, lambda self, other: write(self, apply, other))
+    function = _named_operands(name, METHODS[f"__{symbol}__"], apply)
+    _declare(names, function, lambda self, *other, **named: write(self, function, *other, **_renamed(named)))
 
 
 def _declare(names: list[str], function: Any, in_place: Any) -> None:

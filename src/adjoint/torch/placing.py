@@ -19,12 +19,13 @@ from adjoint.torch.graph import label, result_overwritten
 from adjoint.torch.indexing import as_line, in_range
 from adjoint.torch.kinds import Halves, Whole
 from adjoint.torch.lifted import reshaped as reshaped_lifted
-from adjoint.torch.memory import check_write, is_view, leave_if_alone, view_of
+from adjoint.torch.memory import is_view, view_of
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.reductions import one_type
 from adjoint.torch.reshaping import reshaped
 from adjoint.torch.state import grad_mode
 from adjoint.torch.tensor import Tensor, axis_of, beside, copied, is_lifted, looked, rare_of, unnoticed
+from adjoint.torch.writes import check_write, leave_if_alone
 
 # --- parts of a copy --------------------------------------------------------------------------------------
 

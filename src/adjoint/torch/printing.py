@@ -10,9 +10,10 @@ import numpy as np
 from adjoint.backend import Decorator
 from adjoint.decorators.batched import Batched
 from adjoint.tensor import wrap
+from adjoint.torch.autograd.forward_ad import unpack_dual
 from adjoint.torch.dtypes import default_complex, default_float
 from adjoint.torch.lifted import inner_of, to_face, wrap_of
-from adjoint.torch.tensor import Tensor, is_lifted, looked
+from adjoint.torch.tensor import Tensor, adopt, is_lifted, looked
 
 _DEFAULTS: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 _PROFILES: dict[str, dict[str, Any]] = {"short": {"precision": 2, "edgeitems": 2}, "full": {"threshold": math.inf}}
@@ -136,8 +137,6 @@ def _values_text(array: Any, indent: int) -> Any:
 def text(x: Tensor) -> str:
     """What `print(x)` shows."""
     if is_lifted(x):
-        from adjoint.torch.autograd.forward_ad import unpack_dual
-
         primal, tangent = unpack_dual(x)
         if primal is x:
             return _of_levels(inner_of(x))
@@ -196,3 +195,9 @@ def _with_suffixes(out: str, suffixes: list[str]) -> str:
             out += ", " + suffix
             last += len(suffix) + 2
     return out + ")"
+
+
+@adopt
+class _Printed:
+    def __repr__(self: Any) -> str:
+        return text(self)

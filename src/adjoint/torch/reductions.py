@@ -8,8 +8,9 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import return_types
-from adjoint.torch.arguments import guarded, public, same_types
-from adjoint.torch.calls import call, into, named, off, without_slope
+from adjoint.torch.arguments import public, same_types
+from adjoint.torch.calls import call, named, off, without_slope
+from adjoint.torch.creation import tensor
 from adjoint.torch.dtypes import numpy_dtype, of_numpy, result_dtype
 from adjoint.torch.functions import floating_of, to
 from adjoint.torch.graph import label
@@ -264,31 +265,6 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
     x = floating_of(input)
     return call("special.logsumexp", "Logsumexp", x, axis=axes_of(dim, x.ndim), keepdims=keepdim)
-
-
-@public("norm")
-def norm(
-    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
-) -> Any:
-    if out is not None:
-        return into(out, norm(input, p, dim, keepdim, None, dtype), (input,))
-    x = to(input, dtype=dtype) if dtype is not None else input
-    if x._dtype.kind not in "fc":
-        raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.class_name}"
-        )
-    if p == "nuc":
-        from adjoint.torch.linalg import matrix_norm
-
-        return matrix_norm(x, "nuc", (-2, -1) if dim is None else dim, keepdim)
-    return norm_of(x, 2 if p in ("fro", None) else p, axes_of(dim, x.ndim), keepdim)
-
-
-def _norm(self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    return norm(self, p, dim, keepdim, dtype=dtype)
-
-
-METHODS["norm"] = guarded(_norm)
 
 
 def norm_of(x: Tensor, order: Any, axes: Any, keepdim: bool) -> Any:
@@ -686,8 +662,6 @@ def searchsorted(
     sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Any:  # fmt: skip
-    from adjoint.torch.creation import tensor
-
     given = input if isinstance(input, Tensor) else tensor(input)
     where = side or ("right" if right else "left")
     x = sorted_sequence if sorter is None else FUNCTIONS["gather"](sorted_sequence, -1, sorter)

@@ -11,9 +11,10 @@ from adjoint.torch.calls import off
 from adjoint.torch.creation import sizes_of
 from adjoint.torch.graph import result_overwritten
 from adjoint.torch.kinds import contiguous_strides
-from adjoint.torch.memory import check_write, counter_of, memory_of, move, place_of, shape_of, strided
+from adjoint.torch.memory import counter_of, memory_of, place_of, shape_of, strided
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.tensor import Rare, Tensor, copied, is_lifted, leaf_node, new, rare_of, unnoticed
+from adjoint.torch.writes import check_write, move
 
 
 def _refuse_tracked(x: Tensor, name: str) -> None:

@@ -27,6 +27,29 @@ class Hooks:
     def __init__(self, pack: Any, unpack: Any) -> None:
         self.pack, self.unpack, self.start = pack, unpack, next_number()
 
+    def pack_nodes(self, var: Var) -> None:
+        """Hand what new nodes keep to the hooks: all nodes that led to an array since the hooks were there."""
+        found: list[Any] = []
+        pending: list[Any] = [var.node]
+        while pending:
+            node = pending.pop()
+            if node is None or node.number <= self.start or node.saved.__class__ is Packed:
+                continue
+            kept = node.saved
+            if kept.__class__ is tuple:
+                node.saved = Packed(kept)
+                found.append(node)
+            if kept is None or kept.__class__ is tuple:
+                pending += node.edges()
+        for node in sorted(found, key=lambda node: node.number):
+            shown = node.vjp.revived(node, node.edges(), node.saved, node.saved, lambda _, values: values)
+            node.saved = Packed(
+                [
+                    _held(entry, array, node) if graph.is_saved(node.vjp, need) else entry
+                    for need, entry, array in zip(node.vjp.needs, node.saved, shown, strict=True)
+                ]
+            )
+
 
 class Held:
     """What a pack hook gave for an array."""
@@ -89,31 +112,6 @@ def pack(x: Tensor, hooks: Any = None) -> Held:
 
 def unpack(held: Held) -> Tensor:
     return held.tensor()
-
-
-def pack_nodes(var: Var) -> None:
-    """Hand what new nodes keep to the hooks: all nodes that led to an array since the hooks were there."""
-    start = modes.saved_hooks[-1].start
-    found: list[Any] = []
-    pending: list[Any] = [var.node]
-    while pending:
-        node = pending.pop()
-        if node is None or node.number <= start or node.saved.__class__ is Packed:
-            continue
-        kept = node.saved
-        if kept.__class__ is tuple:
-            node.saved = Packed(kept)
-            found.append(node)
-        if kept is None or kept.__class__ is tuple:
-            pending += node.edges()
-    for node in sorted(found, key=lambda node: node.number):
-        shown = node.vjp.revived(node, node.edges(), node.saved, node.saved, lambda _, values: values)
-        node.saved = Packed(
-            [
-                _held(entry, array, node) if graph.is_saved(node.vjp, need) else entry
-                for need, entry, array in zip(node.vjp.needs, node.saved, shown, strict=True)
-            ]
-        )
 
 
 def _held(entry: Any, array: Any, node: Any, hooks: Any = None) -> Any:

@@ -22,9 +22,10 @@ import numpy as np
 
 from adjoint import errors, files
 from adjoint.torch import devices, dtypes, return_types
+from adjoint.torch.devices import numpy_of
 from adjoint.torch.kinds import dense_strides, positions, strides_contiguous
 from adjoint.torch.memory import detached, place_of, strided
-from adjoint.torch.tensor import Tensor, looked, numpy_of, placed, values, where_is
+from adjoint.torch.tensor import Tensor, looked, placed, values, where_is
 
 _ALIGNMENT = 64  # of the bytes of a storage in the file, as PyTorch has it
 _HEADER = 30  # bytes before the name of an entry of a zip file

@@ -128,6 +128,7 @@ transforms: Mode[tuple[Any, ...]] = Mode(())  # the function transforms that run
 class Modes(threading.local):
     drawing: tuple[Any, ...] = ()  # of each vmap around: what random functions may draw, and for how many examples
     no_saved_hooks: str | None = None  # why there may be none
+    passes: tuple[Any, ...] = ()  # the backward passes that run, the innermost last
 
     @property
     def enabled(self) -> bool:
@@ -151,6 +152,11 @@ class Modes(threading.local):
 
 
 modes: Modes = Modes()
+
+
+def running() -> Any:
+    """The backward pass that runs in this thread, the innermost, or None."""
+    return modes.passes[-1] if modes.passes else None
 
 
 anomaly = (False, True)  # of all threads: whether anomalies are looked for, and whether nan is one

@@ -16,10 +16,11 @@ import numpy as np
 
 from adjoint.backends.numpy import NumPy
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.graph.nodes import LeafNode, Var, new_leaf, numbers, var_of
-from adjoint.torch import devices, dtypes, state
-from adjoint.torch.devices import where_of
+from adjoint.graph.nodes import Var, new_leaf, numbers, var_of
+from adjoint.torch import anomaly, devices, dtypes, state
+from adjoint.torch.devices import dtype_of, where_of
 from adjoint.torch.dtypes import Size, dtype, strided
+from adjoint.torch.graph import Accumulate
 from adjoint.torch.missing import why_not
 from adjoint.torch.state import modes
 
@@ -59,6 +60,10 @@ class Rare:
     where: Any = None  # the device, if it is not "cpu" (`devices.Where`)
     away: Any = None  # the array there, None where it is to be read again
 
+    def values_again(self, x: Any) -> Any:
+        """The values of a tensor that shares memory that was written to, for a look."""
+        return self.memory.values_again(x)
+
 
 class Tensor:
     """An n-dimensional array that remembers how it was computed.
@@ -82,10 +87,6 @@ class Tensor:
     _here: Any
     _dtype: Any
     _rare: Any
-
-    def __new__(cls, *args: Any, **options: Any) -> Any:
-        made = _made_of(cls, *args, **options)
-        return made
 
     @property
     def _array(self) -> Any:
@@ -247,25 +248,6 @@ class Tensor:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        if self.requires_grad:
-            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        refuse_numpy(self)
-        return np.array(values(self), dtype=dtype)
-
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
-        """What NumPy's functions of tensors give; truths are numbers, as in PyTorch."""
-        from adjoint.torch.memory import of_numpy_array
-
-        found = np.asarray(array)
-        dtypes.of_numpy(found.dtype)
-        return of_numpy_array(found.astype(np.uint8) if found.dtype.kind == "b" else found)
-
-    def __repr__(self) -> str:
-        from adjoint.torch.printing import text
-
-        return text(self)
-
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if not self.ndim else object.__format__(self, spec)
 
@@ -286,9 +268,7 @@ class Tensor:
             return memo[id(self)]  # type: ignore[no-any-return]
         attributes = copy.deepcopy(vars(self), memo)
         if self._rare is not None and self._rare.memory is not None:
-            from adjoint.torch.memory import copied_with
-
-            out: Any = copied_with(self, memo)
+            out: Any = self._rare.memory.copied_with(self, memo)
             out.__class__ = type(self)
             vars(out).update(attributes)
             out.requires_grad_(self.requires_grad)
@@ -338,17 +318,10 @@ def of(var: Var) -> Tensor:
             rare_of(out).born = running
         if var.node is not None:
             if modes.saved_hooks:
-                pack_nodes(var)
+                modes.saved_hooks[-1].pack_nodes(var)
             if state.anomaly[0]:
-                _located(var.node)
+                anomaly.locate(var.node)
     return out
-
-
-def pack_nodes(var: Var) -> None:
-    """Hand what new nodes keep to the hooks for saved tensors."""
-    from adjoint.torch import saving
-
-    saving.pack_nodes(var)
 
 
 def unnoticed(var: Var) -> Tensor:
@@ -416,12 +389,6 @@ def leaf_of(value: Any) -> Any:
     return INNER if where is None else where.leaf
 
 
-def dtype_of(value: Any) -> Any:
-    """The dtype of an array of any device, as NumPy's object."""
-    where = None if value.__class__ is np.ndarray else where_of(value)
-    return value.dtype if where is None else where.leaf.dtype_of(value)
-
-
 def meeting(tensors: Any) -> Any:
     """Where operands meet, None for "cpu". Raises RuntimeError for two devices; a number of the CPU goes anywhere."""
     found: Any = None
@@ -458,12 +425,6 @@ def in_order(value: Any) -> Any:
     return np.ascontiguousarray(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-def numpy_of(value: Any) -> Any:
-    """An array of any device as NumPy's, for a look."""
-    where = where_of(value)
-    return value if where is None else where.leaf.to_numpy(value)
-
-
 def refuse_numpy(x: Tensor) -> None:
     """Only what is on "cpu" shares memory with NumPy."""
     if where_is(x) is not None:
@@ -491,7 +452,7 @@ def values(x: Tensor) -> Any:
         rare = x._rare
         if rare is not None and rare.away is not None:
             return rare.away.value
-        return _values_again(x)
+        return rare.values_again(x)
 
 
 def looked(x: Tensor) -> Any:
@@ -514,41 +475,10 @@ def forget(x: Tensor) -> None:
 
 
 def _read_again(x: Tensor) -> Var:
-    from adjoint.torch.memory import read_again
-
-    if x._rare is None or x._rare.inner is not None:
+    rare = x._rare
+    if rare is None or rare.inner is not None:
         raise AttributeError("adjoint.torch: this is not there for a tensor inside of a function transform")
-    return read_again(x)
-
-
-def _values_again(x: Tensor) -> Any:
-    from adjoint.torch.memory import values_again
-
-    if x._rare.inner is not None:
-        from adjoint.torch.lifted import values_of
-
-        return values_of(x)
-    return values_again(x)
-
-
-def _made_of(cls: type, *args: Any, **options: Any) -> Any:
-    from adjoint.torch.creation import legacy
-
-    return legacy(cls, *args, **options)
-
-
-def _located(node: Any) -> None:
-    from adjoint.torch import anomaly
-
-    anomaly.locate(node)
-
-
-class Accumulate(LeafNode):
-    """The node of a leaf, which knows its tensor weakly: backward adds to the tensor's gradient."""
-
-    __slots__ = ("tensor",)
-
-    tensor: Any
+    return rare.memory.read_again(x)  # type: ignore[no-any-return]
 
 
 def leaf_node(value: Any, tensor: Tensor | None) -> Accumulate:

@@ -144,7 +144,7 @@ def _copied(x: Any, values: dict[int, Any], *, anew: bool, origins: dict[int, An
         raise errors.ArgumentError("what the function closes over is nested too deep; pass it as an argument") from None
 
 
-_MANY = 1000  # entries: in larger containers of a module nobody looks for tensors
+LARGE = 1000  # entries: what is in larger containers nobody looks at
 
 
 @functools.lru_cache(1024)
@@ -170,7 +170,7 @@ def _may_hold(x: Any) -> bool:
     if isinstance(x, types.FunctionType):
         return not x.__code__.co_filename.startswith(PACKAGE) and not is_of_library(x.__code__.co_filename)
     return isinstance(x, (Tensor, Branch, functools.partial)) or (
-        isinstance(x, (list, tuple, dict)) and len(x) <= _MANY
+        isinstance(x, (list, tuple, dict)) and len(x) <= LARGE
     )
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from adjoint.compiler.graph import Graph
 from adjoint.compiler.native.calls import Call
-from adjoint.compiler.native.machine import emitted, machine, stored_or_emitted
+from adjoint.compiler.native.linked import machine
+from adjoint.compiler.native.machine import emitted, stored_or_emitted
 from adjoint.compiler.native.remembered import Division, Entry
 
 

@@ -11,7 +11,8 @@ from adjoint.compiler.native import elementary
 from adjoint.compiler.native.elements import EMITTERS, supported
 from adjoint.compiler.native.entry import module, regions
 from adjoint.compiler.native.kernels import Kernel
-from adjoint.compiler.native.machine import machine, possible, stored_or_emitted
+from adjoint.compiler.native.linked import machine
+from adjoint.compiler.native.machine import possible, stored_or_emitted
 from adjoint.compiler.native.plan import Plan
 from adjoint.primitives import DType
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import collections
-import contextvars
 import ctypes
 import functools
 import importlib
 import platform
 import re
-import threading
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +17,9 @@ from adjoint import locks
 from adjoint.compiler.native.text import INLINE
 from adjoint.compiler.setting import setting
 
-T = TypeVar("T")
-
 VERSION = 2  # of what passes make of a text
 _VECTORS = re.compile(r"<(?!1 x)\d+ x")  # of more than one number
 _NARROW = {b"sandybridge", b"bulldozer", b"piledriver", b"steamroller", b"excavator", b"haswell", b"zen"}  # of OpenBLAS
-KEPT = 256  # pieces of machine code of one process that nobody may use at the moment
 
 # Where NumPy's header numpy/ndarraytypes.h says that an array has its data, axes, dtype and flags (PyArrayObject), from
 # its beginning, on 64-bit machines, after the count of references and the type.
@@ -216,13 +210,9 @@ def adds_products() -> bool:
 
 
 class Machine:
-    """Machine code ready to run, which lives as long as one of its functions; `shares` says that it calls the pool."""
+    """Machine code ready to run, which lives as long as one of its functions."""
 
-    def __init__(self, code: bytes, shares: bool) -> None:
-        if shares:
-            from adjoint.compiler.native import pool
-
-            pool.link()
+    def __init__(self, code: bytes) -> None:
         binding = llvm()
         self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _new_target())
         self._engine.add_object_file(binding.ObjectFileRef.from_data(code))
@@ -322,47 +312,3 @@ def _new_target() -> Any:
     """An engine owns its processor."""
     _, cpu, features, *_ = _host()
     return llvm().Target.from_default_triple().create_target_machine(cpu=cpu, features=features, opt=2)
-
-
-def _uninterrupted(f: Callable[..., T], *args: Any) -> T:
-    """What f gives, in a thread of its own: handlers of signals, as of Ctrl-C, run in the main thread alone.
-
-    Where one raises just after llvmlite has freed a text, llvmlite frees it again, and the process ends.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return f(*args)
-    context, found, failed = contextvars.copy_context(), [], []
-
-    def run() -> None:
-        try:
-            found.append(context.run(f, *args))
-        except BaseException as error:
-            failed.append(error)
-
-    before = threading.stack_size(_STACK)
-    try:
-        thread = threading.Thread(target=run, name="adjoint-llvm", daemon=True)
-        thread.start()
-    finally:
-        threading.stack_size(before)
-    thread.join()
-    if failed:
-        raise failed.pop()
-    return found.pop()
-
-
-_STACK = 64 * 2**20  # bytes, of which the system gives what is used: some systems give threads little
-_machines: collections.OrderedDict[str, Machine] = collections.OrderedDict()
-_lock = locks.lock()
-
-
-def machine(name: str, code: Callable[[], bytes], shares: bool) -> Machine:
-    """The machine code of this name, such as its text, made once."""
-    with _lock:
-        found = _machines.get(name)
-        if found is None:
-            found = _machines[name] = _uninterrupted(lambda: Machine(code(), shares))
-        _machines.move_to_end(name)
-        while len(_machines) > KEPT:
-            _machines.popitem(last=False)
-        return found

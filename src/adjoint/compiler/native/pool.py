@@ -27,6 +27,7 @@ import threading
 from typing import Any
 
 from adjoint import locks
+from adjoint.compiler.native.machine import Machine, llvm, stored_or_emitted
 from adjoint.compiler.threads import get_num_threads
 
 _WORKERS = 255  # at most
@@ -386,14 +387,12 @@ def _new_lock() -> int:
 @functools.cache
 def link() -> Any:
     """The machine code of all this, under names that other machine code may use."""
-    from adjoint.compiler.native.machine import Machine, llvm, stored_or_emitted
-
     binding = llvm()
     binding.add_symbol("adjoint_pool", _state)
     binding.add_symbol("adjoint_begin", id(begin))
     for name in ("PyThread_acquire_lock", "PyThread_release_lock", "PyObject_CallNoArgs", "Py_DecRef"):
         binding.add_symbol(name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
-    made = Machine(stored_or_emitted(_text()), shares=False)
+    made = Machine(stored_or_emitted(_text()))
     binding.add_symbol("adjoint_parallel", made.address("adjoint_parallel"))
     _word(_DONE).value = _new_lock()
     atexit.register(_end)

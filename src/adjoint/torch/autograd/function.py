@@ -18,9 +18,11 @@ import numpy as np
 from adjoint import tree as trees
 from adjoint.graph.nodes import Result, var_of
 from adjoint.torch import anomaly, dtypes, graph, state
-from adjoint.torch.graph import FREED, OVERWRITTEN, Called, GradFn, Marks, grad_fn
+from adjoint.torch.grad_fn import GradFn, grad_fn
+from adjoint.torch.graph import FREED, OVERWRITTEN, Called, Marks
 from adjoint.torch.kinds import ALIAS
-from adjoint.torch.memory import InFunction, base_of, detached, is_view, node_of_base, store, view_of
+from adjoint.torch.memory import base_of, detached, is_view, node_of_base, view_of
+from adjoint.torch.refusals import InFunction
 from adjoint.torch.saving import pack, unpack
 from adjoint.torch.state import grad_mode, modes
 from adjoint.torch.tensor import (
@@ -38,6 +40,7 @@ from adjoint.torch.tensor import (
     values,
     where_is,
 )
+from adjoint.torch.writes import store
 
 _NO_BACKWARD = (
     "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "

@@ -339,13 +339,7 @@ def vhp(func: Any, inputs: Any, v: Any = None, create_graph: bool = False, stric
     (tensor(9.), tensor([ 6., 12.]))
     """
     with grad_mode(True):
-        several, xs = _inputs(inputs, create_graph, "vhp")
-        vs = _of_single(v, xs, several, "vhp")
-        more, outputs = _tuple_of(func(*xs), "outputs of the user-provided function", "vhp")
-        _tracked(outputs, strict, "outputs")
-        _single(outputs, more, "vhp")
-        first = _gradients(outputs, xs, create=True)
-        _tracked(first, strict, "jacobian")
+        several, xs, vs, outputs, first = _with_gradient(func, inputs, v, create_graph, strict, "vhp")
     with _recording(create_graph):
         found = _gradients(first, xs, vs, create=create_graph)
         filled = _filled(found, xs, strict, create_graph, "double_back")
@@ -360,13 +354,7 @@ def hvp(func: Any, inputs: Any, v: Any = None, create_graph: bool = False, stric
     (tensor(9.), tensor([ 6., 12.]))
     """
     with grad_mode(True):
-        several, xs = _inputs(inputs, create_graph, "hvp")
-        vs = _of_single(v, xs, several, "hvp")
-        more, outputs = _tuple_of(func(*xs), "outputs of the user-provided function", "hvp")
-        _tracked(outputs, strict, "outputs")
-        _single(outputs, more, "hvp")
-        first = _gradients(outputs, xs, create=True)
-        _tracked(first, strict, "jacobian")
+        several, xs, vs, outputs, first = _with_gradient(func, inputs, v, create_graph, strict, "hvp")
         probes = tuple([_zeros_like(x).requires_grad_() for x in xs])
         second = _gradients(first, xs, probes, create=True)
         _tracked(second, strict, "hessian")
@@ -374,6 +362,18 @@ def hvp(func: Any, inputs: Any, v: Any = None, create_graph: bool = False, stric
         found = _gradients(second, probes, vs, create=create_graph)
         filled = _filled(found, xs, strict, create_graph, "double_back_trick")
     return _answer(outputs, create_graph, False), _answer(filled, create_graph, several)
+
+
+def _with_gradient(func: Any, inputs: Any, v: Any, create: bool, strict: bool, function: str) -> tuple[Any, ...]:
+    """Whether there are several inputs; these and the vectors; what a function gives, one number, and its gradient."""
+    several, xs = _inputs(inputs, create, function)
+    vs = _of_single(v, xs, several, function)
+    more, outputs = _tuple_of(func(*xs), "outputs of the user-provided function", function)
+    _tracked(outputs, strict, "outputs")
+    _single(outputs, more, function)
+    first = _gradients(outputs, xs, create=True)
+    _tracked(first, strict, "jacobian")
+    return several, xs, vs, outputs, first
 
 
 def _of_single(v: Any, xs: Any, several: bool, function: str) -> Any:

@@ -8,13 +8,14 @@ from typing import Any, NoReturn
 
 from adjoint.graph.nodes import Result
 from adjoint.locks import lock
-from adjoint.torch import engine, graph, saving
+from adjoint.torch import graph, saving
 from adjoint.torch.engine import GradientEdge as GradientEdge
-from adjoint.torch.graph import GradFn, Handle, grad_fn
-from adjoint.torch.memory import bump_version
+from adjoint.torch.grad_fn import GradFn, grad_fn
+from adjoint.torch.graph import Handle
 from adjoint.torch.missing import missing as _missing
-from adjoint.torch.state import modes
+from adjoint.torch.state import modes, running
 from adjoint.torch.tensor import Tensor
+from adjoint.torch.writes import bump_version
 
 Node = GradFn
 
@@ -135,7 +136,7 @@ def register_multi_grad_hook(tensors: Any, fn: Any, *, mode: str = "all") -> Any
     calls: dict[int, Any] = {}
 
     def every(i: int, g: Tensor) -> None:
-        walk = engine.running()
+        walk = running()
         with own:
             if id(walk) not in calls:
                 calls[id(walk)] = [sum([walk.reaches(node) for node in nodes]), [None] * len(given)]
@@ -147,7 +148,7 @@ def register_multi_grad_hook(tensors: Any, fn: Any, *, mode: str = "all") -> Any
             fn(found[1])
 
     def first(g: Tensor) -> None:
-        walk = engine.running()
+        walk = running()
         with own:
             if id(walk) in calls:
                 return

@@ -9,9 +9,9 @@ from adjoint import tree as trees
 from adjoint.graph.nodes import var_of
 from adjoint.operands import common_backend, lift_to
 from adjoint.tensor import wrap
-from adjoint.torch.calls import shares, translated
+from adjoint.torch.calls import put_lifted, shares, translated
 from adjoint.torch.devices import where_of_leaf
-from adjoint.torch.lifted import to_face, to_inner, write
+from adjoint.torch.lifted import to_face, to_inner
 from adjoint.torch.memory import base_of, is_view
 from adjoint.torch.state import grad_mode, modes
 from adjoint.torch.tensor import LEVEL, Tensor, copied, is_lifted, of, values
@@ -211,7 +211,7 @@ class FunctionRules(CustomRules):
         for i, o in enumerate(self.out):
             for given, face in zip(self.args, getattr(self, "faces", ()), strict=False):
                 if o is face and isinstance(o, Tensor) and self.is_written(o):
-                    out[i] = write(given, out[i])
+                    out[i] = put_lifted(given, out[i])
         return out[0] if self.single else tuple(out)
 
     def batch(self, level: Any, size: int, flags: Any, xs: Any) -> Any:

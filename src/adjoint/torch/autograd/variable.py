@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.torch import engine
+from adjoint.torch.state import running
 from adjoint.torch.tensor import Tensor
 
 
 class _Engine:
     def queue_callback(self, callback: Any) -> None:
         """Call something at the end of the backward pass that runs."""
-        walk = engine.running()
+        walk = running()
         if walk is None:
             raise RuntimeError("Final callbacks can only be installed during backward pass.")
         walk.callbacks.append(callback)

@@ -6,8 +6,8 @@ from typing import Any
 
 from adjoint.torch.calls import off
 from adjoint.torch.graph import label, maker, watched_marks
-from adjoint.torch.memory import InFunction
 from adjoint.torch.operators import FUNCTIONS
+from adjoint.torch.refusals import InFunction
 from adjoint.torch.tensor import Tensor, copied, is_lifted, level_of, of, rare_of
 
 

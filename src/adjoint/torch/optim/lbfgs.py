@@ -10,11 +10,11 @@ import adjoint as ad
 from adjoint.graph.nodes import var_of
 from adjoint.optim.base import State
 from adjoint.tensor import wrap
-from adjoint.torch.memory import store
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.optim.optimizer import Optimizer
 from adjoint.torch.state import grad_mode
 from adjoint.torch.tensor import Tensor, beside, constant, level_of, next_number, values
+from adjoint.torch.writes import store
 
 _ALL = "all"  # where adjoint's rule keeps its slots
 

@@ -14,11 +14,11 @@ from adjoint.tensor import wrap
 from adjoint.torch import devices
 from adjoint.torch.dtypes import default_float
 from adjoint.torch.kinds import Halves, Whole
-from adjoint.torch.memory import leave_if_alone, store
 from adjoint.torch.optim.optimizer import Optimizer
 from adjoint.torch.signatures import TableSignature
 from adjoint.torch.state import grad_mode
 from adjoint.torch.tensor import INNER, Tensor, constant, leaf_of, next_number, values
+from adjoint.torch.writes import leave_if_alone, store
 
 # what each setting is called in an error
 _NAMES = {"lr": "learning rate", "eps": "epsilon value"}

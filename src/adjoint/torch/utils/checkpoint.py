@@ -13,7 +13,7 @@ from adjoint.torch.autograd.function import Function
 from adjoint.torch.autograd.graph import saved_tensors_hooks
 from adjoint.torch.creation import default_generator
 from adjoint.torch.missing import missing as _missing
-from adjoint.torch.state import grad_mode, modes
+from adjoint.torch.state import grad_mode, modes, running
 from adjoint.torch.tensor import Tensor
 
 _PASS_IT = (
@@ -130,7 +130,7 @@ class _Frame:
         return slot
 
     def unpack(self, slot: _Slot) -> Tensor:
-        walk = engine.running()
+        walk = running()
         if walk is None:
             return self.again()[slot.number]
         group = _groups[-1] if _groups else None
@@ -238,7 +238,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        walk = engine.running()
+        walk = running()
         if walk is None or walk.partial:
             raise RuntimeError(_NOT_BY_GRAD)
         args = list(ctx.args)

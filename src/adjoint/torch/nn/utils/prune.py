@@ -250,7 +250,7 @@ class LnStructured(BasePruningMethod):
         if not count:
             return default_mask
         axis = self.dim % t.dim()
-        norm = FUNCTIONS["norm"](t, self.n, tuple([d for d in range(t.dim()) if d != axis]))
+        norm = t.norm(self.n, tuple([d for d in range(t.dim()) if d != axis]))
         return _of_channels(t, default_mask, self.dim, norm.topk(size - count).indices)
 
 
