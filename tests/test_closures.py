@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import gc
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -114,6 +116,32 @@ def test_what_the_module_holds_is_closed_over(name: str, holder: str, monkeypatc
         first = y.backward(create_graph=True)[w]
         np.testing.assert_allclose(first.numpy(), expected, rtol=1e-6)
         np.testing.assert_allclose(first.sum().backward()[w].numpy(), second, rtol=1e-5, atol=1e-9)
+
+
+MODULE = """
+def f(y):
+    class Scale:  # whose code looks names up in another way
+        by = scale
+    return y**3 + y - HELD * Scale.by
+
+def g(y):
+    return y**3 + y - HELD * eval("scale")
+"""
+
+
+@pytest.mark.parametrize("name", ["f", "g"])
+def test_what_functions_of_a_module_do_not_read_goes_with_the_module(name: str) -> None:
+    """A graph kept all names of the module, as they were."""
+    w = ad.tensor(X).require_grad()
+    known: dict[str, Any] = {"HELD": w, "scale": 1.5, "large": np.ones(3), "__name__": "mine"}
+    exec(compile(MODULE, "mine.py", "exec"), known)
+    y = ad.implicit.root(known[name], X)
+    large = weakref.ref(known["large"])
+    known["scale"], known["HELD"], known["large"] = 7.0, None, None
+    gc.collect()
+    assert (large() is None) == (name == "f")  # what eval reads nobody knows
+    expected = ad.grad(lambda x: ad.implicit.root(lambda y: y**3 + y - x * 1.5, X).sum())(X)
+    np.testing.assert_allclose(y.sum().backward()[w].numpy(), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("holder", HOLDERS)

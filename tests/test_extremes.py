@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +19,7 @@ F = ad.nn
 BASE = np.array([1.0, 2.0, 4.0])
 
 # functions of x for which f(s x) = s^n f(x), and n
-SLOPES_VANISH = {"normalize", "layer_norm", "group_norm"}  # before 1 / s does, but not the values
+SLOPES_VANISH = {"normalize", "cosine_similarity", "layer_norm", "group_norm"}  # before 1 / s does, but not the values
 SCALED: dict[str, tuple[Callable[[Any], Any], int]] = {
     "vector_norm": (ad.linalg.vector_norm, 1),
     "vector_norm along an axis": (lambda x: ad.linalg.vector_norm(ad.stack([x, -x]), axis=1), 1),
@@ -33,6 +34,7 @@ SCALED: dict[str, tuple[Callable[[Any], Any], int]] = {
     "cdist": (lambda x: ad.cdist(x[None], -x.detach()[None]), 1),
     "pairwise_distance": (lambda x: F.pairwise_distance(x, -x.detach(), eps=0), 1),
     "normalize": (lambda x: F.normalize(x, axis=0, eps=0.0), 0),
+    "cosine_similarity": (lambda x: F.cosine_similarity(x, x[::-1] * [1.0, -0.5, 0.25], axis=0, eps=0.0), 0),
     "layer_norm": (lambda x: F.layer_norm(x, (3,), eps=0.0) * [1, 5, 2], 0),
     "group_norm": (lambda x: F.group_norm(x[None, None], 1, eps=0.0) * [1, 5, 2], 0),
 }
@@ -75,7 +77,7 @@ def test_the_least_numbers() -> None:
     np.testing.assert_allclose(ad.linalg.norm(ad.tensor(x)).item(), np.linalg.norm(x.astype("f8")), rtol=1e-4)
 
 
-@pytest.mark.parametrize("loss", [F.huber_loss, F.smooth_l1_loss])
+@pytest.mark.parametrize("loss", [F.huber_loss, F.smooth_l1_loss, functools.partial(F.smooth_l1_loss, beta=0.5)])
 def test_losses_of_infinite_differences(loss: Any) -> None:
     for x, y in (([inf, 1.0, -inf], [0.0, 0.0, 0.0]), ([3e38, 1.0, -3e38], [-3e38, 0.0, 3e38])):
         a, b = (ad.tensor(np.array(v, dtype="f4")).require_grad() for v in (x, y))
@@ -85,6 +87,17 @@ def test_losses_of_infinite_differences(loss: Any) -> None:
         assert out.item() == inf
         np.testing.assert_allclose(grads[a].numpy(), [1 / 3, 1 / 3, -1 / 3])
         np.testing.assert_allclose(grads[b].numpy(), [-1 / 3, -1 / 3, 1 / 3])
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_slopes_of_infinite_numbers(dtype: str) -> None:
+    x = np.array([-inf, -3e38, -3.0, -1.5, 3.0, 3e38, inf], dtype=dtype)
+    slopes = [0, 0, 0, 0, 1, 1, 1]
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(ad.grad(lambda x: F.hardswish(x).sum())(x), slopes)
+        np.testing.assert_array_equal(ad.jvp(F.hardswish, (x,), (np.ones_like(x),))[1], slopes)
+        second = ad.grad(lambda x: ad.grad(lambda x: F.hardswish(x).sum())(x).sum())(x)
+    np.testing.assert_allclose(second, [0, 0, 0, 1 / 3, 0, 0, 0], rtol=1e-7)
 
 
 def test_infinities_and_nans_of_norms() -> None:
@@ -109,8 +122,7 @@ def test_the_tightest_norms_beside_usual_ones() -> None:
 # whose values or first derivatives overflow or vanish before they have to, and why
 KNOWN: dict[str, str] = {
     **dict.fromkeys(
-        "angle corrcoef cov nn.rms_norm nn.gaussian_nll_loss nn.local_response_norm nn.cosine_similarity "
-        "nn.cosine_embedding_loss "
+        "angle corrcoef cov nn.rms_norm nn.gaussian_nll_loss nn.local_response_norm nn.cosine_embedding_loss "
         "nn.scaled_dot_product_attention nn.batch_norm nn.layer_norm nn.group_norm nn.instance_norm".split(),
         "products of two such numbers, as the definition has them and as in PyTorch",
     ),

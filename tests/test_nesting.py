@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import Each
 
 import adjoint as ad
 from adjoint import devices, errors
@@ -144,6 +145,35 @@ def test_closures_over_tracked_tensors_get_their_derivatives(device: str, argume
         assert out.device is w.device
         close(out.sum().item(), value)
         close(out.sum().backward(retain_graph=True)[w].item(), slope)
+
+
+INSIDE: dict[str, Callable[[Any, Any], Any]] = {  # which look for what their functions close over
+    "root": lambda w, b: ad.implicit.root(lambda y: y**3 + y - w * b, X[::2]),
+    "fixed_point": lambda w, b: ad.implicit.fixed_point(lambda y: 0.3 * ad.cos(y) + 0.1 * w * b, X[::2]),
+    "minimize": lambda w, b: ad.implicit.minimize(lambda y: ((y - w * b) ** 2).sum() + (y**4).sum(), X[::2]),
+    "odeint": lambda w, b: ad.odeint(lambda y, t: -y * w * b, X[::2], np.array([0.0, 0.3]))[1],
+    "adjoint": lambda w, b: ad.odeint(lambda y, t: -y * w * b, X[::2], np.array([0.0, 0.3]), gradient="adjoint")[1],
+    "odeint_event": lambda w, b: ad.odeint_event(lambda y, t: w * b, X[::2], (0.0, 9.0), event=lambda y, t: y[0] - 1)[
+        1
+    ],
+    "compile": lambda w, b: ad.compile(lambda y: w * w * y * b * b)(X[::2]),
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_what_solvers_and_compiled_functions_inside_close_over_is_tracked(name: str) -> None:
+    """They took it for an argument of theirs that is on another device."""
+    with Each() as each:
+        for label, transform in {
+            "vmap": lambda f: ad.vmap(f)(np.array([0.4, 0.7])),
+            "grad": lambda f: ad.grad(lambda b: f(b).sum())(0.7),
+            "jvp": lambda f: ad.jvp(f, (0.7,), (1.0,))[1],
+        }.items():
+            with each(label):
+                w = ad.tensor([0.4, 0.6], dtype=ad.float64).require_grad()
+                found = transform(lambda b, w=w: INSIDE[name](w, b)).sum().backward()[w]
+                expected = ad.grad(lambda w, t=transform: t(lambda b: INSIDE[name](w, b)).sum())(w.detach())
+                np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6, atol=1e-9)
 
 
 def test_arguments_tangents_and_cotangents_may_be_tracked() -> None:

@@ -283,6 +283,14 @@ def test_carlsons_degenerate_integral_of_negative_numbers_is_as_in_scipy() -> No
     np.testing.assert_allclose(ad.special.elliprc(ad.asarray(x), y).numpy(), scipy.elliprc(x, y), rtol=1e-14)
 
 
+def test_derivatives_of_the_elliptic_integral_up_to_where_they_overflow() -> None:
+    """Parts of the second were infinite below 1e-123, those of the third below 1e-88."""
+    x = np.array([1e-90, 1e-95, 1e-101, 1e-120, 1e-130, 1e-150])
+    second = lambda x: ad.grad(lambda x: ad.grad(lambda x: S.ellipkm1(x).sum())(x).sum())(x)
+    np.testing.assert_allclose(second(x), 0.5 / x**2, rtol=1e-13)  # as of log(16 / x) / 2
+    np.testing.assert_allclose(ad.grad(lambda x: second(x).sum())(x[:3]), -1.0 / x[:3] ** 3, rtol=1e-13)
+
+
 def test_bessel_functions_near_and_at_zero() -> None:
     x = np.asarray([0.0, 1e-200, 1e-120, 1e-9])
     for f in (S.jv, S.iv):

@@ -54,11 +54,14 @@ def _common_of_constants(tensors: Sequence[Tensor[Any]]) -> Backend:
     for top in devices:
         if (top.is_fresh or top.leaf.is_fresh) and all(lower(x._array, x._device, top) is not None for x in tensors):
             return top
-    raise _unmet(tensors)
+    raise unmet(tensors)
 
 
-def _unmet(tensors: Sequence[Tensor[Any]], level: Backend | None = None) -> errors.AdjointError:
-    """The error for tensors none of whose backends continues the others' chains, or that of `level`."""
+def unmet(tensors: Sequence[Tensor[Any]], level: Backend | None = None, name: str = "") -> errors.AdjointError:
+    """The error for tensors none of whose backends continues the others' chains, or that of `level`.
+
+    `name` is of the function that they are arguments of.
+    """
     found: dict[Backend, Tensor[Any]] = {}
     for x in tensors:
         found.setdefault(x._device, x)
@@ -84,7 +87,7 @@ def _unmet(tensors: Sequence[Tensor[Any]], level: Backend | None = None) -> erro
         )
     else:
         advice = "neither backend is in the other's chain; go down to a common one with inner(), or take x.detach()"
-    error = errors.DeviceError(f"{what[0]} and {what[1]} do not meet: {advice}")
+    error = errors.DeviceError(f"{name and name + ': '}{what[0]} and {what[1]} do not meet: {advice}")
     if len(outside) == 1 and not any([x.leaf.is_fresh for x in pair]):
         error.place = outside[0]
     return error
@@ -140,7 +143,7 @@ def lift_to(x: Tensor[Any], device: Backend) -> Array:
         return device.wrap(x._array)
     found = lower(x._array, x._device, device)
     if found is None:
-        raise _unmet([x], device)
+        raise unmet([x], device)
     return device.lift(*found)
 
 

@@ -372,6 +372,17 @@ class Signature:
             return place.argument(shape, dtypes.as_dtype(x.dtype), self.device)
         return place.argument(shape, x._dtype, x._device, kind_of_node(x))
 
+    def check_outside(self, closed: int) -> None:
+        """Of derivatives that are recorded after the call: what is outside must be as it was, so many tensors too."""
+        now = self.looked()
+        found = changed(self.guard, now.guard) if self.callbacks == callbacks.count else set()
+        if found is None or found - self.changing or len(now.tensors) != closed:
+            names = ", ".join(map(repr, sorted(found or ()))) or "what it reads beside its arguments"
+            raise errors.TrackedError(
+                f"{self.name}: {names} changed after the call whose derivative is asked for now; make it an argument, "
+                "or change it after all derivatives"
+            )
+
     def _nothing_assigned(self, tensors: Sequence[Tensor[Any]], before: Sequence[Any], guard: Any) -> None:
         for k, (x, array) in enumerate(zip(tensors, before, strict=True)):
             if array is not None and raw_array(x) is not array:

@@ -490,6 +490,7 @@ class Called:
     def _flat(self, xs: list[Tensor[Any]]) -> list[Tensor[Any]]:
         xs = [wrap(x._array, x._device) for x in xs]
         before = [raw_array(x) for x in xs]
+        self.call.check_outside(len(xs) - len(self.call.places))
         out = self.call.call(xs)
         self.call._nothing_assigned(xs, before, self.call.guard)
         leaves, self.structure = trees.flatten(out)

@@ -87,8 +87,9 @@ def cosine_similarity(x1: Operand[B], x2: Any, axis: int = 1, eps: float = 1e-8,
     eps = as_number(eps, name, "eps")
     shape, dtype = broadcast_shapes(x1.shape, x2.shape), x1.dtype
     x1, x2 = (broadcast_to(cast(x, summing(dtype)), shape) for x in (x1, x2))
-    lengths = [_raised(linalg.vector_norm(x, axis=place), eps) for x in (x1, x2)]
-    return cast(divide(vecdot(x1, x2, axis=place), lengths[0] * lengths[1]), dtype)
+    # each over its length before the product, which overflows before the cosine does
+    units = [divide(x, _raised(linalg.vector_norm(x, axis=place, keepdims=True), eps)) for x in (x1, x2)]
+    return cast(vecdot(units[0], units[1], axis=place), dtype)
 
 
 def pairwise_distance(x1: Operand[B], x2: Any, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False) -> Tensor[B]:

@@ -108,13 +108,8 @@ def smooth_l1_loss(x: Operand[B], target: Any, *, reduction: str = "mean", beta:
     if not beta:
         x, target = both(x, target, "smooth_l1_loss", read=inexact)
         return reduced(size_of(x - target), reduction, "smooth_l1_loss")
-    difference = _difference(x, target, "smooth_l1_loss")
-    if beta == 1:
-        losses = run("huber", (difference,), delta=1.0)
-    else:
-        size = size_of(difference)
-        losses = where(size < beta, square(difference) * (0.5 / beta), size - 0.5 * beta)
-    return reduced(losses, reduction, "smooth_l1_loss")
+    losses = run("huber", (_difference(x, target, "smooth_l1_loss"),), delta=beta)
+    return reduced(losses if beta == 1 else losses / beta, reduction, "smooth_l1_loss")
 
 
 def binary_cross_entropy(x: Operand[B], target: Any, *, weight: Any = None, reduction: str = "mean") -> Tensor[B]:

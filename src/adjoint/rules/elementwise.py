@@ -224,6 +224,12 @@ def _hardswish(B: Any, x: Any) -> Any:
     return B.where(B.less_equal(x, -3), 0.0, B.where(B.greater_equal(x, 3), x, inside))
 
 
+def _hardswish_slope(B: Any, x: Any) -> Any:
+    """Of the part that x is in alone: the others are infinite where x is."""
+    inside = B.add(B.divide(x, 3.0), 0.5)
+    return B.where(B.less_equal(x, -3), 0.0, B.where(B.greater_equal(x, 3), 1.0, inside))
+
+
 def _softshrink(B: Any, x: Any, bound: float) -> Any:
     inside = B.where(B.less(x, -bound), B.add(x, bound), B.multiply(x, 0.0))
     return B.where(B.greater(x, bound), B.subtract(x, bound), inside)
@@ -408,7 +414,7 @@ RECORDS: dict[str, Record] = {
     "silu_pullback": Composed(_silu_pullback),
     "gelu": Composed(lambda B, x: B.multiply(x, _normal_cdf(B, x)), x=lambda B, g, x: B.gelu_pullback(g, x)),
     "gelu_pullback": Composed(_gelu_pullback),
-    "hardswish": Composed(_hardswish),
+    "hardswish": Composed(_hardswish, x=lambda B, g, x: B.multiply(g, _hardswish_slope(B, x))),
     "hinge": Composed(lambda B, x: B.where(B.less(x, 0), 0.0, x)),
     "softshrink": Composed(_softshrink),
     "elu": Composed(_elu),

@@ -24,7 +24,7 @@ from adjoint.devices import chosen_device, current_level, default_device, observ
 from adjoint.dtypes import DType
 from adjoint.functions.arguments import check_callable, is_array, is_integer, is_numeric, is_value, items, kind_of
 from adjoint.module.fields import FLATTENED, Constant, Fields, parted, register_parts
-from adjoint.operands import adapted, lift_to, lower
+from adjoint.operands import adapted, lift_to, lower, unmet
 from adjoint.tensor import Number, Tensor, refuse_ended, wrap
 from adjoint.transforms.libraries import of_libraries
 
@@ -48,16 +48,16 @@ def base_of(values: Sequence[Any], name: str) -> Backend:
 
 def _highest(values: Sequence[Any], name: str) -> Backend | None:
     """The highest backend of the arguments and the active level; None for NumPy arrays outside of other transforms."""
-    top = current_level()
+    top, there = current_level(), None  # and an argument on that backend
     for x in values:
         if not isinstance(x, Tensor) or x._device is top:
             continue
         refuse_ended(x, name)
         device = x._device
         if top is None or any(level is top for level in device.chain()):
-            top = device
+            top, there = device, x
         elif lower(x._array, device, top) is None:
-            raise errors.DeviceError(f"{name}: arguments on {top} and {device} do not meet; move one with to_device")
+            raise unmet([x], top, name) if there is None else unmet([there, x], name=name)
     return top
 
 

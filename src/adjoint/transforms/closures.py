@@ -166,6 +166,22 @@ def names_of_module(f: types.FunctionType) -> list[str]:
     return [name for name in _names(f.__code__) if _may_hold(known.get(name))]
 
 
+@functools.lru_cache(1024)
+def _mentioned(code: types.CodeType) -> frozenset[str]:
+    return frozenset([name for part in _codes(code) for name in part.co_names])
+
+
+_LOOKING = {"globals", "eval", "exec", "vars", "_getframe", "currentframe"}  # functions that find names by themselves
+
+
+def _read_by(f: types.FunctionType) -> dict[str, Any]:
+    """The names of its module that a function reads, as they are now: the others must not live as long as a copy."""
+    known, read = f.__globals__, _mentioned(f.__code__)
+    if read & _LOOKING:
+        return dict(known)
+    return {name: x for name, x in known.items() if name in read or name.startswith("__")}
+
+
 def _may_hold(x: Any) -> bool:
     if isinstance(x, types.FunctionType):
         return not x.__code__.co_filename.startswith(PACKAGE) and not is_of_library(x.__code__.co_filename)
@@ -231,7 +247,7 @@ def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any], origins: dict
     if isinstance(x, types.FunctionType) and (x.__closure__ or _contents(x)):
         names = names_of_module(x) if closed_over(x) else []
         cells = [types.CellType() for _ in x.__closure__ or ()]
-        known = dict(x.__globals__) if names else x.__globals__
+        known = _read_by(x) if names else x.__globals__
         copy: Any = types.FunctionType(x.__code__, known, x.__name__, None, tuple(cells))
         copy.__dict__.update(x.__dict__)
         made[id(x)] = copy

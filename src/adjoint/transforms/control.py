@@ -517,9 +517,9 @@ def _refuse_reverse(carry: Carry, leaves: Sequence[Tensor[Any]]) -> None:
 
 def _refuse(what: str) -> None:
     raise errors.ForwardOnlyError(
-        f"{what} is tracked by reverse mode, which keeps every step for backward, and how many steps a while_loop "
-        "takes is not known before. Say max_steps=, use fori_loop or scan with a fixed number of steps, forward mode "
-        "(ad.jvp, ad.jacobian with mode='forward'), or detach() what needs no derivative before the loop"
+        f"{what} is tracked by reverse mode, which keeps every step for backward, and how many steps the loop "
+        "takes is not known before. Say max_steps= of while_loop, use fori_loop or scan with a fixed number of steps, "
+        "forward mode (ad.jvp, ad.jacobian with mode='forward'), or detach() what needs no derivative before the loop"
     )
 
 

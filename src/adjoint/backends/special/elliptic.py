@@ -37,13 +37,15 @@ def elliptic_complete(p: Array, *, kind: int, order: int) -> Array:
     q = np.where(inside, p, 1.0)
     low = np.minimum(q, 1.0)
     stop = np.abs(np.log(q)) + 80.0 / (1 + 2 * order)
+    power = (-0.5 if kind == 1 else 0.5) - order
+    front = q ** np.where(q < 1.0, power + 0.5, power)  # of sqrt(low) * (q + t)^power, which may overflow before
 
     def integrand(u: Array) -> Array:
         t = low * np.exp(u)
         outer = (1.0 + t) ** (-0.5 if kind == 1 else -1.5)
-        return np.exp(0.5 * u) * outer * (q + t) ** ((-0.5 if kind == 1 else 0.5) - order)
+        return np.exp(0.5 * u) * outer * (1.0 + t / q) ** power
 
-    out = 0.5 * _rising(kind, order) * np.sqrt(low) * trapezoid(integrand, -80.0 + 0.0 * q, stop, _STEP)
+    out = 0.5 * _rising(kind, order) * front * trapezoid(integrand, -80.0 + 0.0 * q, stop, _STEP)
     sign = math.copysign(1.0, _rising(kind, order))
     return np.where(inside, out, np.where(p == 0.0, sign * math.inf, np.where(p == math.inf, 0.0 * sign, math.nan)))
 
