@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from adjoint.counterparts import counterpart
+from adjoint import errors
+from adjoint.counterparts import counterpart, scipy_counterpart
+from adjoint.lines import asked_by
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -89,6 +91,19 @@ class Absent:
         kind = f"{cls.__name__!r} object" if x is not None else f"type object {cls.__name__!r}"
         message = f"{kind} has no attribute {self._name!r}{counterpart('Tensor', self._name)}"
         raise AttributeError(message, name=self._name, obj=cls if x is None else x)
+
+
+class Sought(Absent):
+    """An absent name that SciPy looks for in a matrix, which it gives up without a reason: its caller is told one."""
+
+    def __get__(self, x: Any, cls: type) -> Any:
+        if x is not None and (asked := asked_by()) is not None:
+            ours = scipy_counterpart(asked)
+            use = (
+                f"for them there is {ours}" if ours else "ad.external gives a function of NumPy arrays its derivatives"
+            )
+            raise errors.ArgumentTypeError(f"{asked} does not take tensors: {use}; x.detach().numpy() leaves the graph")
+        super().__get__(x, cls)
 
 
 def bound(method: F) -> F:

@@ -17,7 +17,7 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.counterparts import OBJECTS, torch_counterpart
 from adjoint.locks import reentrant_lock
-from adjoint.methods import Absent, bound
+from adjoint.methods import Absent, Sought, bound
 
 if TYPE_CHECKING:  # the class comes with `import adjoint`, and what computes when it is first used
     from adjoint.backend import Array, Backend
@@ -544,6 +544,7 @@ class Tensor(Generic[B]):
 
 for _name in OBJECTS["Tensor"]:
     setattr(Tensor, _name, Absent(_name))
+Tensor.matvec = Sought("matvec")  # type: ignore[attr-defined]
 
 unique_lock = reentrant_lock()  # held while an owned buffer is read or written in place, and to end an ownership
 
