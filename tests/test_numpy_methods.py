@@ -288,6 +288,7 @@ OWNERS: dict[str, Any] = {
     "adjoint.special": ad.special,
     "adjoint.stats": ad.stats,
     "distribution": ad.stats.norm,
+    "device": ad.tensor(V).device,
     "adjoint.random": ad.random,
     "adjoint.tree": ad.tree,
     "adjoint.data": ad.data,
@@ -329,6 +330,20 @@ def test_names_of_other_libraries_say_what_is_here(owner: str) -> None:
         assert caught.value.obj is thing
         assert exists(use), (name, use)
         assert re.search(r"\b(ad|x|y|np|jax|w|model|step|loss|optimizer)\b", use), (name, use)
+
+
+def test_names_that_a_class_lacks_say_what_is_here() -> None:
+    for kind, name, use in [
+        (ad.nn.Module, "cuda", "model.to_device("),
+        (ad.nn.Linear, "state_dict", "model.record()"),
+        (ad.optim.SGD, "zero_grad", "nothing in its place"),
+        (ad.Tensor, "unsqueeze", "x.expand_dims"),
+    ]:
+        with pytest.raises(AttributeError, match=re.escape(f"no attribute {name!r}: use {use}")) as caught:
+            getattr(kind, name)
+        assert caught.value.obj is kind
+        with pytest.raises(AttributeError, match="has no attribute 'nothing'$"):
+            kind.nothing
 
 
 SAME_NAME = {"bernoulli", "indices", "select", "values"}  # of a method, for something else

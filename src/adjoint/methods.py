@@ -9,9 +9,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from adjoint import errors
-from adjoint.counterparts import counterpart, scipy_counterpart
-from adjoint.lines import asked_by
+from adjoint.counterparts import counterpart
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -93,19 +91,6 @@ class Absent:
         raise AttributeError(message, name=self._name, obj=cls if x is None else x)
 
 
-class Sought(Absent):
-    """An absent name that SciPy looks for in a matrix, which it gives up without a reason: its caller is told one."""
-
-    def __get__(self, x: Any, cls: type) -> Any:
-        if x is not None and (asked := asked_by()) is not None:
-            ours = scipy_counterpart(asked)
-            use = (
-                f"for them there is {ours}" if ours else "ad.external gives a function of NumPy arrays its derivatives"
-            )
-            raise errors.ArgumentTypeError(f"{asked} does not take tensors: {use}; x.detach().numpy() leaves the graph")
-        super().__get__(x, cls)
-
-
 def bound(method: F) -> F:
     """Marks a method whose body stands elsewhere: see `METHODS`; those of operators in `adjoint.operators`."""
     if isinstance(method, property):
@@ -114,7 +99,18 @@ def bound(method: F) -> F:
 
 
 class Signed(type):
-    """A metaclass whose classes have the signature of `__init__`, where Python would show that of `__call__` here."""
+    """A metaclass whose classes have the signature of `__init__`, where Python would show that of `__call__` here.
+
+    Its errors for names that a class lacks say what is here: see `adjoint.counterparts`.
+    """
+
+    names_of = ""  # the table of such names
+
+    if not TYPE_CHECKING:  # type checkers refuse other names themselves
+
+        def __getattr__(cls, name: str) -> Any:
+            hint = counterpart(cls.names_of, name) if cls.names_of else ""
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}{hint}", name=name, obj=cls)
 
     @property
     def __signature__(cls) -> Signature:

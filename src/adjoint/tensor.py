@@ -15,9 +15,10 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.counterparts import OBJECTS, torch_counterpart
+from adjoint.counterparts import OBJECTS, scipy_counterpart, torch_counterpart
+from adjoint.lines import asked_by
 from adjoint.locks import reentrant_lock
-from adjoint.methods import Absent, Sought, bound
+from adjoint.methods import Absent, bound
 
 if TYPE_CHECKING:  # the class comes with `import adjoint`, and what computes when it is first used
     from adjoint.backend import Array, Backend
@@ -540,6 +541,19 @@ class Tensor(Generic[B]):
 
         node = getattr(self._array, "node", None)
         return node if isinstance(node, Node) and node.parents != () else None
+
+
+class Sought(Absent):
+    """An absent name that SciPy looks for in a matrix, which it gives up without a reason: its caller is told one."""
+
+    def __get__(self, x: Any, cls: type) -> Any:
+        if x is not None and (asked := asked_by()) is not None:
+            ours = scipy_counterpart(asked)
+            use = (
+                f"for them there is {ours}" if ours else "ad.external gives a function of NumPy arrays its derivatives"
+            )
+            raise errors.ArgumentTypeError(f"{asked} does not take tensors: {use}; x.detach().numpy() leaves the graph")
+        super().__get__(x, cls)
 
 
 for _name in OBJECTS["Tensor"]:
