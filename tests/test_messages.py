@@ -57,6 +57,14 @@ def test_numpy_names_our_error_as_the_cause() -> None:
         place[0] = ad.tensor(1.0).require_grad()
     assert re.match(r"n\[i\] = x: n is an array of NumPy's, .*ad\.zeros", str(caught.value.__cause__))
 
+    def assign(a: ad.Tensor) -> ad.Tensor:
+        place[0] = a[0]
+        return a
+
+    with pytest.raises(ValueError, match="setting an array element") as caught:
+        ad.vmap(assign)(np.ones((2, 3)))
+    assert re.match(r"n\[i\] = x: .* differ between the examples of a batch.*ad\.zeros", str(caught.value.__cause__))
+
 
 def test_no_file_of_our_own_making_is_shown() -> None:
     """Functions made from source are in no file: warnings and tracebacks show one that there is."""

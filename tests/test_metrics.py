@@ -301,7 +301,13 @@ def test_nan_is_no_right_answer() -> None:
     assert np.isnan(train.AUROC().compute([nan, 0.5], [0, 1]))
     assert np.isnan(train.AUROC(logits=True).compute(scores, [2, 1]))
     assert np.isnan(train.Perplexity().compute(scores, [2, 1]))
-    assert train.Precision().compute([nan, 0.9], [0, 1]) == 1.0
+    some = [[nan, 1.0], [0.2, 0.8]]  # nan in one place
+    for metric in (train.Accuracy(), train.Precision(), train.Recall(), train.FBeta(), train.Accuracy(logits=True)):
+        assert np.isnan(metric.compute(some, [1, 1]))
+        assert np.isnan(metric.compute([nan, 0.9], [1, 1]))
+        assert np.isnan(metric.value(metric.update(metric.update(metric.init(), some, [1, 1]), [0.1, 0.9], [0, 1])))
+    assert np.isnan(train.Accuracy().compute([[0.1, nan], [0.2, 0.8]], [[0, 1], [0, 1]]))
+    assert np.isnan(train.ConfusionMatrix().compute(some, [1, 1])).any()
 
 
 def test_a_class_that_never_occurs_has_no_area() -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from adjoint import errors, names
 from adjoint.concrete import InnerValues, Values
+from adjoint.counterparts import counterpart
 from adjoint.locks import lock
 from adjoint.methods import Signed
 from adjoint.primitives import TABLE, Primitive
@@ -154,7 +155,9 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
     def __getattr__(self, name: str) -> Implementation:
         base = name.removesuffix("_into")
         if base not in TABLE and base not in TABLE.leaving:
-            raise AttributeError(f"{type(self).__name__} has no attribute or primitive {name!r}")
+            hint = counterpart("device", name)
+            what = "attribute" if hint else "attribute or primitive"
+            raise AttributeError(f"{type(self).__name__} has no {what} {name!r}{hint}", name=name, obj=self)
         if self.ended:
             raise self.ended_error(base)
         if self.prototype is not self:

@@ -98,8 +98,8 @@ def _public_name(frame: FrameType) -> str | None:
     if names == ["wrapper"] and "f" in local:  # which stands for another one
         names, module = [local["f"].__name__], local["f"].__module__
     package = ".".join(itertools.takewhile(lambda part: part[0] != "_", module.split(".")))
-    if names in (["__init__"], ["__call__"]) and "self" in local:
-        names = [type(local["self"]).__name__, *(["__call__"] if names == ["__call__"] else [])]
-    elif package == "scipy.stats" and "self" in local:
+    if package == "scipy.stats" and "self" in local and names != ["__init__"]:
         names.insert(0, str(getattr(local["self"], "name", "")))
+    elif "self" in local:
+        names = [type(local["self"]).__name__, *(names if names != ["__init__"] else [])]
     return f"{package}.{'.'.join(names)}" if hasattr(sys.modules.get(package), names[0]) else None

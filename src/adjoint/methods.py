@@ -99,7 +99,18 @@ def bound(method: F) -> F:
 
 
 class Signed(type):
-    """A metaclass whose classes have the signature of `__init__`, where Python would show that of `__call__` here."""
+    """A metaclass whose classes have the signature of `__init__`, where Python would show that of `__call__` here.
+
+    Its errors for names that a class lacks say what is here: see `adjoint.counterparts`.
+    """
+
+    names_of = ""  # the table of such names
+
+    if not TYPE_CHECKING:  # type checkers refuse other names themselves
+
+        def __getattr__(cls, name: str) -> Any:
+            hint = counterpart(cls.names_of, name) if cls.names_of else ""
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}{hint}", name=name, obj=cls)
 
     @property
     def __signature__(cls) -> Signature:

@@ -223,12 +223,18 @@ def _missing(name: str, home: str = "np.") -> errors.AdjointError:
     else:
         hint = "adjoint has no function of this name, and ad.primitive makes one of it and of its derivative"
     return errors.ArgumentTypeError(
-        f"{home}{name} does not take tensors: {hint}; {home}{name}(x.numpy()) computes with the values, without "
-        "gradients"
+        f"{home}{name} does not take tensors: {hint}; {home}{name}(x.detach().numpy()) computes with the values, "
+        "without gradients"
     )
 
 
 # --- functions -----------------------------------------------------------------------------------
+
+
+def _array2string(a: Tensor[Any], precision: int | None = None, separator: str = " ") -> str:
+    if tuple(a.device.leaf_array(a._array).shape) != a.shape:  # of a batch all examples are shown
+        return str(a)
+    return np.array2string(a.device.concrete_values(a._array), precision=precision, separator=separator)
 
 
 def _where(condition: Any, *choices: Any) -> Any:
@@ -282,9 +288,7 @@ _FUNCTIONS: dict[Any, Function] = {
     np.shares_memory: lambda a, b: np.shares_memory(_memory(a), _memory(b)),
     np.iscomplexobj: lambda x: x.dtype.kind == "c",
     np.isrealobj: lambda x: x.dtype.kind != "c",
-    np.array2string: lambda a, precision=None, separator=" ": np.array2string(
-        a.numpy(), precision=precision, separator=separator
-    ),
+    np.array2string: _array2string,
     np.array_repr: lambda arr: repr(arr),
     np.array_str: lambda a: str(a),
 }

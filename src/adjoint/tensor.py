@@ -15,7 +15,8 @@ import numpy as np
 
 from adjoint import errors
 from adjoint import tree as trees
-from adjoint.counterparts import OBJECTS, torch_counterpart
+from adjoint.counterparts import OBJECTS, scipy_counterpart, torch_counterpart
+from adjoint.lines import asked_by
 from adjoint.locks import reentrant_lock
 from adjoint.methods import Absent, bound
 
@@ -542,8 +543,22 @@ class Tensor(Generic[B]):
         return node if isinstance(node, Node) and node.parents != () else None
 
 
+class Sought(Absent):
+    """An absent name that SciPy looks for in a matrix, which it gives up without a reason: its caller is told one."""
+
+    def __get__(self, x: Any, cls: type) -> Any:
+        if x is not None and (asked := asked_by()) is not None:
+            ours = scipy_counterpart(asked)
+            use = (
+                f"for them there is {ours}" if ours else "ad.external gives a function of NumPy arrays its derivatives"
+            )
+            raise errors.ArgumentTypeError(f"{asked} does not take tensors: {use}; x.detach().numpy() leaves the graph")
+        super().__get__(x, cls)
+
+
 for _name in OBJECTS["Tensor"]:
     setattr(Tensor, _name, Absent(_name))
+Tensor.matvec = Sought("matvec")  # type: ignore[attr-defined]
 
 unique_lock = reentrant_lock()  # held while an owned buffer is read or written in place, and to end an ownership
 

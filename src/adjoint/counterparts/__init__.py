@@ -220,6 +220,10 @@ _KEPT = (
 _MADE = "zeros ones full empty".split()
 
 OBJECTS = {
+    "device": {
+        **dict.fromkeys("device_kind platform type".split(), "x.device.leaf.name, such as torch:cuda:0, where x is"),
+        "id": "x.device.leaf.name, such as torch:cuda:0, where x is",
+    },
     "distribution": {
         **dict.fromkeys("rvs sample rsample".split(), "ad.random, which draws with gradients"),
         **dict.fromkeys(
@@ -325,6 +329,7 @@ OBJECTS = {
         **dict.fromkeys(_STORED, "x.numpy(), whose memory NumPy describes"),
         **dict.fromkeys(_KEPT, "x itself: there is no such mark of a tensor"),
         **{f"new_{name}": f"ad.{name}(shape, dtype=x.dtype, device=x.device)" for name in _MADE},
+        "matvec": "x @ y",
         "new": "ad.empty(shape, dtype=x.dtype, device=x.device)",
         "new_tensor": "ad.tensor(values, dtype=x.dtype, device=x.device)",
         "new_empty_strided": "ad.empty(shape, dtype=x.dtype, device=x.device)",
@@ -446,7 +451,7 @@ def scipy_counterpart(name: str) -> str | None:
     from adjoint.counterparts.scipy_functions import SCIPY
 
     if name in SCIPY:
-        return SCIPY[name]
+        return SCIPY[name] or None
     _, topic, *path = name.split(".")
     for place in ([topic], ["scipy"] if topic == "optimize" else []):
         found = _ours([*place, *path])

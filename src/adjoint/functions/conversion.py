@@ -234,7 +234,7 @@ def _refuse_followed(x: Tensor[Any], what: str, *, batches_only: bool = False) -
     if level is None:
         return
     if not level.differentiates:
-        raise errors.TrackedError(
+        raise _leaving(x) or errors.TrackedError(
             f"{what}: ad.vmap runs its function once for all examples, and values of this tensor of shape {x.shape} "
             "differ between them; ad.debug.print shows each, ad.debug.callback(f, x) calls f with each, and ad.where "
             "chooses by them"
@@ -274,10 +274,18 @@ def _refuse_choices(frame: FrameType) -> None:
 
 
 def _leaving(x: Tensor[Any]) -> errors.TrackedError | None:
-    """The error for a tracked tensor that something known takes out of its graph."""
+    """The error for a tracked tensor that something known takes out of its graph, or out of its batch."""
     asked = asked_by()
     if asked is None:
         return None
+    level = followed_by(x)
+    batched = level is not None and not level.differentiates
+    if asked == "assignment" and batched:
+        return errors.TrackedError(
+            f"n[i] = x: n is an array of NumPy's, and values of this tensor of shape {x.shape} differ between the "
+            "examples of a batch; make n a tensor, as by ad.zeros, and assign to that, or join a list of tensors by "
+            "ad.stack"
+        )
     if asked == "assignment":
         return errors.TrackedError(
             f"n[i] = x: n is an array of NumPy's, and would take a tracked tensor of shape {x.shape} out of its graph "
@@ -286,6 +294,11 @@ def _leaving(x: Tensor[Any]) -> errors.TrackedError | None:
         )
     ours = scipy_counterpart(asked)
     use = f"for tensors there is {ours}" if ours else "ad.external gives a function of NumPy arrays its derivatives"
+    if batched:
+        return errors.TrackedError(
+            f"{asked} computes with NumPy's numbers, and values of this tensor of shape {x.shape} differ between the "
+            f"examples of a batch; {use}"
+        )
     return errors.TrackedError(
         f"{asked} computes with NumPy's numbers, and would take a tracked tensor of shape {x.shape} out of its graph "
         f"silently; {use}; x.detach() leaves the graph"

@@ -68,6 +68,8 @@ FLATTENED = itertools.count()  # how many modules were flattened: who asks befor
 class _Meta(Signed):
     """Makes an object a value once `__init__` has run: all fields are there, and nothing can be assigned any more."""
 
+    names_of = "Module"
+
     def _make(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
         values = vars(made)

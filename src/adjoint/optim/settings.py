@@ -31,6 +31,8 @@ Read = Callable[[Any, str, str], Any]  # of a value, and two names for messages,
 
 
 class _Meta(Signed):
+    names_of = "Optimizer"
+
     def _make(cls, *args: Any, **settings: Any) -> Any:
         try:
             return super().__call__(*args, **settings)

@@ -30,6 +30,7 @@ from adjoint.tensor import Tensor
 
 Number = Any  # a tensor in double precision
 _MISSING: Any = object()
+_FUNCTIONS = frozenset("cdf logcdf sf logsf ppf isf".split())  # that some lack
 
 # What distributions state takes a number z, or k or q, and the shapes. Bases say `*at: Any, **_: Any`, which type
 # checkers take for any parameters, and distributions name theirs.
@@ -52,6 +53,12 @@ class Family:
 
         def __getattr__(self, name: str) -> Any:
             hint = counterpart("distribution", name)
+            if name in _FUNCTIONS:
+                summed = "ad.sum adds up its pmf" if hasattr(self, "pmf") else "ad.trapezoid adds up its pdf"
+                hint = (
+                    f": of {self.name} there is no {name} with derivatives; {summed}, and ad.external gives SciPy's "
+                    "the derivatives that you know"
+                )
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
 
         def __call__(self, *parameters: Any, **named: Any) -> NoReturn:

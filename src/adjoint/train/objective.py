@@ -123,6 +123,8 @@ def paired(loss: Any, buffered: bool, precision: Any) -> Forward:
                 f"{errors.shown(batch)}; for others give forward="
             )
         x, target, *weight = batch
+        if weight:
+            _check_weight(weight[0], target)
         half = precision is not None and model.training
         if half:
             x = trees.map(lambda x: _cast(x, precision), x)
@@ -145,6 +147,22 @@ def paired(loss: Any, buffered: bool, precision: Any) -> Forward:
         return {"loss": value, **found, "buffers": buffers}
 
     return forward
+
+
+def _check_weight(weight: Any, target: Any) -> None:
+    """Raises DtypeError for other than real numbers, ShapeError for other than one for each example."""
+    dtype, shape = getattr(weight, "dtype", None), getattr(weight, "shape", None)
+    if shape is None or getattr(dtype, "kind", "f") not in "biuf":
+        raise errors.DtypeError(
+            "Learner: the weight of a batch (input, target, weight) is an array of real numbers, received "
+            f"{errors.shown(weight)}"
+        )
+    first = {tuple(x.shape)[:1] for x in trees.leaves(target) if getattr(x, "shape", ())}
+    if len(first) == 1 and tuple(shape)[:1] not in first:
+        raise errors.ShapeError(
+            "Learner: the weight of a batch (input, target, weight) is a number for each example, so of shape "
+            f"{first.pop()}, received {tuple(shape)}"
+        )
 
 
 def _cast(x: Any, dtype: Any) -> Any:

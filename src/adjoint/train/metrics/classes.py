@@ -29,9 +29,12 @@ class _Classes(Scored):
             )
 
     def _decided(self, prediction: Any, target: Any, weight: Any) -> Batch:
-        """The batch, with classes by the threshold."""
+        """The batch, with classes by the threshold; with weights of nan where some score is nan."""
         bound = math.log(self.threshold / (1 - self.threshold)) if self.logits else self.threshold
-        return self._batch(prediction, target, weight, bound)
+        batch = self._batch(prediction, target, weight, bound)
+        if batch.scores is not None and np.isnan(batch.scores).any():  # which decide for no class
+            batch = batch._replace(weight=batch.weight * math.nan)
+        return batch
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -42,7 +45,7 @@ class Accuracy(_Classes):
     two classes, 1 above the `threshold`; or labels. Of several labels at once, (batch, labels), all have to be right.
     With `logits` scores of two classes or labels are logits, whose sigmoid is compared with the threshold. Classes or
     labels may be on another `axis`, as -1 for (batch, steps, classes). Targets that are `ignore_index` do not count, as
-    in `ad.nn.cross_entropy`.
+    in `ad.nn.cross_entropy`. Where a score is nan, so is the metric.
 
     Raises ShapeError where the two do not fit, ArgumentError for targets that are no class numbers, OutOfRangeError
     for a class that has no score; so do all metrics of classes.
@@ -150,6 +153,8 @@ class _Ratio(_Classes):
             pairs = [(t[y == t], w[y == t]), (y, w), (t, w)]
             hits, predicted, actual = (np.bincount(x, v, batch.classes).astype(float) for x, v in pairs)
             occurs = np.bincount(np.concatenate([y, t]), minlength=batch.classes)
+        if np.isnan(w).any():
+            hits, predicted, actual = (np.full(batch.classes, math.nan) for _ in range(3))
         new = {"hits": hits, "predicted": predicted, "actual": actual, "occurs": occurs}
         return {key: added(state[key], x) for key, x in new.items()}
 
@@ -162,7 +167,7 @@ class _Ratio(_Classes):
             part, whole = self._parts(hits.sum(), predicted.sum(), actual.sum())
             return ratio(part, whole) if whole else 0.0
         part, whole = self._parts(hits, predicted, actual)
-        each = np.divide(part, whole, out=np.zeros(len(hits)), where=whole > 0)
+        each = np.divide(part, whole, out=np.zeros(len(hits)), where=~(whole <= 0))  # nan where it is nan
         if self.average == "binary":
             return float(each[1]) if len(each) > 1 else 0.0
         if self.average is None:
