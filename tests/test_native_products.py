@@ -355,6 +355,44 @@ def test_products_of_special_values() -> None:
             same([ad.compile(ad.matmul)(ad.asarray(a), ad.asarray(b))], [ad.asarray(a) @ ad.asarray(b)])
 
 
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
+def test_products_with_unit_vectors_are_copies_of_what_is_finite(dtype: str) -> None:
+    """One after the other, as of a chunk of a Jacobian; the other operand lies as it is, across, or apart."""
+    finite = np.random.default_rng(5).integers(-9, 9, (7, 19)).astype(dtype)
+    finite[2, 3], finite[6] = -0.0, 2.0**-140
+    special = finite.copy()
+    special[1, 4], special[5, 0], special[5, 18] = np.inf, np.nan, -np.inf
+    layouts = (lambda y: y, lambda y: y.T, lambda y: y.T[2:, ::2], lambda y: y[1:, 3:9], lambda y: y[:, ::-1])
+    ways = (lambda p, y: p, lambda p, y: p * 2 + y[0], lambda p, y: p.T.sum(axis=0), lambda p, y: [p, p + y[: len(p)]])
+    for i, (lay, then) in enumerate(itertools.product(layouts, ways)):
+        n = len(lay(finite))
+        units = np.eye(n - i % 2, n, i % 2, dtype=dtype)
+        f: Any = lambda values, lay=lay, units=units, then=then: then(ad.asarray(units) @ lay(values), lay(values))
+        program = ad.compile(f)
+        for values in map(ad.tensor, (finite, special)):
+            with np.errstate(all="ignore"):
+                same(*[ad.tree.flatten(g(values))[0] for g in (program, f)])
+        assert any("chosen" in line for line in program.lower(values).kernels)
+
+
+def test_derivatives_by_unit_vectors_of_what_is_not_finite() -> None:
+    rng = np.random.default_rng(6)
+    x, w, y = rng.normal(size=(40, 9)), rng.normal(size=9), rng.normal(size=40)
+    f = lambda w, x, y: ((ad.tanh(x @ w) - y) ** 2).sum() + ad.log1p(ad.exp(x @ w)).sum()
+    layer = lambda w, x, u: ad.tanh(w @ x) @ u
+    for _ in range(2):
+        for g, *given in (
+            (ad.hessian(f), w, x, y),
+            (ad.jacobian(layer, mode="forward"), w, x.T, x),
+            (ad.jacobian(layer, mode="reverse"), w, x.T, x),
+        ):
+            tensors = [ad.asarray(z) for z in given]
+            with np.errstate(all="ignore"):
+                found, expected = ad.compile(g)(*tensors), g(*tensors)
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-9, atol=1e-12)
+        x[3, 2] = np.inf
+
+
 def test_long_chains() -> None:
     def chain(x: Any) -> Any:
         for i in range(1500):

@@ -26,6 +26,8 @@ _LONG = 4  # vectors of a row, from which on
 _SUMMED = 4  # vectors that a pass with sums has at once
 _TWICE = 64  # equations of a kernel, up to which it takes two vectors at once where it calls functions
 _TURNS = 2  # rows of which each is computed while the other one's reductions are waited for
+_STALLS = 4  # vectors of a row: of shorter rows, reads of one wait for a masked write of the last one beside it
+_NEAR = 1 << 20  # operations of a kernel, up to which it may have memory more, in the cache
 _CHEAP = 5  # operations that are rather done again in a later pass than their result kept
 
 
@@ -148,6 +150,8 @@ class Nest(Memory):
     def over(self) -> list[tuple[Value, Value]]:
         """Results, each with an array of its size that it may be written over: no element is read after that."""
         kernel = self.kernel
+        if self.rest and self.split and 1 < self.columns / self.lanes < _STALLS and kernel.work < _NEAR:
+            return []
         made: dict[tuple[int, Any], int] = {}  # where in a pass a result is made
         first: dict[tuple[Any, int], int] = {}  # where in a pass a value is read first
         last: dict[Any, tuple[int, int]] = {}  # ... and where last, of all passes

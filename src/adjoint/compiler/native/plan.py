@@ -38,6 +38,7 @@ from adjoint.compiler.native.kernels import (
 )
 from adjoint.compiler.native.lowering import lowered
 from adjoint.compiler.native.machine import integer_bits
+from adjoint.compiler.native.units import take_units
 from adjoint.compiler.native.views import Layout, contiguous, is_view, picked, transposed, view
 
 _AS_ONE_ROW = 1 << 13  # elements: an array that is reduced wholly is one row up to here
@@ -80,6 +81,7 @@ class Plan:
         self.root: dict[Any, Any] = {}  # the array that a view is of
         self.layout: dict[Any, Layout] = {}
         self.order: dict[Value, tuple[int, ...]] = {}  # of views: the axes as they lie in memory
+        self.leading: set[Any] = set()  # arrays of which a view in another order is followed by what is computed of it
         self.padded: dict[Any, Value] = {}  # images with zeros around, by what they are of and how many
         for e in self.graph.equations:
             self._take(e)
@@ -138,25 +140,47 @@ class Plan:
         if given and not self._take_native(Equation("real", [turned], {}, [out])):
             raise AssertionError(out.dtype)  # a kernel of its own can be made of any
 
+    def _order(self, x: Any) -> tuple[int, ...] | None:
+        """The axes of a view as they lie in memory, where what is computed with it is to lie so."""
+        if x in self.order or self.root.get(x) not in self.leading:
+            return self.order.get(x)
+        sizes, _, strides = layout = self.layout[x]
+        order = tuple(sorted(range(len(sizes)), key=lambda i: (sizes[i] == 1, -strides[i], i)))
+        lies = Layout(tuple([sizes[i] for i in order]), layout.offset, tuple([strides[i] for i in order]))
+        moved = [i for i in order if sizes[i] != 1]
+        return order if moved != sorted(moved) and _is_whole(lies, self.root[x]) else None
+
+    def _as_it_lies(self, x: Value, order: tuple[int, ...]) -> Value:
+        """What a view in another order is a view of, with this order of its axes."""
+        root, shape = self.root[x], tuple([x.shape[i] for i in order])
+        if root.shape == shape:
+            return root
+        made = Value(shape, x.dtype)
+        self._take_view(Equation("reshape", [root], {"shape": shape}, [made]))
+        return made
+
     def _take_ordered(self, e: Equation) -> bool:
         """What is computed elementwise lies as its operands do."""
         (out,) = e.results
-        orders = {self.order[x] for x in e.operands if x in self.order}
-        if len(orders) != 1 or not isinstance(out, Value):
+        if not isinstance(out, Value):
+            return False
+        whole = [x for x in e.operands if x.__class__ is Value and x.shape == out.shape]
+        orders = {order for x in whole if (order := self._order(x)) is not None}
+        if len(orders) != 1:
             return False
         (order,) = orders
         operands: list[Any] = []
         for x in e.operands:
-            if x in self.order and x.shape == out.shape:
-                x = self.source[x][1]
+            if x in whole and self._order(x) is not None:
+                x = self._as_it_lies(x, order)
             elif x.__class__ is Value and constant(x) is None:
                 if x.const is not None or math.prod(x.shape) == math.prod(out.shape):
                     return False
-                whole = Value((*[1] * (len(order) - len(x.shape)), *x.shape), x.dtype)
-                turned = Value(tuple([whole.shape[i] for i in order]), x.dtype)
+                wide = Value((*[1] * (len(order) - len(x.shape)), *x.shape), x.dtype)
+                turned = Value(tuple([wide.shape[i] for i in order]), x.dtype)
                 views = (
-                    Equation("reshape", [x], {"shape": whole.shape}, [whole]),
-                    Equation("permute_dims", [whole], {"axes": order}, [turned]),
+                    Equation("reshape", [x], {"shape": wide.shape}, [wide]),
+                    Equation("permute_dims", [wide], {"axes": order}, [turned]),
                 )
                 if not all(map(self._take_view, views)):
                     return False
@@ -170,13 +194,15 @@ class Plan:
 
     def _take_ordered_sum(self, e: Equation) -> bool:
         """What is reduced is read as it lies."""
-        (x,), order = e.operands, self.order.get(e.operands[0])
+        (x,), order = e.operands, self._order(e.operands[0])
         if order is None or e.parameters["keepdims"]:
             return False
         axis = {i % len(order) for i in e.parameters["axis"]}
         left = [i for i in order if i not in axis]
         how = {"axis": tuple([k for k, i in enumerate(order) if i in axis]), "keepdims": False}
-        return left == sorted(left) and self._take_native(Equation(e.name, [self.source[x][1]], how, e.results))
+        return left == sorted(left) and self._take_native(
+            Equation(e.name, [self._as_it_lies(x, order)], how, e.results)
+        )
 
     def _take_view(self, e: Equation) -> bool:
         x, out = e.operands[0], e.results[0]
@@ -431,6 +457,8 @@ class Plan:
         width, layouts = integer_bits(), (self._layout(x), self._layout(y))
         if min(len(x.shape), len(y.shape)) < 2:
             return False
+        if take_units(self, e):
+            return True
         plain = len(x.shape) == len(y.shape) == 2
         least = _PRODUCT_OF_STEP if self.inner and not width else _PRODUCT
         small = plain and math.prod(out.shape) * x.shape[1] <= least
@@ -582,6 +610,12 @@ Plan.taken = {
     "window_spread": images.take_window_spread,
     "window_sum": images.take_window_sum,
 }
+
+
+def _is_whole(x: Layout, root: Value) -> bool:
+    """Whether these are all elements of an array, as they follow each other in memory."""
+    pairs = zip(x.shape, x.strides, contiguous(x.shape).strides, strict=True)
+    return math.prod(x.shape) == math.prod(root.shape) and all(n == 1 or s == like for n, s, like in pairs)
 
 
 def _is_blas(x: Layout) -> bool:
