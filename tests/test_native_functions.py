@@ -508,3 +508,31 @@ def test_derivatives_of_reciprocals_multiply_where_eager_divides(dtype: str, ord
         found = ad.compile(f)(y, g).numpy()
     np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
     np.testing.assert_allclose(found, wanted, rtol=4 * info.eps * order, atol=8 * float(info.smallest_subnormal))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_quotients_by_a_root_multiply(dtype: str) -> None:
+    """Several, or of more elements than there are roots; they are the same for numbers of any size."""
+    info = np.finfo(dtype)
+    large = [1.0, 3.0, 1e10, float(info.max), float(info.max) ** 0.5, np.inf]
+    small = [0.0, float(info.smallest_subnormal), float(info.tiny), float(info.tiny) ** 0.5, 1e-10, 0.7]
+    values = np.array([sign * x for x in (*small, *large) for sign in (1, -1)] + [np.nan], dtype)
+    x, y = (ad.tensor(x.ravel()) for x in np.meshgrid(values, values))
+    columns, roots = ad.tensor(np.tile(values, (2 * len(values), 1)).T.copy()), ad.tensor(values[:, None])
+
+    def several(x: Any, y: Any) -> Any:
+        root = ad.sqrt(y)
+        return [x / root, 1 / root, (2 * x) / root, ad.jvp(ad.sqrt, (y,), (x,))[1]]
+
+    for f, operands in ((several, (x, y)), (lambda x, y: [x / ad.sqrt(y)], (columns, roots))):
+        assert " ".join(ad.compile(f).lower(*operands).kernels).count("divide") == 1
+        with np.errstate(all="ignore"):
+            for found, wanted in zip(ad.compile(f)(*operands), f(*operands), strict=True):
+                np.testing.assert_array_equal(np.isnan(found.numpy()), np.isnan(wanted.numpy()))
+                atol = 2 * float(info.smallest_subnormal)
+                np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=2 * info.eps, atol=atol)
+
+
+def test_one_quotient_by_a_root_divides() -> None:
+    x = ad.tensor(np.arange(1.0, 9.0))
+    equal(lambda x: [x / ad.sqrt(x), (x + 1) / ad.sqrt(x + 2)], x.numpy())

@@ -462,3 +462,23 @@ def test_divisions_and_shifts_of_integers_are_numpys(dtype: str) -> None:
         with np.errstate(all="ignore"):
             same(ad.compile(f)(*xs), f(*xs))
         assert size == 1 or not steps(f, *xs)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 6, 7, 8])
+def test_parts_of_a_vector_that_steps_write_in_turn(n: int) -> None:
+    """Of these LLVM 22 made one vector before the last of them was there, and ended the process."""
+
+    def last(x: Any) -> Any:
+        change = lambda y: x * ad.concat([ad.ones(1, dtype=ad.float64), y[:-1]])
+
+        def step(y: Any, _: Any) -> Any:
+            a = change(y)
+            b = change(y + 0.5 * a)
+            c = change(y + 0.5 * b)
+            return y + (a + 2 * (b + c) + change(y + c)) / 6, None
+
+        return ad.scan(step, ad.zeros_like(x), None, length=3)[0][-1]
+
+    x = np.linspace(0.1, 0.9, n)
+    found, wanted = ad.compile(ad.grad(last))(x), ad.grad(last)(x)
+    np.testing.assert_allclose(found, wanted, rtol=1e-13)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import math
 from collections.abc import Callable, Collection
 from typing import Any
@@ -50,12 +51,16 @@ def lowered(graph: Graph, checks: bool = True, whole: Collection[str] = ()) -> G
 
 
 def _by_reciprocals(graph: Graph) -> Graph:
-    """With `x * r` in the place of `x / y` where r is `1 / y` and a factor of x: divisions are slow.
+    """With `x * r` in the place of `x / y` where r is `1 / y`, of which there may be many: divisions are slow.
 
-    So it is in the derivatives of r. Where r overflows, so does x; the two are the same but for a rounding.
+    So where r is a factor of x, as in the derivatives of r: where r overflows, so does x. And where y is a square root,
+    so that r is far from overflow and from what is too small to have all digits; r is made for the second quotient, or
+    for one with more elements. The two are the same but for a rounding.
     """
     makers: dict[Any, Equation] = {}
     reciprocals: dict[Any, Value] = {}
+    divides = [e for e in graph.equations if e.name == "divide" and _is_real(e.results[0])]
+    often = collections.Counter([e.operands[1] for e in divides])
 
     def has_factor(x: Any, r: Value, depth: int = 4) -> bool:
         maker = makers.get(x)
@@ -65,15 +70,23 @@ def _by_reciprocals(graph: Graph) -> Graph:
 
     equations = []
     for e in graph.equations:
-        if e.name == "divide" and isinstance(out := e.results[0], Value) and out.dtype in (float32, float64):
+        if e.name == "divide" and isinstance(out := e.results[0], Value) and _is_real(out):
             x, y = e.operands
-            if (r := reciprocals.get(y)) is not None and has_factor(x, r):
-                e = Equation("multiply", [x, r], {}, e.results, backward=e.backward, line=e.line)
-            elif y.__class__ is Value and _is_one(x):
+            r, rooted = reciprocals.get(y), y in makers and makers[y].name == "sqrt"
+            if r is None and _is_one(x) and y.__class__ is Value and y.shape == out.shape:
                 reciprocals[y] = out
+            elif r is None and rooted and (often[y] > 1 or math.prod(out.shape) > math.prod(y.shape)):
+                r = reciprocals[y] = Value(y.shape, y.dtype)
+                equations.append(Equation("divide", [1.0, y], {}, [r], backward=e.backward, line=e.line))
+            if r is not None and (rooted or has_factor(x, r)):
+                e = Equation("multiply", [x, r], {}, e.results, backward=e.backward, line=e.line)
         makers.update(dict.fromkeys(e.results, e))
         equations.append(e)
     return Graph(graph.inputs, equations, graph.outputs)
+
+
+def _is_real(x: Any) -> bool:
+    return isinstance(x, Value) and x.dtype in (float32, float64)
 
 
 def _is_one(x: Any) -> bool:

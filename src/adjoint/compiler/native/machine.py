@@ -259,16 +259,43 @@ def assembly(text: str) -> str:
     return str(target.emit_assembly(_module(text, target)))
 
 
-def _module(text: str, target: Any) -> Any:
-    """What LLVM reads in a text."""
+def _module(text: str, target: Any, joins: bool = True) -> Any:
+    """What LLVM reads in a text; `joins` has what the functions of a loop hand on in memory be in registers."""
     module = llvm().parse_assembly(text)
     module.verify()
-    joins = ") #1 {" in text
-    if joins or INLINE in text:
-        _inline(module, target, joins)
-    if joins and _VECTORS.search(text) is None:
-        _vectorize(module, target)
+    inlined = ") #1 {" in text
+    if inlined or INLINE in text:
+        _run(module, target, "always_inliner", "global_dead_code_eliminate")
+    if inlined and joins:
+        for _ in range(2):
+            _run(module, target, "sroa")
+            if not _is_sound(module):
+                return _module(text, target, False)
+            _run(module, target, "instruction_combine", "new_gvn", "dead_store_elimination")
+        if _VECTORS.search(text) is None:
+            _vectorize(module, target)
     return module
+
+
+def _run(module: Any, target: Any, *names: str) -> None:
+    """Have LLVM run these passes."""
+    binding = llvm()
+    passes = binding.create_new_module_pass_manager()
+    for name in names:
+        getattr(passes, f"add_{name}_pass")()
+    passes.run(module, binding.create_pass_builder(target, binding.create_pipeline_tuning_options(2)))
+
+
+def _is_sound(module: Any) -> bool:
+    """Whether values are made before they are used: other passes and the emitter crash where they are not.
+
+    SROA of LLVM 22 makes one vector of parts that are written in turn, and may do so before the last of them is made.
+    """
+    try:
+        module.verify()
+    except RuntimeError:
+        return False
+    return True
 
 
 def processor() -> tuple[Any, ...]:
@@ -283,20 +310,6 @@ def _host() -> tuple[Any, ...]:
     features = binding.get_host_cpu_features().flatten()
     versions = importlib.import_module("llvmlite").__version__, binding.llvm_version_info
     return binding.get_process_triple(), binding.get_host_cpu_name(), features, *versions
-
-
-def _inline(module: Any, target: Any, joins: bool) -> None:
-    """Have functions be part of their callers; `joins` has what those of a loop hand on in memory be in registers."""
-    binding = llvm()
-    passes = binding.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.add_global_dead_code_eliminate_pass()
-    for _ in range(2 if joins else 0):
-        passes.add_sroa_pass()
-        passes.add_instruction_combine_pass()
-        passes.add_new_gvn_pass()
-        passes.add_dead_store_elimination_pass()
-    passes.run(module, binding.create_pass_builder(target, binding.create_pipeline_tuning_options(2)))
 
 
 def _vectorize(module: Any, target: Any) -> None:
