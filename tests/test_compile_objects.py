@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import functools
+import threading
 import types
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from test_compile import counted
 
 import adjoint as ad
+from adjoint import errors
 
 X = np.array([0.5, 1.5])
 FACTOR = 2.0
@@ -210,3 +213,197 @@ def test_attributes_that_do_not_count() -> None:
     for _ in range(4):
         np.testing.assert_array_equal(g(ad.tensor(X)).numpy(), 2.0 * X)
     assert list(o.kinds) == [X.shape]  # type: ignore[attr-defined]
+
+
+# --- tensors in attributes ---
+
+
+@dataclasses.dataclass(frozen=True)
+class _Frozen:
+    w: Any
+
+
+class _OfTensors:
+    def __init__(self, w: Any) -> None:
+        self.frozen, self.slotted, self.of_module = _Frozen(w), _Slotted(), types.ModuleType("settings")
+        self.put(w)
+
+    def put(self, w: Any) -> None:
+        self.w, self.listed, self.named = w, [w, 1.0], {"a": (w, "text")}
+        self.layer, self.act = _Module().at("w").set(w), lambda x: ad.sin(x * w)
+        for x, name in ((self.frozen, "w"), (self.slotted, "factor"), (self.of_module, "w")):
+            object.__setattr__(x, name, w)
+
+    @property
+    def square(self) -> Any:
+        return self.w * self.w
+
+    def run(self, x: Any) -> Any:
+        return ad.sin(self.w * x) * self.listed[0]
+
+    def __call__(self, x: Any) -> Any:
+        return self.run(x) * self.w
+
+    @ad.compile
+    def compiled(self, x: Any) -> Any:
+        return self.run(x).sum()
+
+
+TENSORS: dict[str, Any] = {
+    "attribute": lambda o, x: ad.sin(x * o.w),
+    "named": lambda o, x: ad.sin(x * getattr(o, "w", 1.0)),
+    "in a list": lambda o, x: ad.sin(x * o.listed[0]),
+    "in a dictionary": lambda o, x: ad.sin(x * o.named["a"][0]),
+    "in a module of layers": lambda o, x: ad.sin(o.layer(x)) * o.layer.w,
+    "in a frozen object": lambda o, x: ad.sin(x * o.frozen.w),
+    "in slots": lambda o, x: ad.sin(x * o.slotted.factor),
+    "in a module of Python": lambda o, x: ad.sin(x * o.of_module.w),
+    "in a function": lambda o, x: o.act(x) ** 2,
+    "property": lambda o, x: ad.sin(x * o.square),
+    "method": lambda o, x: o.run(x),
+    "call": lambda o, x: o(x),
+    "in a step": lambda o, x: ad.scan(lambda c, _: (ad.sin(c * o.w), None), x, None, 3)[0],
+    "in a choice": lambda o, x: ad.cond(x.sum() > 0, lambda x: ad.sin(x * o.w), lambda x: x, x),
+    "differentiated inside": lambda o, x: ad.grad(lambda x: (ad.sin(x * o.w) * x).sum())(x),
+    "in a checkpoint": lambda o, x: ad.checkpoint(o.run)(x),
+}
+
+
+@pytest.mark.parametrize("way", ["replay", pytest.param("1", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", TENSORS)
+def test_tensors_in_attributes_are_like_arguments(name: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tracked ones were refused. They may be others before the derivatives are taken."""
+    monkeypatch.setenv("ADJOINT_COMPILE", way)
+    o, read, x = _OfTensors(ad.tensor(X)), TENSORS[name], ad.tensor([0.3, 0.7], dtype=ad.float64)
+    f, recordings = counted(lambda x: (read(o, x) ** 2).sum())
+    given, _ = counted(lambda o, x: (read(o, x) ** 2).sum())
+    once = 0
+    for shift in (0.0, 0.2, -0.3):
+        for g in (f, functools.partial(given, o)):
+            w, v = (ad.tensor(X + shift).require_grad() for _ in range(2))
+            other = _OfTensors(v)
+            expected = (read(other, x) ** 2).sum()
+            o.put(w)
+            y = g(x)
+            o.put(ad.tensor(X + 9).require_grad())  # which is not what y was computed from
+            np.testing.assert_allclose(y.item(), expected.item(), rtol=1e-6)
+            slope, theirs = y.backward(create_graph=True)[w], expected.backward(create_graph=True)[v]
+            np.testing.assert_allclose(slope.detach().numpy(), theirs.detach().numpy(), rtol=1e-5)
+            np.testing.assert_allclose(
+                (slope**2).sum().backward()[w].numpy(), (theirs**2).sum().backward()[v].numpy(), rtol=1e-4
+            )
+            assert type(o) is _OfTensors
+        once = once or len(recordings)
+    assert len(recordings) <= once + 1  # its derivatives, when they are first asked for
+
+
+def test_transforms_around_functions_that_read_tensors_in_attributes() -> None:
+    o, x = _OfTensors(ad.tensor(X)), ad.tensor([0.3, 0.7])
+
+    def loss(f: Any) -> Any:
+        def with_weights(w: Any) -> Any:
+            o.put(w)
+            return f(x)
+
+        return with_weights
+
+    plain, compiled = loss(lambda x: o.run(x).sum()), loss(o.compiled)
+    for transform in (ad.grad, ad.hessian, lambda f: ad.vmap(ad.grad(f))):
+        w = np.stack([X, X + 0.1]) if transform not in (ad.grad, ad.hessian) else X
+        np.testing.assert_allclose(transform(compiled)(w), transform(plain)(w), rtol=1e-6)
+    tangent = ad.jvp(compiled, (X,), (X,))[1]
+    np.testing.assert_allclose(tangent, ad.jvp(plain, (X,), (X,))[1], rtol=1e-6)
+
+
+def test_training_with_weights_in_attributes() -> None:
+    """A step that puts new weights there outside of the compiled function; a loss inside and outside."""
+    o, x, found = _OfTensors(ad.tensor(X)), ad.tensor([0.3, 0.7]), []
+    inside, recordings = counted(lambda x: (lambda loss: loss.backward()[o.w])(o.run(x).sum()))
+    for way in (inside, lambda x: o.compiled(x).backward()[o.w], lambda x: o.run(x).sum().backward()[o.w]):
+        o.put(ad.tensor(X).require_grad())
+        for _ in range(5):
+            o.put(o.w.with_value(o.w.detach() - 0.1 * way(x)))
+        found.append(o.w.detach().numpy())
+    np.testing.assert_allclose(found[0], found[2], rtol=1e-6)
+    np.testing.assert_allclose(found[1], found[2], rtol=1e-6)
+    assert len(recordings) == 1
+
+
+def test_objects_are_left_as_they_are_while_a_function_is_recorded() -> None:
+    """For other threads, and after an error."""
+    o, seen = _OfTensors(ad.tensor(X)), types.SimpleNamespace(w=ad.tensor(X).require_grad(), by_others=None)
+    o.put(seen.w)
+
+    def f(x: Any) -> Any:
+        def looks() -> None:
+            seen.by_others = o.w is seen.w and o.listed[0] is seen.w
+
+        other = threading.Thread(target=looks)
+        other.start()
+        other.join(60)
+        assert o.__class__ is _OfTensors
+        assert o.w is not seen.w
+        assert o.w is o.listed[0]
+        assert o.listed is o.listed
+        return x if (x * o.w).sum() > 0 else -x
+
+    for _ in range(2):
+        seen.by_others = False
+        with pytest.raises(errors.TrackedError, match="the truth was asked for"):
+            ad.compile(f)(ad.tensor(X))
+        assert type(o) is _OfTensors
+        assert o.w is seen.w
+        assert seen.by_others
+
+
+def test_what_has_changed_before_a_later_derivative_is_recorded() -> None:
+    """The gradient of a gradient was that of another function, silently, and later calls kept the old number."""
+    o, k = _Scaled(), 2.0
+    o.factor = 2.0
+    for f in (ad.compile(lambda x: (x**3 * o.factor).sum()), ad.compile(lambda x: (x**3 * k).sum())):  # noqa: B023
+        o.factor = k = 2.0
+        x = ad.tensor([1.0]).require_grad()
+        y = f(x)
+        o.factor = k = 5.0
+        with pytest.raises(errors.TrackedError, match="changed after the call whose .* make it an argument"):
+            y.backward(create_graph=True)
+        assert f(x).backward()[x].tolist() == [15.0]
+        o.factor = k = 2.0
+        assert y.backward(create_graph=True)[x].sum().backward()[x].tolist() == [12.0]
+
+
+def test_attributes_with_tensors_that_the_function_changes() -> None:
+    """They are read and changed while it is recorded, as others are."""
+    o = _OfTensors(ad.tensor(X))
+
+    def assigns(x: Any) -> Any:
+        o.w = ad.tensor(X) * 2
+        return x * o.w
+
+    def sets(x: Any) -> Any:
+        setattr(o, "".join("w"), ad.tensor(X) * 3)
+        return x * o.w
+
+    for f, factor in ((assigns, 2), (sets, 3)):
+        o.put(ad.tensor(X))
+        compiled = ad.compile(f)
+        for _ in range(4):
+            np.testing.assert_array_equal(compiled(ad.tensor(X)).numpy(), factor * X * X)
+
+
+def test_what_no_tensor_can_be_given_to() -> None:
+    """Attributes of classes, and of objects whose class is not written in Python: the message says the way out."""
+
+    class Config:
+        w = ad.tensor(X).require_grad()
+
+    bare = types.SimpleNamespace(w=Config.w)
+    for f in (lambda x: x * Config.w, lambda x: x * Config().w, lambda x: x * bare.w):
+        with pytest.raises(errors.DeviceError, match="make what is tracked an argument.*attribute"):
+            ad.compile(f)(ad.tensor(X))
+    Config.w = bare.w = ad.tensor(2.0)
+    for f in (lambda x: x * Config.w, lambda x: x * Config().w, lambda x: x * bare.w):
+        compiled = ad.compile(f)
+        for factor in (2.0, 3.0, 4.0):
+            Config.w = bare.w = ad.tensor(factor)
+            np.testing.assert_array_equal(compiled(X), factor * X)

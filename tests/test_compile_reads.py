@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import itertools
+import types
 import warnings
 from typing import Any
 
 import numpy as np
 import pytest
-from test_compile import Runs, counted
+from test_compile import counted
 
 import adjoint as ad
 from adjoint import errors
@@ -243,10 +245,9 @@ def test_transforms_around_record_once(inner: str, outer: str | None) -> None:
 
 
 def test_a_leaf_of_the_module_is_refused() -> None:
-    place = Runs()
-    place.w = ad.tensor([2.0, 3.0]).require_grad()  # type: ignore[attr-defined]
+    place = types.SimpleNamespace(w=ad.tensor([2.0, 3.0]).require_grad())  # whose class is not written in Python
     with pytest.raises(errors.DeviceError, match="make what is tracked an argument"):
-        ad.compile(lambda x: x * place.w)(ad.tensor(X))  # type: ignore[attr-defined]
+        ad.compile(lambda x: x * place.w)(ad.tensor(X))
 
 
 def test_a_tracked_result_is_no_array() -> None:
@@ -257,9 +258,8 @@ def test_a_tracked_result_is_no_array() -> None:
         np.testing.assert_array_equal(by_array(np.ones(2)).backward()[w].numpy(), np.ones(2))
         np.testing.assert_array_equal(by_array(2.0).backward()[w].numpy(), 2 * np.ones(2))
         np.testing.assert_array_equal(by_none().backward()[w].numpy(), 2 * w.detach().numpy())
-    place = Runs()
-    place.w = w  # type: ignore[attr-defined]
-    for f in (lambda: place.w * 2.0, lambda x: [place.w * 2.0, x]):  # type: ignore[attr-defined]
+    place = types.SimpleNamespace(w=w)  # whose class is not written in Python
+    for f in (lambda: place.w * 2.0, lambda x: [place.w * 2.0, x]):
         with pytest.raises(errors.TrackedError, match="make that an argument"):
             ad.compile(f)(*[X] * (f.__code__.co_argcount))
 
@@ -268,9 +268,8 @@ def test_what_an_outer_transform_tracks_in_an_object_is_refused() -> None:
     """Once, and not by transforms that run again and again."""
 
     def f(w: Any) -> Any:
-        place = Runs()
-        place.w = w  # type: ignore[attr-defined]
-        return ad.compile(lambda x: (x * place.w).sum())(ad.tensor(X))  # type: ignore[attr-defined]
+        place = types.SimpleNamespace(w=w)
+        return ad.compile(lambda x: (x * place.w).sum())(ad.tensor(X))
 
     with pytest.raises(errors.DeviceError, match="make what is tracked an argument"):
         ad.grad(f)(ad.tensor([1.0, 2.0], dtype=ad.float64))
@@ -288,3 +287,35 @@ def test_assignment_to_a_copy_of_an_argument_that_nothing_tracks() -> None:
     for _ in range(4):
         np.testing.assert_array_equal(compiled(x, y).backward()[x].numpy(), expected)
     np.testing.assert_array_equal(ad.grad(compiled)(x.detach(), y).numpy(), expected)
+
+
+def test_variables_that_the_function_changes_beside_tensors() -> None:
+    """With a tensor in the closure the function was given another closure, and what it changed there was lost."""
+    w, count, kept = ad.tensor(1.0), 0, [ad.tensor(1.0)]
+
+    def rebinds(x: Any) -> Any:
+        nonlocal w
+        w = w * 2
+        return x * w
+
+    def counts(x: Any) -> Any:
+        nonlocal count
+        count += 1
+        return x * w
+
+    def grows(x: Any) -> Any:
+        kept.append(w)
+        return x * kept[-1]
+
+    for f, name in ((rebinds, "w"), (counts, "count"), (grows, "kept")):
+        with pytest.raises(errors.TrackedError, match=f"changes '{name}', which is outside of it"):
+            ad.compile(f)(ad.tensor(X))
+
+
+def test_tensors_in_other_kinds_of_containers_are_read_anew() -> None:
+    """In a queue a tensor counted as an argument, which no function can be given there."""
+    queue = collections.deque([ad.tensor(1.0)])
+    f = ad.compile(lambda x: x * queue[0])
+    for k in range(4):
+        queue[0] = ad.tensor(float(k))
+        np.testing.assert_array_equal(f(X), k * X)

@@ -76,7 +76,8 @@ def unmet(tensors: Sequence[Tensor[Any]], level: Backend | None = None, name: st
     what = [f"{described(found[x])} on {x}" if x in found else f"what is on {x}" for x in pair]
     if any([x.leaf.is_fresh for x in pair]):
         advice = (
-            "the function is being recorded; make what is tracked an argument, or take w.detach() of what is constant"
+            "the function is being recorded; make what is tracked an argument, or take w.detach() of what is constant; "
+            "variables, and attributes of objects whose class is written in Python, are like arguments"
         )
     elif pair[0].leaf is not pair[1].leaf:
         advice = f"they compute with different libraries; move one with to_device({pair[1].leaf.name!r})"

@@ -26,7 +26,7 @@ from adjoint.lines import Line
 from adjoint.primitives import Shape
 from adjoint.tensor import Tensor, raw_array, refuse_ended
 from adjoint.transforms.arguments import array_of, base_of
-from adjoint.transforms.closures import substituted
+from adjoint.transforms.closures import Attributes, Held, substituted
 
 if TYPE_CHECKING:
     from adjoint.compiler.compiled import Compiled
@@ -286,14 +286,25 @@ class Signature:
         for i, x in zip(self.places, tensors, strict=False):
             leaves[i] = x
         closed = tensors[len(self.places) :]
-        given: Any = trees.unflatten(self.structure, leaves)
+        arguments: Any = trees.unflatten(self.structure, leaves)
+        now = self.looked()
+        values = {id(x): y for x, y in zip(now.tensors, closed, strict=True)}
+        attributes = Attributes(now.holders, values, now.assigned)
         if self.of_module:
-            module, args, kwargs = given
-            return module(*args, **kwargs)
-        args, kwargs = given if self.named else (given, {})
-        now = self.looked().tensors
-        f = substituted(self.f, {id(x): y for x, y in zip(now, closed, strict=True)})
-        return f(*args, **kwargs)
+            f, args, kwargs = arguments
+            with attributes.given():
+                return f(*args, **kwargs)
+        args, kwargs = arguments if self.named else (arguments, {})
+        f = substituted(self.f, values)
+        held = Held(f) if f is not self.f else None  # a copy, whose variables are nobody else's
+        with attributes.given():
+            out = f(*args, **kwargs)
+        if held is not None and (what := held.changed()) is not None:
+            raise errors.TrackedError(
+                f"{self.name}: {what}, which is outside of it: it would do so only while it is recorded; take the old "
+                "value as an argument, and return the new one"
+            )
+        return out
 
     def recorded(self, axes: Axes | None = None) -> Program | None:
         """The program, for several sizes of some axes; None where integers that are traced would not count as Python's
@@ -372,8 +383,11 @@ class Signature:
             return place.argument(shape, dtypes.as_dtype(x.dtype), self.device)
         return place.argument(shape, x._dtype, x._device, kind_of_node(x))
 
-    def check_outside(self, closed: int) -> None:
-        """Of derivatives that are recorded after the call: what is outside must be as it was, so many tensors too."""
+    def as_before(self, closed: int) -> Any:
+        """The guard, for a recording that is made after the call: of a derivative that was not asked for before.
+
+        Raises TrackedError if what the function reads is not what it was, or not so many tensors beside its arguments.
+        """
         now = self.looked()
         found = changed(self.guard, now.guard) if self.callbacks == callbacks.count else set()
         if found is None or found - self.changing or len(now.tensors) != closed:
@@ -382,6 +396,7 @@ class Signature:
                 f"{self.name}: {names} changed after the call whose derivative is asked for now; make it an argument, "
                 "or change it after all derivatives"
             )
+        return now.guard
 
     def _nothing_assigned(self, tensors: Sequence[Tensor[Any]], before: Sequence[Any], guard: Any) -> None:
         for k, (x, array) in enumerate(zip(tensors, before, strict=True)):
@@ -391,7 +406,8 @@ class Signature:
                     f"{self.name} assigns to {what}, of shape {x.shape}: only results come out of a compiled "
                     f"function; assign to a copy, x.copy(), and return it{_line(x)}"
                 )
-        now = self.looked().guard
+        after = self.looked()
+        now = after.guard
         if self.callbacks != callbacks.count:  # a guard of before looked at what they fill
             self.callbacks, self.guard = callbacks.count, now
             return
@@ -404,6 +420,8 @@ class Signature:
                 "argument, and return the new one"
             )
         self.changing |= found
+        if self.environment is not None:
+            self.changing |= self.environment.moved(after)
 
 
 def _advice(x: Any) -> str:

@@ -490,9 +490,9 @@ class Called:
     def _flat(self, xs: list[Tensor[Any]]) -> list[Tensor[Any]]:
         xs = [wrap(x._array, x._device) for x in xs]
         before = [raw_array(x) for x in xs]
-        self.call.check_outside(len(xs) - len(self.call.places))
+        guard = self.call.as_before(len(xs) - len(self.call.places))
         out = self.call.call(xs)
-        self.call._nothing_assigned(xs, before, self.call.guard)
+        self.call._nothing_assigned(xs, before, guard)
         leaves, self.structure = trees.flatten(out)
         self.fixed = [None if isinstance(x, Tensor) else x for x in leaves]
         return [x for x in leaves if isinstance(x, Tensor)]

@@ -1,7 +1,8 @@
 """What a function reads beside its arguments: closures, names of its module, attributes of objects that it names.
 
-Tensors in closures, and those that its module has for it, are arguments of the compiled function, alone, in
-containers and in modules of layers. Of all else a guard is kept: when it has changed, the function is recorded again.
+Tensors in closures, those that its module has for it, and those in attributes of objects, are arguments of the compiled
+function, alone, in containers and in modules of layers. Of all else a guard is kept: when it has changed, the function
+is recorded again.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from adjoint.module.fields import Fields
 from adjoint.scopes import Variable, innermost
 from adjoint.tensor import Tensor, raw_array
 from adjoint.transforms.arguments import Function
-from adjoint.transforms.closures import LARGE, names_of_module
+from adjoint.transforms.closures import LARGE, closed_over, is_rebuilt, names_of_module
+from adjoint.transforms.watched import can_be_watched
 
 disabled: Variable[bool] = contextvars.ContextVar("adjoint_compile_disabled", default=None)
 
@@ -168,7 +170,9 @@ class Environment:
         self._variable = ""  # the name by which the function reads what is being gathered
         self._variables: dict[int, str] = {}  # ... of what may change, by identity
         self._names: set[str] = {"__call__"}  # of attributes
-        self._assigned: set[str] = set(changing)  # ... which the function itself changes
+        self.assigned: set[str] = set(changing)  # ... which the function itself changes
+        self.holders: list[Any] = []  # objects whose attributes have tensors
+        self._of_holders: dict[Any, tuple[Any, tuple[Tensor[Any], ...]]] = {}  # tensors that attributes lead to
         self._held: list[tuple[Mapping[str, Any], str, Any]] = []
         self._objects: list[Any] = []
         if (
@@ -187,6 +191,15 @@ class Environment:
         except RecursionError:
             raise errors.ArgumentError("compile: what f closes over contains itself, or is nested too deep") from None
         self.guard = tuple(guard), frozenset(self._attributes.items())
+
+    def moved(self, now: Environment) -> set[str]:
+        """The names of attributes that have other tensors now."""
+        theirs = now._of_holders
+        return {
+            at[1]
+            for at, (_, tensors) in self._of_holders.items()
+            if at in theirs and at in now._attributes and not _are_same(tensors, theirs[at][1])
+        }
 
     def is_of(self, objects: Sequence[Any], changing: Iterable[str]) -> bool:
         """Whether it was made for these arguments, and for the callbacks that there are."""
@@ -227,14 +240,23 @@ class Environment:
         names += [name for known, name, value in self._known if known.get(name, _Empty) is not value]
         return names[0] if names else None
 
-    def _gather(self, x: Any, guard: list[Any], seen: set[Any], *, own: bool) -> None:
-        """`own` says that another tensor can be given to the function: not so in the place of objects' attributes."""
+    def _place(self, x: Tensor[Any]) -> int:
+        """Which of the tensors it is, from now on at least."""
+        place = next((i for i, y in enumerate(self.tensors) if y is x), len(self.tensors))
+        if place == len(self.tensors):
+            self.tensors.append(x)
+        return place
+
+    def _gather(self, x: Any, guard: list[Any], seen: set[Any], *, own: bool | None) -> None:
+        """`own` says that another tensor can be given to the function: not so in the place of attributes of classes.
+
+        None says so of attributes of objects, whose tensors are noted when all names that are assigned to are known.
+        """
         if isinstance(x, Tensor):
             if own:
-                place = next((i for i, y in enumerate(self.tensors) if y is x), len(self.tensors))
-                guard.append(place)
-                if place == len(self.tensors):
-                    self.tensors.append(x)
+                guard.append(self._place(x))
+            elif own is None:
+                pass
             else:
                 guard.append((Same(x), Same(raw_array(x))))
                 self._arrays.append((x, raw_array(x)))
@@ -264,12 +286,12 @@ class Environment:
             else:
                 guard.append((type(x), len(parts)))
             for part in parts:
-                self._gather(part, guard, seen, own=own)
-        elif isinstance(x, Fields) and own:
+                self._gather(part, guard, seen, own=own if is_rebuilt(x) else False)
+        elif isinstance(x, Fields) and own is not False:
             leaves, structure = trees.flatten(x)
             guard.append(structure)
             for leaf in leaves:
-                self._gather(leaf, guard, seen, own=True)
+                self._gather(leaf, guard, seen, own=own)
             for part in may_run(x):
                 self._gather(part, guard, seen, own=False)
         else:
@@ -277,7 +299,7 @@ class Environment:
             if not isinstance(x, np.ndarray):
                 self._objects.append(x)
 
-    def _gather_function(self, f: types.FunctionType, guard: list[Any], seen: set[Any], *, own: bool) -> None:
+    def _gather_function(self, f: types.FunctionType, guard: list[Any], seen: set[Any], *, own: bool | None) -> None:
         guard.append(Same(f.__code__))
         if f.__code__ in callbacks:
             return
@@ -301,16 +323,16 @@ class Environment:
             self._objects.append(f)
         names, assigned = _attributes(f.__code__, callbacks.count)
         self._names |= names
-        self._assigned |= assigned
-        known, replaced = f.__globals__, names_of_module(f) if own else ()
+        self.assigned |= assigned
+        known, replaced = f.__globals__, () if own is False else names_of_module(f)
         for name in _names(f.__code__, callbacks.count):
             value, self._variable = known.get(name, _Empty), name
             if (id(known), name) not in self._read:
                 self._read.add((id(known), name))
                 self._known.append((known, name, value))
-            self._gather_value(value, guard, seen, own=name in replaced)
+            self._gather_value(value, guard, seen, own=own if name in replaced else False)
 
-    def _gather_value(self, value: Any, guard: list[Any], seen: set[Any], *, own: bool = False) -> None:
+    def _gather_value(self, value: Any, guard: list[Any], seen: set[Any], *, own: bool | None = False) -> None:
         """What is read by a name of a module, or of an object."""
         if value is _Empty:
             return
@@ -333,9 +355,14 @@ class Environment:
             for x in new:
                 looked[id(x)] = len(self._names)
                 self._gather_object(x, seen)
-        self._known += [x for x in self._held if x[1] not in self._assigned]
-        self._slots = [x for x in self._slots if x[1] not in self._assigned]
-        self._attributes = {at: x for at, x in self._attributes.items() if at[1] not in self._assigned}
+        self._known += [x for x in self._held if x[1] not in self.assigned]
+        self._slots = [x for x in self._slots if x[1] not in self.assigned]
+        self._attributes = {at: x for at, x in self._attributes.items() if at[1] not in self.assigned}
+        for at, (x, tensors) in self._of_holders.items():
+            if at in self._attributes:
+                self._attributes[at] += tuple(map(self._place, tensors))
+                if not any([x is y for y in self.holders]):
+                    self.holders.append(x)
 
     def _gather_object(self, x: Any, seen: set[Any]) -> None:
         held: Mapping[str, Any] = getattr(x, "__dict__", {})
@@ -369,7 +396,7 @@ class Environment:
                     continue
                 self._attribute(each, vars(each), name, member, seen)
                 if isinstance(member, cached_property):
-                    self._assigned.add(name)
+                    self.assigned.add(name)
                 held = getattr(x, "__dict__", None)
                 if held is not None and name not in held:  # it may come
                     self._attribute(x, held, name, _Empty, seen)
@@ -383,10 +410,13 @@ class Environment:
 
     def _add(self, x: Any, name: str, value: Any, seen: set[Any]) -> None:
         found: list[Any] = []
-        self._attributes[Same(x), name] = ()  # it has its place before what it leads to
+        at, given = (Same(x), name), can_be_watched(x)
+        self._attributes[at] = ()  # it has its place before what it leads to
         for part in _functions_of(value):
-            self._gather_value(part, found, seen)
-        self._attributes[Same(x), name] = tuple(found)
+            self._gather_value(part, found, seen, own=None if given else False)
+        self._attributes[at] = tuple(found)
+        if given and (tensors := closed_over(value)):
+            self._of_holders[at] = x, tuple(tensors.values())
 
 
 _CONTAINERS = (dict, list, tuple, set, frozenset, collections.deque, bytearray)

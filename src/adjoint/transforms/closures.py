@@ -5,12 +5,13 @@ A script and a notebook keep in their module what a function keeps in its closur
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import copy as copies
 import dis
 import functools
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any
 
 from adjoint import errors
@@ -22,6 +23,7 @@ from adjoint.operands import in_place_of
 from adjoint.scopes import Block, Variable, innermost
 from adjoint.tensor import Tensor
 from adjoint.transforms.arguments import Function
+from adjoint.transforms.watched import watched
 from adjoint.tree import Branch
 
 
@@ -68,7 +70,10 @@ def closed_over(f: Function) -> dict[int, Tensor[Any]]:
 
 def substituted(f: Function, values: dict[int, Any]) -> Function:
     """The function with other tensors in the place of those it closes over, by id."""
-    return _copied(f, values, anew=False) if values else f
+    if not values:
+        return f
+    block, copied = innermost(_attributes), _copied(f, values, anew=False)
+    return copied if block is None else block.value.with_others(copied, values)  # type: ignore[no-any-return]
 
 
 def as_now(f: Function) -> Function:
@@ -89,13 +94,15 @@ def opened(functions: Sequence[Function]) -> tuple[Function, list[Tensor[Any]]]:
     first: dict[int, Any] = {}
     now = _copied(list(functions), {}, anew=True, origins=first)
     closed = list(found.values())
-    outer = innermost(_origins)
+    outer, block = innermost(_origins), innermost(_attributes)
     known = {} if outer is None else outer.value.known
 
     def made(*values: Any) -> Any:
         second: dict[int, Any] = {}
         new = dict(zip(found, map(in_place_of, closed, values), strict=True))
         copied = _copied(now, new, anew=True, origins=second)
+        if block is not None:
+            copied = [block.value.with_others(f, new) for f in copied]
         origins = {key: first.get(id(x), x) for key, x in second.items()}
         origins = {key: known.get(id(x), x) for key, x in origins.items()}
         return [_in_copies(f, _Origins(origins)) for f in copied] if origins else copied
@@ -135,6 +142,54 @@ def as_given(f: Function) -> Function:
     if isinstance(f, types.BuiltinMethodType) and id(f.__self__) in known:  # losses.append
         return getattr(known[id(f.__self__)], f.__name__)  # type: ignore[no-any-return]
     return _copied(f, known, anew=False)  # type: ignore[no-any-return]
+
+
+class Attributes:
+    """What attributes of objects have in the place of tensors, by the ids of these; not those of the names `but`."""
+
+    def __init__(self, objects: Sequence[Any], values: dict[int, Any], but: Set[str]) -> None:
+        self.objects, self.values, self.but = objects, values, but
+        self.known: set[int] = set(map(id, objects))
+        self._made: dict[int, tuple[Any, Any]] = {}  # what was read, which is kept, and what was given for it
+
+    def read(self, name: str, value: Any) -> Any:
+        if name in self.but:
+            return value
+        known = self._made.get(id(value))
+        if known is None:
+            known = self._made[id(value)] = value, _copied(value, self.values, anew=False)
+        return known[1]
+
+    @contextlib.contextmanager
+    def given(self) -> Iterator[None]:
+        """A block in which the attributes have them."""
+        if not self.objects:
+            yield
+            return
+        with watched(self.objects, self), Block(_attributes, self):
+            yield
+
+    def with_others(self, f: Any, values: dict[int, Any]) -> Any:
+        """The function, which finds in attributes other tensors in the place of those that are given there now."""
+        if not callable(f) or not any([id(x) in values for x in self.values.values()]):
+            return f
+        others = Attributes(self.objects, {key: values.get(id(x), x) for key, x in self.values.items()}, self.but)
+
+        @functools.wraps(f)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with others.given():
+                return f(*args, **kwargs)
+
+        return run
+
+
+_attributes: Variable[Attributes] = contextvars.ContextVar("adjoint_attributes", default=None)
+
+
+def _holds_given(x: Any) -> bool:
+    """Whether it is an object whose attributes are read otherwise now."""
+    block = innermost(_attributes)
+    return block is not None and id(x) in block.value.known
 
 
 def _copied(x: Any, values: dict[int, Any], *, anew: bool, origins: dict[int, Any] | None = None) -> Any:
@@ -185,8 +240,10 @@ def _read_by(f: types.FunctionType) -> dict[str, Any]:
 def _may_hold(x: Any) -> bool:
     if isinstance(x, types.FunctionType):
         return not x.__code__.co_filename.startswith(PACKAGE) and not is_of_library(x.__code__.co_filename)
-    return isinstance(x, (Tensor, Branch, functools.partial)) or (
-        isinstance(x, (list, tuple, dict)) and len(x) <= LARGE
+    return (
+        isinstance(x, (Tensor, Branch, functools.partial))
+        or (isinstance(x, (list, tuple, dict)) and len(x) <= LARGE)
+        or _holds_given(x)
     )
 
 
@@ -198,11 +255,18 @@ def _contents(x: Any) -> list[Any]:
         return inside + [x.__globals__[name] for name in names_of_module(x)]
     if isinstance(x, functools.partial):
         return [x.func, x.args, x.keywords]
+    if isinstance(x, types.MethodType):
+        return [x.__self__]
     if isinstance(x, dict):
         return list(x.values())
     if isinstance(x, Branch):
         return trees.leaves(x)
     return list(x) if isinstance(x, list) or _is_tuple(x) else []
+
+
+def is_rebuilt(x: Any) -> bool:
+    """Whether a container is looked into, and made anew with other tensors."""
+    return isinstance(x, (list, dict, functools.partial)) or _is_tuple(x)
 
 
 def _is_tuple(x: Any) -> bool:
@@ -219,7 +283,7 @@ def _filled(cell: Any) -> bool:
 
 
 def _gather(x: Any, found: dict[int, Tensor[Any]], seen: set[int]) -> None:
-    waiting = [x]  # and not recursion: lists may be nested deep
+    waiting, block = [x], innermost(_attributes)  # and not recursion: lists may be nested deep
     while waiting:
         x = waiting.pop()
         if id(x) in seen:
@@ -227,6 +291,8 @@ def _gather(x: Any, found: dict[int, Tensor[Any]], seen: set[int]) -> None:
         seen.add(id(x))
         if isinstance(x, Tensor):
             found[id(x)] = x
+        elif block is not None and id(x) in block.value.known:
+            found.update((id(y), y) for y in block.value.values.values())
         else:
             waiting += reversed(_contents(x))
 
