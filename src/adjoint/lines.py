@@ -29,6 +29,23 @@ def is_of_library(file: str) -> bool:
     return file.startswith(_libraries()) and not file.startswith(PACKAGE)
 
 
+@functools.lru_cache(1024)
+def names_in(code: CodeType) -> tuple[tuple[str, str], ...]:
+    """The operations of a function that have a name, of a variable or an attribute, each with it: others are "", ""."""
+    if not (code.co_names or code.co_freevars or code.co_cellvars):
+        return ()
+    found: list[tuple[str, str]] = []
+    for x in dis.get_instructions(code):
+        if x.opname.endswith(_NAMED):
+            found.append((x.opname, x.argval))
+        elif found and found[-1][0]:
+            found.append(("", ""))
+    return tuple(found)
+
+
+_NAMED = ("GLOBAL", "GLOBALS", "_NAME", "DEREF", "_ATTR", "_METHOD")
+
+
 class Line:
     """The innermost line on the stack that is not of this package: the user's."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import collections
 import contextvars
-import dis
 import functools
 import operator
 import sys
@@ -26,7 +25,7 @@ from adjoint.backend import Backend
 from adjoint.concrete import callbacks
 from adjoint.devices import current_level, default_device
 from adjoint.dtypes import chosen_dtype, default_dtype
-from adjoint.lines import PACKAGE, is_of_library
+from adjoint.lines import PACKAGE, is_of_library, names_in
 from adjoint.module.fields import Fields
 from adjoint.scopes import Variable, innermost
 from adjoint.tensor import Tensor, raw_array
@@ -71,7 +70,7 @@ def _names(code: types.CodeType, count: int) -> tuple[str, ...]:
 
     Callbacks are left out, of which `count` are known.
     """
-    own = [x.argval for x in dis.get_instructions(code) if "GLOBAL" in x.opname or x.opname in _OF_CLASSES]
+    own = [name for operation, name in names_in(code) if "GLOBAL" in operation or operation in _OF_CLASSES]
     inner = [name for x in _inner(code) for name in _names(x, count)]
     return tuple(dict.fromkeys([*own, *inner]))
 
@@ -79,7 +78,7 @@ def _names(code: types.CodeType, count: int) -> tuple[str, ...]:
 @functools.lru_cache(1024)
 def _read(code: types.CodeType, count: int) -> frozenset[str]:
     """The variables of closures that they read or assign to."""
-    own = {x.argval for x in dis.get_instructions(code) if "DEREF" in x.opname}
+    own = {name for operation, name in names_in(code) if "DEREF" in operation}
     return frozenset(own.union(*[_read(x, count) for x in _inner(code)]))
 
 
@@ -87,14 +86,14 @@ def _read(code: types.CodeType, count: int) -> frozenset[str]:
 def _attributes(code: types.CodeType, count: int) -> tuple[frozenset[str], frozenset[str]]:
     """The names of attributes that they read, and of those that they change, so far as that can be seen."""
     own, assigned, last = set[str](), set[str](), ""
-    for x in dis.get_instructions(code):
-        if x.opname in ("STORE_ATTR", "DELETE_ATTR"):
-            assigned.add(x.argval)
-        elif x.opname in _OF_OBJECTS:
-            own.add(x.argval)
-            if x.argval in _CHANGES:
+    for operation, name in names_in(code):
+        if operation in ("STORE_ATTR", "DELETE_ATTR"):
+            assigned.add(name)
+        elif operation in _OF_OBJECTS:
+            own.add(name)
+            if name in _CHANGES:
                 assigned.add(last)
-        last = x.argval if x.opname in _OF_OBJECTS else ""
+        last = name if operation in _OF_OBJECTS else ""
     if {"getattr", "hasattr"}.intersection(code.co_names):
         own.update(x for x in code.co_consts if isinstance(x, str))
     inner = [_attributes(x, count) for x in _inner(code)]

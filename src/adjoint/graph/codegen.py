@@ -7,7 +7,9 @@ The names of a rule's parameters say what it needs, and here they become an expr
 
 from __future__ import annotations
 
+import functools
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -21,9 +23,10 @@ if TYPE_CHECKING:
     from adjoint.graph.vjp import VJP
 
 
+@functools.lru_cache(1024)  # of many primitives it is the same source
 def _compiled(source: str, mode: str) -> CodeType:
     """Source as code of this one line, which NumPy's warnings show: of what they tell, ad.Checked names the user's."""
-    return _at_line(compile(source, __file__, mode), _compiled.__code__.co_firstlineno + 1)
+    return _at_line(compile(source, __file__, mode), sys._getframe().f_lineno)
 
 
 def _at_line(code: CodeType, line: int) -> CodeType:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import copy as copies
-import dis
 import functools
 import types
 from collections.abc import Iterable, Iterator, Sequence, Set
@@ -18,7 +17,7 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import check_callable
-from adjoint.lines import PACKAGE, is_of_library
+from adjoint.lines import PACKAGE, is_of_library, names_in
 from adjoint.operands import in_place_of
 from adjoint.scopes import Block, Variable, innermost
 from adjoint.tensor import Tensor
@@ -205,8 +204,8 @@ LARGE = 1000  # entries: what is in larger containers nobody looks at
 @functools.lru_cache(1024)
 def _names(code: types.CodeType) -> tuple[str, ...]:
     """The names of its module that a function reads, and those defined in it; none if they assign to one."""
-    steps = [x for part in _codes(code) for x in dis.get_instructions(part) if x.opname.endswith("_GLOBAL")]
-    return tuple(dict.fromkeys([x.argval for x in steps])) if all([x.opname == "LOAD_GLOBAL" for x in steps]) else ()
+    steps = [step for part in _codes(code) for step in names_in(part) if step[0].endswith("_GLOBAL")]
+    return tuple(dict.fromkeys([name for _, name in steps])) if all([x == "LOAD_GLOBAL" for x, _ in steps]) else ()
 
 
 def _codes(code: types.CodeType) -> list[types.CodeType]:

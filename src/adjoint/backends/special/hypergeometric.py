@@ -35,15 +35,19 @@ def _kummer(a: Array, b: Array, x: Array) -> Array:
     special = scipy_special()
     turned = (x < 0) & (x > -300) & (a > 30)
     a, x = np.where(turned, b - a, a), np.where(turned, -x, x)  # 13.2.39
-    whole = lambda b: (b <= 0) & (b == np.floor(b))
     sizes = np.abs(a) + np.abs(b)
-    beyond = (x > 1e6) & (sizes * (1 + np.abs(a)) < x / 10) & ~whole(a) & ~whole(b)  # as exp(x), 13.7.1
-    falls = (x < -1e6) & (sizes < -x / 10) & whole(b - a)  # a polynomial times exp(x), 13.2.39
+    beyond = (x > 1e6) & (sizes * (1 + np.abs(a)) < x / 10) & ~_is_pole(a) & ~_is_pole(b)  # as exp(x), 13.7.1
+    falls = (x < -1e6) & (sizes < -x / 10) & _is_pole(b - a)  # a polynomial times exp(x), 13.2.39
     small = (np.abs(b) < 1e6) & (np.abs(x) < 300)
-    known = (sizes + np.abs(x) < 1e8) | ((sizes < 1e6) & (((x < 0) & (b > 0)) | whole(a))) | small
+    known = (sizes + np.abs(x) < 1e8) | ((sizes < 1e6) & (((x < 0) & (b > 0)) | _is_pole(a))) | small
     found = special.hyp1f1(np.where(known & ~falls, a, np.nan), b, x)
     found = np.where(beyond, np.inf * special.gammasgn(a) * special.gammasgn(b), np.where(falls, 0.0, found))
     return np.where(turned, found * np.exp(-x), found)
+
+
+def _is_pole(x: Array) -> Array:
+    """Of the gamma function."""
+    return (x <= 0) & (x == np.floor(x))
 
 
 @hosted

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from adjoint import locks
-from adjoint.compiler.native.text import INLINE
 from adjoint.compiler.setting import setting
 
 VERSION = 2  # of what passes make of a text
@@ -176,16 +175,22 @@ def wanted() -> bool:
 
 
 @functools.cache
+def _features() -> Any:
+    """What the processor can, by LLVM's names."""
+    return llvm().get_host_cpu_features()
+
+
+@functools.cache
 def vector_bytes() -> int:
     """The size of a vector of the processor."""
-    features = llvm().get_host_cpu_features()
+    features = _features()
     return 64 if features.get("avx512f") else 32 if features.get("avx") else 16
 
 
 @functools.cache
 def has_avx512() -> bool:
     """Whether the processor has AVX-512 with vectors of all lengths."""
-    features = llvm().get_host_cpu_features()
+    features = _features()
     return bool(features.get("avx512f") and features.get("avx512vl"))
 
 
@@ -206,7 +211,7 @@ def _is_arm() -> bool:
 @functools.cache
 def adds_products() -> bool:
     """Whether the processor multiplies and adds with one rounding, as elementary functions do."""
-    return bool(llvm().get_host_cpu_features().get("fma")) or _is_arm()
+    return bool(_features().get("fma")) or _is_arm()
 
 
 class Machine:
@@ -261,6 +266,8 @@ def assembly(text: str) -> str:
 
 def _module(text: str, target: Any, joins: bool = True) -> Any:
     """What LLVM reads in a text; `joins` has what the functions of a loop hand on in memory be in registers."""
+    from adjoint.compiler.native.text import INLINE  # which code of an earlier process does without
+
     module = llvm().parse_assembly(text)
     module.verify()
     inlined = ") #1 {" in text
@@ -307,7 +314,7 @@ def processor() -> tuple[Any, ...]:
 @functools.cache
 def _host() -> tuple[Any, ...]:
     binding = llvm()
-    features = binding.get_host_cpu_features().flatten()
+    features = _features().flatten()
     versions = importlib.import_module("llvmlite").__version__, binding.llvm_version_info
     return binding.get_process_triple(), binding.get_host_cpu_name(), features, *versions
 

@@ -54,7 +54,7 @@ def _first(units: Any) -> int | None:
     if units.const is None or len(units.shape) != 2 or not _LEAST <= units.shape[0] <= units.shape[1]:
         return None
     first = int(np.argmax(units.const[0]))
-    same = np.array_equal(units.const, np.eye(*units.shape, first, dtype=units.dtype))
+    same = np.array_equal(units.const, np.eye(units.shape[0], units.shape[1], first, dtype=units.dtype))
     return first if same else None
 
 
