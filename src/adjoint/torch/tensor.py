@@ -450,7 +450,7 @@ def values(x: Tensor) -> Any:
         return _slot.__get__(x).value
     except AttributeError:
         rare = x._rare
-        if rare is not None and rare.away is not None:
+        if rare.away is not None:
             return rare.away.value
         return rare.values_again(x)
 
