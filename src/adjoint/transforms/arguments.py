@@ -131,7 +131,7 @@ class Arguments:
         self.name = name
         self.args, self.kwargs = args, kwargs
         if argnums.__class__ is range and args and argnums == range(len(args)):
-            self.single, self.all, self.keys = False, not kwargs, [*argnums]
+            self.single, self.all, self.keys = False, not kwargs, [*range(len(args))]
         else:
             self.single = isinstance(argnums, (int, str, np.integer))
             self.keys = _keys(name, f, argnums, args, kwargs)
