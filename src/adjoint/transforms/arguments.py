@@ -105,12 +105,15 @@ class Arguments:
     which count for where the base is.
     """
 
+    all: bool  # arguments are selected, and there are none by name
     args: Any
     arrays: list[Any]
     dtypes: list[Any]
     held: Any
+    keys: list[int | str]
     kwargs: Any
     leaves: list[Any]
+    single: bool  # one argument is selected, and the answer is for it
 
     def __init__(
         self,
@@ -127,9 +130,12 @@ class Arguments:
             check_callable(name, f)
         self.name = name
         self.args, self.kwargs = args, kwargs
-        self.single: bool = isinstance(argnums, (int, str, np.integer))
-        self.keys: list[int | str] = _keys(name, f, argnums, args, kwargs)
-        self.all: bool = not kwargs and self.keys == [*range(len(args))]
+        if argnums.__class__ is range and args and argnums == range(len(args)):
+            self.single, self.all, self.keys = False, not kwargs, [*range(len(args))]
+        else:
+            self.single = isinstance(argnums, (int, str, np.integer))
+            self.keys = _keys(name, f, argnums, args, kwargs)
+            self.all = not kwargs and self.keys == [*range(len(args))]
         chosen = list(args) if self.all else [args[k] if isinstance(k, int) else kwargs[k] for k in self.keys]
         self.flat: bool = trees.are_leaves(chosen)
         if self.flat:
@@ -506,14 +512,18 @@ def matching(
         return f"{name}: the {what}{trees.paths(structure)[i]}"
 
     fitting: list[Array | None] = []
+    number = base.leaf.number_type
     for i, (x, like) in enumerate(zip(leaves, arrays, strict=True)):
         dtype = base.dtype_of(like) if kinds is None else kinds[i]
         if dtype.kind not in dtypes.INEXACT:
             fitting.append(None)
             continue
-        plain = x.__class__ is np.float64 and dtype is dtypes.float64
-        if plain or (x.__class__ is Tensor and x._dtype is dtype):
-            array = array_of(x, base) if plain else x._array if x._device is base else lift_to(x, base)
+        if x.__class__ is number and dtype is dtypes.float64:
+            if like.shape == ():
+                fitting.append(base.from_numpy(x, copy=False))
+                continue
+        elif x.__class__ is Tensor and x._dtype is dtype:
+            array = x._array if x._device is base else lift_to(x, base)
             if array.shape == like.shape:
                 fitting.append(array)
                 continue
