@@ -225,6 +225,28 @@ def test_lists_that_grow_later() -> None:
     np.testing.assert_allclose(ad.grad(ad.compile(f))(X), expected, rtol=1e-12)
 
 
+class NoCopy(list[Any]):
+    def __copy__(self) -> NoCopy:
+        raise RuntimeError("there is one")
+
+
+class ReadOnly(dict[int, Any]):
+    def __setitem__(self, key: int, value: Any) -> None:
+        raise TypeError("read only")
+
+
+@pytest.mark.parametrize("make", [lambda w: NoCopy([w]), lambda w: ReadOnly({0: w})], ids=["list", "dict"])
+def test_containers_that_are_not_copied_are_named(make: Callable[[Any], Any]) -> None:
+    w = ad.tensor(X).require_grad()
+    kept = make(w)
+    with pytest.raises(
+        errors.ArgumentTypeError, match=r"closes over a (NoCopy|ReadOnly), .*; let it close over a plain"
+    ):
+        ad.implicit.root(lambda y: y**3 + y - kept[0], X)
+    plain = dict(kept) if isinstance(kept, dict) else list(kept)
+    assert ad.implicit.root(lambda y: y**3 + y - plain[0], X).sum().backward()[w].shape == (2,)
+
+
 def test_steps_that_change_what_they_close_over() -> None:
     """They are recorded one by one: a compiled loop has no place for a list that grows."""
 

@@ -466,6 +466,7 @@ def test_averages_of_leaves_are_leaves_and_frozen_ones_stay() -> None:
         ("Adan", {"betas": (0.9, 0.9)}, r"Adan: betas are 3 numbers, received \(0.9, 0.9\)"),
         ("Adan", {"eps": float("nan")}, "Adan: eps is a number of zero or more, received nan"),
         ("Muon", {"ns_steps": 2.5}, "Muon: ns_steps is an integer, received 2.5"),
+        ("Muon", {"ns_steps": 2**63}, "Muon: ns_steps is less than 100, received 9223372036854775808"),
         ("Muon", {"ns_coefficients": (1, 2)}, r"Muon: ns_coefficients are 3 numbers, received \(1, 2\)"),
         ("Muon", {"momentum": 1}, "Muon: momentum is less than 1, received 1"),
         ("Shampoo", {"eps": 0}, "Shampoo: eps is a positive number, received 0"),

@@ -29,6 +29,7 @@ from adjoint.optim.settings import (
     or_none,
     positive,
     rate,
+    repetitions,
     setting,
 )
 from adjoint.tensor import Tensor
@@ -139,7 +140,7 @@ class Muon(MatrixOptimizer):
     nesterov: bool = setting(True, flag)
     weight_decay: float = setting(0.0, not_negative)
     ns_coefficients: tuple[float, float, float] = setting((3.4445, -4.7750, 2.0315), number)
-    ns_steps: int = setting(5, integer(0))
+    ns_steps: int = setting(5, repetitions)
     eps: float = setting(1e-8, not_negative)
     betas: tuple[float, float] = setting((0.9, 0.999), fraction)
     adam_weight_decay: float = setting(0.0, not_negative)

@@ -169,6 +169,14 @@ def integer(least: int) -> Read:
     return lambda value, name, what: as_integer(value, name, what, least)
 
 
+def repetitions(value: Any, name: str, what: str) -> int:
+    """How often something is done in each step, less than 100 times."""
+    count = as_integer(value, name, what, 0)
+    if count >= 100:
+        raise errors.ArgumentError(f"{name}: {what} is less than 100, received {errors.shown(value)}")
+    return count
+
+
 def one_of(*known: str | None) -> Read:
     """One of some words."""
     return lambda value, name, what: as_choice(value, name, what, known)

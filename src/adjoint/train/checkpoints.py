@@ -230,6 +230,10 @@ class Content:
         Raises ArgumentError, ShapeError or DtypeError where they are not those of `like`; shapes and dtypes of arrays
         may differ if `free`.
         """
+        if not isinstance(part, str):
+            raise errors.ArgumentTypeError(
+                f"load: part is the path of a part, such as 'model', received {errors.shown(part)}"
+            )
         wanted = [path for path, _ in _places(like, part)]
         known = [p for p in (*self.arrays, *self.numbers) if not part or p == part or p.startswith(f"{part}.")]
         apart = {

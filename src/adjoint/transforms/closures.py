@@ -324,10 +324,9 @@ def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any], origins: dict
         for name in names:
             known[name] = rebuilt(x.__globals__[name])
     elif isinstance(x, (list, dict)):
-        copy = made[id(x)] = copies.copy(x)
+        copy = made[id(x)] = _copy_of(x)
         origins[id(copy)] = x
-        for key in range(len(x)) if isinstance(x, list) else x:
-            copy[key] = rebuilt(x[key])
+        _fill(copy, {key: rebuilt(x[key]) for key in (range(len(x)) if isinstance(x, list) else x)})
     elif isinstance(x, Branch):
         parts, structure = trees.flatten(x)
         new = [_rebuilt(part, values, made, origins, anew=False) for part in parts]  # a module is a value
@@ -346,6 +345,29 @@ def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any], origins: dict
     if not anew and _same(_contents(copy), _contents(x)):
         made[id(x)] = x
     return made[id(x)]
+
+
+def _copy_of(x: Any) -> Any:
+    try:
+        return copies.copy(x)
+    except Exception as error:
+        raise _not_copied(x, error) from error
+
+
+def _fill(copy: Any, parts: dict[Any, Any]) -> None:
+    try:
+        for key, part in parts.items():
+            copy[key] = part
+    except Exception as error:
+        raise _not_copied(copy, error) from error
+
+
+def _not_copied(x: Any, error: Exception) -> errors.ArgumentTypeError:
+    kind = "list" if isinstance(x, list) else "dict"
+    return errors.ArgumentTypeError(
+        f"a function closes over a {type(x).__name__}, of which a copy with other tensors cannot be made: "
+        f"{errors.shown(error)}; let it close over a plain {kind}, or over the tensors"
+    )
 
 
 # --- what a function changes ---------------------------------------------------------------------
