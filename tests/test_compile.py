@@ -211,6 +211,31 @@ def test_a_warning_says_what_changes() -> None:
     assert caught[0].filename == __file__
 
 
+def test_a_warning_says_where_an_integer_is_asked_for() -> None:
+    """It said that a tensor might stand in its place, where `range` asks for its value."""
+    f = ad.compile(lambda x, n: sum([x * k for k in range(n)], x))
+    often = lambda: [f(X, n) for n in range(12)]
+    with pytest.warns(
+        RuntimeWarning, match=r"argument 1 changes, from 6 to 7; its value is asked for at .*in range\(n\)"
+    ):
+        often()
+
+
+def test_results_that_are_used_up_are_refused() -> None:
+    """Later calls gave the first one's generator, which was empty by then."""
+
+    def steps(x: Any) -> Any:
+        yield x
+
+    async def later(x: Any) -> Any:
+        return x
+
+    for f, what in ((steps, "generator"), (lambda x: (x, map(ad.sin, [x])), "map"), (later, "coroutine")):
+        for x in (X, ad.tensor(X).require_grad()):
+            with pytest.raises(errors.ArgumentTypeError, match=f"returns {what}, .*return a list"):
+                ad.compile(f)(x)
+
+
 @pytest.mark.parametrize(
     ("what", "calls"),
     [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+import types
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,9 @@ from adjoint.transforms.closures import Attributes, Held, substituted
 
 if TYPE_CHECKING:
     from adjoint.compiler.compiled import Compiled
+
+
+_USED_UP = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, map, filter, zip)
 
 
 class Seen(NamedTuple):
@@ -241,8 +245,8 @@ class Signature:
         traced = set(self.places)
         return [None if i in traced else x for i, x in enumerate(self.leaves)]
 
-    def difference(self, last: Seen) -> str:
-        """What of this call is not as in the last one."""
+    def difference(self, last: Seen, asked: Mapping[int, Any]) -> str:
+        """What of this call is not as in the last one; `asked` has numbers whose values the function asks for."""
         if last.structure != self.structure:
             return self._other_structure(last)
         for i, (x, y) in enumerate(zip(self.specs, last.specs, strict=True)):
@@ -251,7 +255,7 @@ class Signature:
                 if value:
                     return (
                         f"{self.path(i)} changes, from {errors.shown(last.leaves[i])} to "
-                        f"{errors.shown(self.leaves[i])}{_advice(self.leaves[i])}"
+                        f"{errors.shown(self.leaves[i])}{'' if asked.get(i) else _advice(self.leaves[i])}"
                     )
                 was, now = (f"{s[1]}{list(s[0])}" if isinstance(s[0], tuple) else errors.shown(s) for s in (y, x))
                 where = "" if was != now else ", in its device or in what tracks it"
@@ -338,6 +342,7 @@ class Signature:
         out = self.call(tensors)
         self._nothing_assigned(tensors, before, guard)
         leaves, structure = trees.flatten(out)
+        self.refuse_used_up(leaves)
         nodes = {
             x._array.node: k
             for k, x in enumerate(tensors)
@@ -382,6 +387,17 @@ class Signature:
         if not isinstance(x, Tensor) or self.foreign:
             return place.argument(shape, dtypes.as_dtype(x.dtype), self.device)
         return place.argument(shape, x._dtype, x._device, kind_of_node(x))
+
+    def refuse_used_up(self, results: Sequence[Any]) -> None:
+        """Raises ArgumentTypeError for what gives its values once, and would be empty from the second call on."""
+        for x in results:
+            if isinstance(x, _USED_UP):
+                if isinstance(x, types.CoroutineType):
+                    x.close()  # else Python warns that nobody awaited it
+                raise errors.ArgumentTypeError(
+                    f"{self.name} returns {type(x).__name__}, whose values are computed later, when it is no longer "
+                    "recorded; return a list or a tuple"
+                )
 
     def as_before(self, closed: int) -> Any:
         """The guard, for a recording that is made after the call: of a derivative that was not asked for before.

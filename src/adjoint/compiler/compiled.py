@@ -23,7 +23,7 @@ from adjoint.compiler.environment import Environment, disabled
 from adjoint.compiler.general import KEPT, General
 from adjoint.compiler.graph import Graph
 from adjoint.compiler.passes import after_each
-from adjoint.compiler.programs import Program, one_by_one
+from adjoint.compiler.programs import Program, line_of, one_by_one
 from adjoint.compiler.replay import makes_code
 from adjoint.compiler.rules import Family, Made, Rules
 from adjoint.compiler.setting import setting
@@ -226,7 +226,7 @@ class Compiled:
         self.varying: set[Any] = set()  # places of numbers that are traced
         self.surroundings: Environment | None = None  # of the last call
         self.changing: set[str] = set()  # attributes that f itself changes, which are read when it is recorded
-        self._fixed: dict[int, Line | None] = {}  # ... and of those that cannot be: who asks for their values
+        self._fixed: dict[int, Line | str | None] = {}  # ... and of those that cannot be: who asks for their values
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for known in self._recent:
@@ -405,12 +405,13 @@ class Compiled:
     def _recorded(self, call: Signature) -> Program:
         self._count(call)
         while True:
+            asked: str | Line | None = None
             try:
                 program = call.recorded()
-            except (errors.AdjointError, TypeError):
+            except (errors.AdjointError, TypeError) as error:
                 if not call.numbers:
                     raise
-                program = None
+                program, asked = None, line_of(error)
             if program is not None:
                 break
             # those of one kind are what they are: floats, if a value of one was asked for
@@ -418,7 +419,7 @@ class Compiled:
             integers = [i for i in call.numbers if i not in floats]
             fixed = integers if integers and call.asked is None else floats
             self.varying.difference_update(fixed)
-            self._fixed.update(dict.fromkeys(fixed, call.asked))
+            self._fixed.update(dict.fromkeys(fixed, call.asked or asked))
             call.read()
         self._last = call.seen()
         return program
@@ -428,7 +429,7 @@ class Compiled:
         if self._recordings == OFTEN and self._last is not None:
             warnings.warn(
                 f"{self.name} was recorded {OFTEN} times, which takes longer than running it once: "
-                f"{call.difference(self._last)}{self._asked(call)}",
+                f"{call.difference(self._last, self._fixed)}{self._asked(call)}",
                 RuntimeWarning,
                 stacklevel=_callers(),
             )
@@ -494,6 +495,7 @@ class Called:
         out = self.call.call(xs)
         self.call._nothing_assigned(xs, before, guard)
         leaves, self.structure = trees.flatten(out)
+        self.call.refuse_used_up(leaves)
         self.fixed = [None if isinstance(x, Tensor) else x for x in leaves]
         return [x for x in leaves if isinstance(x, Tensor)]
 

@@ -114,7 +114,7 @@ def placed(base: Backend, device: Backend, record: Callable[[Place], T]) -> T:
 
 def _locate(error: errors.AdjointError) -> None:
     """Add the line of the user's to a message, and the way out where it was a tensor that is no number."""
-    line, text = _line_of(error), str(error)
+    line, text = line_of(error), str(error)
     if line is not None and line not in text:
         error.args = (f"{text}{_HINT if RECORDED in text else ''}\n  at {line}", *error.args[1:])
 
@@ -122,7 +122,7 @@ def _locate(error: errors.AdjointError) -> None:
 _HINT = "; a tensor has no value while ad.compile records: pass a Python number among the arguments"
 
 
-def _line_of(error: BaseException) -> str | None:
+def line_of(error: BaseException) -> str | None:
     """The innermost line of the user's that led to an error."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(PACKAGE)]
     if not frames:

@@ -52,7 +52,7 @@ def can_be_watched(x: Any) -> bool:
     )
 
 
-def _watched(cls: type) -> type:
+def _watched(cls: Any) -> type:
     def __getattribute__(self: Any, name: str) -> Any:
         if name == "__class__":
             return cls
@@ -61,7 +61,8 @@ def _watched(cls: type) -> type:
         return value if block is None or name.startswith("__") else block.value.read(name, value)
 
     held = {"__slots__": (), "__module__": cls.__module__, "__getattribute__": __getattribute__, "_adjoint_of": cls}
-    return type(cls)(cls.__name__, (cls,), held)
+    made: type = type(cls)(cls.__name__, (cls,), held)
+    return made
 
 
 _lock = locks.reentrant_lock()
