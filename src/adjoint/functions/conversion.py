@@ -179,13 +179,14 @@ def __complex__(x: Tensor[Any], /) -> complex:
 
 def __bool__(x: Tensor[Any], /) -> bool:
     """Whether the only element is other than zero, also of a tracked tensor. Raises ArgumentError for several."""
-    if x._array.shape != () and x.size != 1:
+    array = x._array
+    if array.shape != () and x.size != 1:
         raise errors.ArgumentError(
             f"the truth of a tensor of shape {x.shape} is ambiguous; use .any() or .all(), or ad.where"
         )
     if "scipy.optimize" in sys.modules:
         _refuse_choices(sys._getframe(1))
-    return bool(x.device.to_numpy(x._array).item())
+    return bool(x._device.to_numpy(array))
 
 
 def __int__(x: Tensor[Any], /) -> int:

@@ -79,7 +79,11 @@ def odeint(
     Notes
     -----
     Derivatives by `y0`, `t`, `args` and the tensors that func closes over are there in every mode and of every order.
-    Lengths of steps count as constants. In `vmap` all examples take the same steps, those of the one that needs the
+    Lengths of steps count as constants, and are chosen for the solution alone. Where it jumps, a derivative needs a
+    smaller `rtol` than the solution: of van der Pol's oscillator with mu = 1e6 that by y0 is -8e2 at 1e-6, -14 at 1e-7
+    and -1.0 at 1e-8, beside about -1. Compare two tolerances.
+
+    In `vmap` all examples take the same steps, those of the one that needs the
     shortest, and share `t`.
 
     Raises
