@@ -18,7 +18,9 @@ from each import Each
 from test_compiled import alike
 
 import adjoint as ad
+from adjoint.compiler import again
 from adjoint.compiler import compiled as compiler
+from adjoint.compiler.environment import Environment
 
 X = np.array([0.5, -1.5])
 ONE, TWO = ad.Autodiff(ad.NumPy()), ad.Autodiff(ad.Autodiff(ad.NumPy()))
@@ -546,3 +548,20 @@ def test_it_lives_as_long_as_its_function() -> None:
         assert [x() for x in gone] == [None, None]
     finally:
         gc.enable()
+
+
+def test_a_number_that_comes_back_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the function and its module all is read after a change, and not again in each call."""
+    space: dict[str, Any] = {"rate": 0.5}
+    exec("def f(x):\n    return x * rate", space)
+    f, x = ad.compile(space["f"]), ad.tensor([1.0, 2.0])
+    for rate in (0.5, 0.25, 0.125):
+        space["rate"] = rate
+        for _ in range(3):
+            f(x)
+    space["rate"] = 0.5
+    f(x)
+    read: list[Any] = []
+    monkeypatch.setattr(again, "Environment", lambda *args: read.append(args) or Environment(*args))
+    assert [f(x).tolist() for _ in range(5)] == [[0.5, 1.0]] * 5
+    assert not read

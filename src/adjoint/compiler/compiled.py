@@ -229,9 +229,12 @@ class Compiled:
         self._fixed: dict[int, Line | str | None] = {}  # ... and of those that cannot be: who asks for their values
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        for known in self._recent:
+        recent = self._recent
+        for known in recent:
             found = known(args, kwargs)
             if found is not UNLIKE:
+                if known is not recent[0]:  # that others are not meant takes time to see
+                    self._recent = (known, *[x for x in recent if x is not known])
                 return found
         return _of_any_library(self, *args, **kwargs) if libraries_imported() else self.run(*args, **kwargs)
 

@@ -152,7 +152,8 @@ class Plan:
 
     def _as_it_lies(self, x: Value, order: tuple[int, ...]) -> Value:
         """What a view in another order is a view of, with this order of its axes."""
-        root, shape = self.root[x], tuple([x.shape[i] for i in order])
+        root: Value = self.root[x]
+        shape = tuple([x.shape[i] for i in order])
         if root.shape == shape:
             return root
         made = Value(shape, x.dtype)

@@ -53,8 +53,8 @@ def _first(units: Any) -> int | None:
     """Which row of the unit matrix is the first, if a constant is rows of it that follow each other."""
     if units.const is None or len(units.shape) != 2 or not _LEAST <= units.shape[0] <= units.shape[1]:
         return None
-    first = int(np.argmax(units.const[0]))
-    same = np.array_equal(units.const, np.eye(units.shape[0], units.shape[1], first, dtype=units.dtype))
+    (rows, columns), first = units.shape, int(np.argmax(units.const[0]))
+    same = np.array_equal(units.const, np.eye(rows, columns, first, dtype=units.dtype))
     return first if same else None
 
 
