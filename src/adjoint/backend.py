@@ -318,8 +318,11 @@ def forget(name: str) -> None:
 
 
 def is_making() -> bool:
-    """Whether a thread is making a backend, perhaps this one, which a finalizer then must not wait for."""
-    return _Interned._lock.locked()
+    """Whether another thread is making a backend, which a finalizer must not wait for."""
+    free = _Interned._lock.acquire(blocking=False)
+    if free:
+        _Interned._lock.release()
+    return not free
 
 
 J = TypeVar("J", bound=Backend, covariant=True)

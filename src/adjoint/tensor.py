@@ -16,7 +16,7 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.counterparts import OBJECTS, torch_counterpart
-from adjoint.locks import reentrant_lock
+from adjoint.locks import lock
 from adjoint.methods import Absent, bound
 
 if TYPE_CHECKING:  # the class comes with `import adjoint`, and what computes when it is first used
@@ -545,7 +545,7 @@ class Tensor(Generic[B]):
 for _name in OBJECTS["Tensor"]:
     setattr(Tensor, _name, Absent(_name))
 
-unique_lock = reentrant_lock()  # held while an owned buffer is read or written in place, and to end an ownership
+unique_lock = lock()  # held while an owned buffer is read or written in place, and to end an ownership
 
 
 class UniqueTensor(Tensor[B]):
