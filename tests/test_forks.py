@@ -17,7 +17,7 @@ from adjoint import locks
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
 PROGRAM = """
-import dataclasses, os, signal, sys, threading, warnings
+import dataclasses, faulthandler, os, signal, sys, threading, warnings
 import numpy as np
 import adjoint as ad
 import adjoint.torch as torch
@@ -57,7 +57,8 @@ def work():
 def child():
     pid = os.fork()
     if pid == 0:
-        signal.alarm(20)  # which ends a child that hangs
+        faulthandler.register(signal.SIGALRM, chain=True)
+        signal.alarm(200)  # which ends a child that hangs
         try:
             work()
             os._exit(0)
@@ -112,7 +113,7 @@ def test_a_child_does_not_wait_for_threads_of_its_parent(others: str, how: str) 
 def test_a_fork_releases_what_its_own_thread_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     hooks: dict[str, Any] = {}
     monkeypatch.setattr(os, "register_at_fork", hooks.update)
-    lock = locks.reentrant_lock()
+    lock = locks.lock()
     locks.held_over_forks(lock)
     hooks["after_in_parent"]()  # of a fork that had begun before the hooks were there
     hooks["before"]()

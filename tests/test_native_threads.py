@@ -259,7 +259,7 @@ def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 START = """
-import os, signal, sys, threading, time, warnings
+import faulthandler, os, signal, sys, threading, time, warnings
 import numpy as np
 import numpy.testing  # now, as a fork in the middle of an import would leave its lock held
 import adjoint as ad
@@ -280,7 +280,8 @@ for k in range(10):
     time.sleep(0.003)
     pid = os.fork()
     if pid == 0:
-        signal.alarm(60)  # which ends a child that hangs
+        faulthandler.register(signal.SIGALRM, chain=True)
+        signal.alarm(300)  # which ends a child that hangs
         assert not pool._threads
         for _ in range(3):
             np.testing.assert_array_equal(f(x), expected)

@@ -15,15 +15,8 @@ from typing import Any
 _made: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-def lock() -> threading.Lock:
-    """A lock; a thread that holds it cannot take it again."""
-    made = threading.Lock()
-    _made.add(made)
-    return made
-
-
-def reentrant_lock() -> threading.RLock:
-    """A lock that the thread that holds it can take again."""
+def lock() -> threading.RLock:
+    """A lock that the thread that holds it can take again: a finalizer or a handler of signals may come in between."""
     made = threading.RLock()
     _made.add(made)
     return made

@@ -17,7 +17,7 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.counterparts import OBJECTS, scipy_counterpart, torch_counterpart
 from adjoint.lines import asked_by
-from adjoint.locks import reentrant_lock
+from adjoint.locks import lock
 from adjoint.methods import Absent, bound
 
 if TYPE_CHECKING:  # the class comes with `import adjoint`, and what computes when it is first used
@@ -560,7 +560,7 @@ for _name in OBJECTS["Tensor"]:
     setattr(Tensor, _name, Absent(_name))
 Tensor.matvec = Sought("matvec")  # type: ignore[attr-defined]
 
-unique_lock = reentrant_lock()  # held while an owned buffer is read or written in place, and to end an ownership
+unique_lock = lock()  # held while an owned buffer is read or written in place, and to end an ownership
 
 
 class UniqueTensor(Tensor[B]):

@@ -29,7 +29,7 @@ from adjoint.tensor import Tensor, same, wrap
 
 T = TypeVar("T")
 
-_one = locks.reentrant_lock()
+_one = locks.lock()
 _PATIENCE = 5.0  # seconds
 
 

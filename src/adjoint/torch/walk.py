@@ -14,7 +14,7 @@ from adjoint.backend import in_backward, over_leaf
 from adjoint.decorators.batched import Batch, Batched
 from adjoint.graph.nodes import Joint, Node, Var, leading_to, toposort, var_of
 from adjoint.graph.vjp import VJP, BackwardOn, Sparing
-from adjoint.locks import reentrant_lock
+from adjoint.locks import lock
 from adjoint.primitives import TABLE
 from adjoint.rules.shape import unbroadcast
 from adjoint.torch import anomaly, dtypes, graph, state
@@ -382,7 +382,7 @@ def post_hooks(x: Tensor) -> None:
                 raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
-_adding = reentrant_lock()  # a finalizer may run a backward pass in the middle of one
+_adding = lock()
 
 
 def accumulate(x: Tensor, g: Tensor, create: bool, *, retained: bool = False) -> None:

@@ -65,7 +65,7 @@ def _watched(cls: Any) -> type:
     return made
 
 
-_lock = locks.reentrant_lock()
+_lock = locks.lock()
 _counts: dict[int, int] = {}  # how many blocks watch each object, by its id
 
 

@@ -42,7 +42,7 @@ _PART, _DATA, _PARTS, _NUMBER = 384, 392, 400, 408  # of the loop that is offere
 _WAITING, _DONE, _UNTIL, _HELPED, _PLACE = 448, 456, 512, 520, 528
 _OWN = 576  # from here on for each worker whether it sleeps, and its lock
 
-_lock = locks.reentrant_lock()
+_lock = locks.lock()
 _threads: list[threading.Thread] = []
 _ended = False  # the interpreter is ending
 _stopping = False  # so a handler of a signal, which may run meanwhile, computes alone
