@@ -79,11 +79,11 @@ ge greater_equal          ge   greater_equal
 """
 
 _UNARY_SOURCE = """
-def function(input, *, out=None):
+def function(input{options}):
     try:
         dtype = input._dtype
-        if dtype.kind not in kinds or out is not None:
-            return slow(input, out)
+        if dtype.kind not in kinds{asked}:
+            return slow(input{out})
         if state.special:
             block = recorded._top
             if block is None or block.holder() is None or block.value != quiet:
@@ -94,10 +94,10 @@ def function(input, *, out=None):
         else:
             var = primitive(input._here)
     except AttributeError:
-        return slow(input, out)
+        return slow(input{out})
     made = new(Tensor)
     made._here = var
-    made._dtype = {dtype}
+    made._dtype = dtype
     made._rare = None
     return made
 """
@@ -232,10 +232,13 @@ def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bo
             return into(out, input.clone())
         return into(out, run(primitive, (input,), made, floating=floating))
 
-    function = _compiled(name, _UNARY_SOURCE.format(dtype="dtype"), kinds, primitive, slow)
+    with_out = _UNARY_SOURCE.format(options=", *, out=None", asked=" or out is not None", out=", out")
+    alone = _UNARY_SOURCE.format(options="", asked="", out="")
+    method = _compiled(name, alone, kinds, primitive, slow)
+    function = method if name == "relu" else _compiled(name, with_out, kinds, primitive, slow)
     source = _WRITE_SOURCE.format(parameter="", argument="", prepare="", value="")
     in_place = _compiled(name + "_", source, kinds.replace("i", ""), primitive, lambda self: write(self, function))
-    _declare(names, function, in_place)
+    _declare(names, function, in_place, method)
 
 
 def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str, floating: bool) -> None:
@@ -400,10 +403,10 @@ def _comparison(names: list[str], symbol: str, primitive: str) -> None:
     _declare(names, apply, lambda self, other: write(self, apply, other))
 
 
-def _declare(names: list[str], function: Any, in_place: Any) -> None:
+def _declare(names: list[str], function: Any, in_place: Any, method: Any = None) -> None:
     for name in names:
         function.__name__ = function.__qualname__ = names[0]
-        FUNCTIONS[name] = METHODS[name] = function
+        FUNCTIONS[name], METHODS[name] = function, method or function
         METHODS[name + "_"] = in_place
         if in_place is not None:
             in_place.__name__ = in_place.__qualname__ = names[0] + "_"
@@ -427,7 +430,7 @@ for _name in ("true_divide",):
     FUNCTIONS[_name] = METHODS[_name] = FUNCTIONS["div"]
     METHODS[_name + "_"] = METHODS["div_"]
 for _name in ("absolute",):
-    FUNCTIONS[_name] = METHODS[_name] = FUNCTIONS["abs"]
+    FUNCTIONS[_name], METHODS[_name] = FUNCTIONS["abs"], METHODS["abs"]
     METHODS[_name + "_"] = METHODS["abs_"]
 METHODS["__neg__"] = FUNCTIONS["neg"]
 METHODS["__abs__"] = FUNCTIONS["abs"]

@@ -11,7 +11,7 @@ import numpy as np
 import adjoint as ad
 from adjoint.graph.nodes import var_of
 from adjoint.torch import creation
-from adjoint.torch.arguments import public, spelled_as
+from adjoint.torch.arguments import Number, public, spelled_as
 from adjoint.torch.calls import call, off
 from adjoint.torch.dtypes import complex_of, default_float, numpy_dtype
 from adjoint.torch.functions import clone
@@ -248,6 +248,7 @@ def _triangle(name: str) -> None:
         row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
         pin_memory: bool = False, requires_grad: bool = False,
     ) -> Any:  # fmt: skip
+        creation.check_placing(name, layout, pin_memory)
         found = getattr(np, name)(row, offset, col)
         return creation.finished(np.stack(found), numpy_dtype(dtype) or np.dtype("int64"), requires_grad, device)
 
@@ -275,10 +276,11 @@ def unravel_index(indices: Tensor, shape: Any) -> Any:
 
 @public("range", method=False, out=True)
 def range_(
-    start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    start: Number, end: Number = None, step: Number = 1, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Numbers from a start up to an end, which is in it. PyTorch deprecates it for `arange`."""
+    creation.check_placing("range", layout, pin_memory)
     start, end = (0, start) if end is None else (start, end)
     made = start + np.arange(int((end - start) / step) + 1) * step
     return creation.finished(made, numpy_dtype(dtype) or default_float(), requires_grad, device)
