@@ -271,6 +271,7 @@ ALIKE = """
     torch.nn.functional.embedding(torch.tensor([0]), x, max_norm=torch.tensor(0.5, requires_grad=True))
     torch.bernoulli(x / 4, p=torch.tensor(0.5, requires_grad=True))
     torch.bucketize(x, x[0], right=torch.tensor(1.0, requires_grad=True))
+    torch.nn.functional.conv1d(x[None], x[None], padding="same", stride=2)
     torch.sum(x, 0, keepdim=1)
     torch.select(x, torch.tensor(1), 0)
     torch.select(x, torch.tensor(1.0), 0)

@@ -295,7 +295,7 @@ def refuse_others(
                 continue  # it says which words there are
             wanted, kind = " or ".join([word for word in words if word != "None"]), type(value).__name__
             raise TypeError(f"{name}(): argument '{key}' (position {place}) must be {wanted}, not {kind}") from None
-        elif "Sizes" in words and error is not None and not _are_sizes(value):
+        elif "Sizes" in words and error is not None and not {"Tensor", "str"} & {*words} and not _are_sizes(value):
             kind = type(value).__name__
             raise TypeError(
                 f"{name}(): argument '{key}' (position {place}) must be tuple of ints, not {kind}"
@@ -371,8 +371,9 @@ def with_out(function: Any) -> Any:
         name, operands = wrapped.__name__, (*args, *options.values())
         exact = name in _EXACT or name.endswith("_copy") or function.__module__ == "adjoint.torch.linalg"
         if name in _OF_PLACES:
-            several = isinstance(made, tuple) and isinstance(out, (tuple, list)) and len(out) == len(made)
-            o, places = (out[-1], made[-1]) if several else (out, made)
+            o, places = out, made
+            if isinstance(made, tuple) and isinstance(out, (tuple, list)) and len(out) == len(made):
+                o, places = out[-1], made[-1]
             if isinstance(places, Tensor) and places._dtype == np.dtype("int64"):
                 _check_places(o, places, (), True)
         if exact or name in _APART:

@@ -624,7 +624,7 @@ def randint(
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     make: Any = lambda size, generator: source(generator, apart=True).integers(low, high, size)
     sizes, kind = sizes_of((size,)), numpy_dtype(dtype) or np.dtype("int64")
-    if kind.kind in "iu" and not np.iinfo(kind).min <= low < high <= int(np.iinfo(kind).max) + 1:
+    if kind.kind in "iu" and not int(np.iinfo(kind).min) <= low < high <= int(np.iinfo(kind).max) + 1:
         raise RuntimeError(f"from or to - 1 is out of bounds for {of_numpy(kind).name}")
     if apart():
         return drawn_apart(make, sizes, generator, kind)

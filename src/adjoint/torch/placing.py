@@ -15,7 +15,7 @@ from adjoint.torch.arguments import Number, public, spelled_as
 from adjoint.torch.calls import call, off
 from adjoint.torch.dtypes import complex_of, default_float, numpy_dtype
 from adjoint.torch.functions import clone
-from adjoint.torch.graph import label, result_overwritten
+from adjoint.torch.graph import label, overwritten, result_overwritten
 from adjoint.torch.indexing import as_line, in_range
 from adjoint.torch.kinds import Halves, Whole
 from adjoint.torch.lifted import reshaped as reshaped_lifted
@@ -24,7 +24,17 @@ from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.reductions import one_type
 from adjoint.torch.reshaping import reshaped
 from adjoint.torch.state import grad_mode
-from adjoint.torch.tensor import Tensor, axis_of, beside, copied, is_lifted, looked, rare_of, unnoticed
+from adjoint.torch.tensor import (
+    Tensor,
+    axis_of,
+    beside,
+    copied,
+    is_lifted,
+    looked,
+    next_number,
+    rare_of,
+    unnoticed,
+)
 
 # --- parts of a copy --------------------------------------------------------------------------------------
 
@@ -341,6 +351,7 @@ def _reshaping(*names: str) -> None:
             array = FUNCTIONS[names[0]](unnoticed(old), *args, **options)._array
         array.value = copied(array.value)  # in the order in which it lies in memory
         if leaf:
+            overwritten(old.value, next_number())  # graphs that saved it are of another shape
             array = var_of(array.value, old.node)
             old.node.value, old.node.shape = array.value, array.value.shape
         else:
