@@ -602,9 +602,10 @@ def _bound(value: Any, place: str) -> int:
     value = number_of(value, "randint", place)
     if not isinstance(value, (int, np.integer)):
         raise TypeError(f"randint(): argument '{place}' must be int, not {type(value).__name__}")
-    if abs(value) >= 1 << 63:
+    bound = int(value)
+    if not -(1 << 63) <= bound < 1 << 63:
         raise ValueError("randint(): Overflow when unpacking long long")
-    return int(value)
+    return bound
 
 
 @filling
