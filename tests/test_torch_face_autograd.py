@@ -363,3 +363,15 @@ except ModuleNotFoundError:
     assert "usage" in nothing.stdout
     missing = processes.run([sys.executable, "-m", "adjoint.torch", "no.py"], check=False)
     assert (missing.returncode, missing.stderr) == (2, "python -m adjoint.torch: there is no file 'no.py'\n")
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("name", ["t_", "squeeze_", "unsqueeze_"])
+def test_a_leaf_of_another_shape_is_lost_to_graphs_that_saved_it(name: str) -> None:
+    for t in (ours, pytest.importorskip("torch")):
+        w = t.ones(1, 3, requires_grad=True)
+        y = (w * w).sum()
+        with t.no_grad():
+            getattr(w, name)(*([0] if name == "unsqueeze_" else []))
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.backward()

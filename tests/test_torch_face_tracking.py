@@ -13,6 +13,7 @@ import torch_samples
 from each import Each
 
 import adjoint.torch as ours
+from adjoint.errors import TrackedError
 
 # what PyTorch gives the wrong gradient or none at all, or what its samples and ours do not have in common
 OTHER = {
@@ -218,6 +219,16 @@ def test_a_number_that_is_a_tracked_tensor_is_refused() -> None:
         return [*out, t.full((2,), x.detach()).tolist()]
 
     same(program)
+
+
+def test_ends_of_ranges_that_are_tracked_are_refused() -> None:
+    x = leaf(ours, 3.0)
+    for call in (lambda: ours.linspace(0.0, x, 3), lambda: ours.logspace(x, 4.0, 3)):
+        with pytest.raises(TrackedError, match="no gradient"):
+            call()
+        with ours.no_grad():
+            assert not call().requires_grad
+    assert ours.linspace(0.0, x.detach(), 3).tolist() == [0.0, 1.5, 3.0]
 
 
 @pytest.mark.peers

@@ -10,7 +10,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from adjoint.torch.calls import into, number_of, off, shares, write
+from adjoint.torch.calls import into, off, shares, write
+from adjoint.torch.dtypes import Size, layout, memory_format
 from adjoint.torch.graph import label, maker, marks_of, name_of
 from adjoint.torch.operators import FUNCTIONS, METHODS, OPERANDS
 from adjoint.torch.refusals import OVERLAP
@@ -26,16 +27,15 @@ def public(*names: str, in_place: bool = False, method: bool = True, out: bool =
         made = NODES.get(names[0])
         spelled: Any = function if made is None else one_node(*made.split())(function)
         careful = guarded(spelled)
-        tensors = [kind for name, kind in function.__annotations__.items() if name != "return" and "Tensor" in kind]
-        several = len(tensors) > 1 or "dim" in _parameters(function)
+        several = len(_parameters(function)) > 1
         called = with_out(spelled) if out else careful
         known: Any = called if out or several else spelled
         for f in (function, spelled, careful, called):
             f.__name__ = f.__qualname__ = names[0]
         for name in names:
             FUNCTIONS[name] = called
-            if method:
-                METHODS[name] = known
+            if method:  # which takes no `out`
+                METHODS[name] = careful if several else spelled
             if in_place:
                 METHODS[name + "_"] = writing(name + "_", careful)
         return known  # type: ignore[no-any-return]
@@ -160,39 +160,32 @@ def _renaming(function: Any) -> Any:
 
 def guarded(function: F) -> F:
     """A function as users call it: arguments also by NumPy's names, and PyTorch's errors for those of wrong types."""
-    rename, tensors = _renaming(function), _tensors(function)
-    known = inspect.unwrap(function).__annotations__
-    optional = {name for name in _parameters(function) if known.get(name) in ("Tensor", "Tensor | None")}
-    numbers = {name for name in _parameters(function) if known.get(name) == "Number"}
+    rename = _renaming(function)
+    by_name = {name: classes for name in _parameters(function) if (classes := _classes(function, name))}
+    code = inspect.unwrap(function).__code__
+    by_place = [by_name.get(name) for name in code.co_varnames[: code.co_argcount]]
 
     @functools.wraps(function)
     def called(*args: Any, **options: Any) -> Any:
+        strange = False
+        for value, classes in zip(args, by_place, strict=False):
+            if classes and value.__class__ not in classes and not (Tensor in classes and isinstance(value, Tensor)):
+                strange = True
         if options:
             rename(options)
-            for name in options.keys() & optional:
-                if options[name] is not None and not isinstance(options[name], Tensor):
-                    refuse_others(function, args, options)
-            for name in options.keys() & numbers:
-                options[name] = number_of(options[name], function.__name__, name)
-        for value, wanted in zip(args, tensors, strict=False):
-            if wanted and not isinstance(value, Tensor):
-                refuse_others(function, args, options)
+            for name, value in options.items():
+                classes = by_name.get(name)
+                if classes and value.__class__ not in classes and not (Tensor in classes and isinstance(value, Tensor)):
+                    strange = True
+        if strange and (read := refuse_others(function, args, options)) is not None:
+            args, options = read.args, read.kwargs
         try:
             return function(*args, **options)
         except Exception as error:
-            again = refuse_others(function, args, options, error)
-            if again is None:
-                raise
-        return function(*again.args, **again.kwargs)
+            refuse_others(function, args, options, error)
+            raise
 
     return called  # type: ignore[return-value]
-
-
-def _tensors(function: Any) -> list[bool]:
-    """For each parameter by place, whether only a tensor may stand there."""
-    function = inspect.unwrap(function)
-    code = function.__code__
-    return [function.__annotations__.get(name) == "Tensor" for name in code.co_varnames[: code.co_argcount]]
 
 
 Number: TypeAlias = Any  # in annotations: of these the names say what PyTorch takes
@@ -205,15 +198,69 @@ def _are_sizes(value: Any) -> bool:
     return all([isinstance(n, (int, np.integer)) or (isinstance(n, Tensor) and not n.ndim) for n in entries])
 
 
-_FITS: dict[str, Callable[[Any], bool]] = {
-    "Tensor": lambda value: isinstance(value, Tensor),
-    "bool": lambda value: isinstance(value, (bool, np.bool_)),
-    "int": lambda value: isinstance(value, (int, np.integer)),
-    "float": lambda value: isinstance(value, (int, float, np.number)),
-    "Number": lambda value: isinstance(value, (int, float, complex, np.number, np.bool_)),
-    "Sizes": _are_sizes,
-    "str": lambda value: isinstance(value, str),
+# of the words in annotations: the classes that surely fit, and what else does
+_FITS: dict[str, tuple[frozenset[type], Callable[[Any], bool]]] = {
+    "Tensor": (frozenset((Tensor,)), lambda value: isinstance(value, Tensor)),
+    "bool": (frozenset((bool,)), lambda value: False),
+    "int": (frozenset((int,)), lambda value: isinstance(value, (int, np.integer)) and not isinstance(value, bool)),
+    "float": (frozenset((float, int)), lambda value: isinstance(value, (int, float, np.number, np.bool_))),
+    "Number": (
+        frozenset((float, int, bool, complex)),
+        lambda value: isinstance(value, (int, float, complex, np.number, np.bool_)),
+    ),
+    "Sizes": (frozenset((int, tuple, list, Size)), _are_sizes),
+    "str": (frozenset((str,)), lambda value: isinstance(value, str)),
+    "layout": (frozenset((layout,)), lambda value: False),
+    "memory_format": (frozenset((memory_format,)), lambda value: False),
 }
+# what parameters of these names take in every function
+_EVERYWHERE = {
+    "alpha": "Number",
+    "beta": "Number",
+    "dilation": "Sizes",
+    "dim": "Sizes",
+    "keepdim": "bool",
+    "memory_format": "memory_format | None",
+    "non_blocking": "bool",
+    "output_padding": "Sizes",
+    "padding": "Sizes",
+    "pin_memory": "bool | None",
+    "requires_grad": "bool | None",
+    "stride": "Sizes",
+    "unbiased": "bool | None",
+}
+# flags of functions that are written in Python there: any value counts by its truth
+_TRUTHS = frozenset("center copy enforce_sorted error_if_nonfinite get_infos inplace return_indices".split())
+
+
+def _words(function: Any, name: str) -> list[str]:
+    """What a parameter takes; nothing where anything does."""
+    if name in _TRUTHS:
+        return []
+    written = str(inspect.unwrap(function).__annotations__.get(name))
+    words = written.split(" | ")
+    if not set(words) - {"None"} <= _FITS.keys() or words == ["None"]:
+        words = _EVERYWHERE[name].split(" | ") if name in _EVERYWHERE else []
+    return words
+
+
+def _classes(function: Any, name: str) -> frozenset[type]:
+    """The classes of values that surely fit a parameter; none where anything does, or functions look themselves."""
+    words = _words(function, name)
+    if "str" in words:
+        return frozenset()
+    optional = {type(None)} if words and _takes_none(function, name, words) else set()
+    return frozenset().union(optional, *[_FITS[word][0] for word in words if word != "None"])
+
+
+def _takes_none(function: Any, name: str, words: list[str]) -> bool:
+    default = _signature(function).parameters[name].default
+    return "None" in words or "Sizes" in words or default is None
+
+
+@functools.cache
+def _signature(function: Any) -> inspect.Signature:
+    return inspect.signature(function)
 
 
 def refuse_others(
@@ -222,34 +269,36 @@ def refuse_others(
     """Raise PyTorch's error for arguments of wrong types, such as a list in the place of a tensor, or of sizes.
 
     Where tensors of one element stand in the place of numbers, which PyTorch reads, the result is the arguments with
-    the numbers. None if nothing is wrong with them.
+    the numbers. A tensor that is tracked is no number: its gradient would be lost. None if nothing is wrong with them.
     """
     name = function.__name__
     if isinstance(error, NotImplementedError):
         return None
     try:
-        bound = inspect.signature(function).bind_partial(*args, **options)
+        bound = _signature(function).bind_partial(*args, **options)
     except TypeError:  # it is of another number of arguments
         return None
-    known, read = inspect.unwrap(function).__annotations__, False
+    read = False
     for place, (key, value) in enumerate(bound.arguments.items(), 1):
-        words = str(known.get(key)).removesuffix(" | None").split(" | ")
-        needed = known.get(key) == "Tensor"
         variadic = bound.signature.parameters[key].kind in (
             inspect.Parameter.VAR_POSITIONAL,
             inspect.Parameter.VAR_KEYWORD,
         )
-        if variadic or not set(words) <= _FITS.keys() or (value is None and not needed):
+        words = [] if variadic else _words(function, key)
+        if not words or (value is None and _takes_none(function, key, words)):
             continue
-        if isinstance(value, Tensor) and not value.ndim and not {"Tensor", "str"} & set(words):
-            if not is_lifted(value) and not value.requires_grad:
+        if isinstance(value, Tensor) and _is_number(value, words):
+            if not is_lifted(value):
                 bound.arguments[key], read = value.item(), True
-        elif not any([_FITS[word](value) for word in words]):
+        elif not any([value.__class__ in _FITS[word][0] or _FITS[word][1](value) for word in words if word != "None"]):
             if isinstance(error, ValueError) and "str" in words:
                 continue  # it says which words there are
+            wanted, kind = " or ".join([word for word in words if word != "None"]), type(value).__name__
+            raise TypeError(f"{name}(): argument '{key}' (position {place}) must be {wanted}, not {kind}") from None
+        elif "Sizes" in words and error is not None and not {"Tensor", "str"} & {*words} and not _are_sizes(value):
             kind = type(value).__name__
             raise TypeError(
-                f"{name}(): argument '{key}' (position {place}) must be {' or '.join(words)}, not {kind}"
+                f"{name}(): argument '{key}' (position {place}) must be tuple of ints, not {kind}"
             ) from None
     if isinstance(error, MemoryError):
         raise RuntimeError(f"{name}(): can't allocate memory: {error}") from error
@@ -267,6 +316,15 @@ def refuse_others(
     return bound if read else None
 
 
+def _is_number(x: Tensor, words: list[str]) -> bool:
+    """Whether a tensor may stand where a number does: it has no axes, is not tracked, and is no real for an integer."""
+    if x.ndim or {"Tensor", "str", "bool"} & set(words) or (x.requires_grad and not is_lifted(x)):
+        return False
+    if {"float", "Number"} & set(words):
+        return x._dtype.kind != "c" or "Number" in words
+    return x._dtype.kind in "iu"
+
+
 def tensor_of(value: Any, name: str, place: str = "other") -> Any:
     """The value. Raises TypeError for what is no tensor."""
     if not isinstance(value, Tensor):
@@ -276,8 +334,13 @@ def tensor_of(value: Any, name: str, place: str = "other") -> Any:
 
 # functions whose out= has the very type of the result, and those that write while they read
 _EXACT = frozenset(
-    "aminmax complex gather index_select isin log_softmax masked_select scatter_reduce softmax take "
+    "aminmax complex gather index_select isin log_softmax masked_select msort scatter_reduce softmax take "
     "diagonal_scatter select_scatter slice_scatter".split()
+)
+# functions whose places go to integers alone; of several results the last are places
+_OF_PLACES = frozenset(
+    "argmax argmin bucketize cummax cummin kthvalue max median min mode nanmedian nonzero searchsorted sort "
+    "topk".split()
 )
 _APART = frozenset("cat gather index_select masked_select take".split())
 
@@ -300,11 +363,19 @@ def with_out(function: Any) -> Any:
 
     @functools.wraps(function)
     def wrapped(*args: Any, out: Any = None, **options: Any) -> Any:
+        if out is not None and not isinstance(out, (Tensor, tuple, list)):
+            raise TypeError(f"{wrapped.__name__}(): argument 'out' must be Tensor, not {type(out).__name__}")
         made = careful(*args, **options)
         if out is None:
             return made
         name, operands = wrapped.__name__, (*args, *options.values())
         exact = name in _EXACT or name.endswith("_copy") or function.__module__ == "adjoint.torch.linalg"
+        if name in _OF_PLACES:
+            o, places = out, made
+            if isinstance(made, tuple) and isinstance(out, (tuple, list)) and len(out) == len(made):
+                o, places = out[-1], made[-1]
+            if isinstance(places, Tensor) and places._dtype == np.dtype("int64"):
+                _check_places(o, places, (), True)
         if exact or name in _APART:
             _check_places(out, made, operands if name in _APART else (), exact)
         return into(out, made, operands)

@@ -26,6 +26,8 @@ from adjoint.torch.dtypes import (
     result_dtype,
     strided,
 )
+from adjoint.torch.dtypes import layout as Layout
+from adjoint.torch.dtypes import memory_format as MemoryFormat
 from adjoint.torch.memory import of_numpy_array
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.state import modes
@@ -43,6 +45,18 @@ def _check_tensor(name: str, value: Any) -> None:
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(value).__name__}")
 
 
+def check_placing(name: str, layout: Any, pin_memory: Any = None, memory_format: Any = None) -> None:
+    """Raise TypeError for what does not say where elements lie, NotImplementedError for another layout than strided."""
+    for word, value, kind in (
+        ("layout", layout, Layout), ("pin_memory", pin_memory, bool), ("memory_format", memory_format, MemoryFormat),
+    ):  # fmt: skip
+        if value is not None and not isinstance(value, kind):
+            wanted = "bool" if kind is bool else f"torch.{word}"
+            raise TypeError(f"{name}(): argument '{word}' must be {wanted}, not {type(value).__name__}")
+    if layout not in (None, strided):
+        raise NotImplementedError(f"adjoint.torch: {name} has the layout torch.strided alone")
+
+
 def filling(made: Any) -> Any:
     """Make it a function of the face that also takes `layout`, of which there is one, `pin_memory`, and `out`."""
 
@@ -51,8 +65,9 @@ def filling(made: Any) -> Any:
         *args: Any, layout: Any = None, pin_memory: bool = False, memory_format: Any = None, out: Any = None,
         **options: Any,
     ) -> Any:  # fmt: skip
-        if layout not in (None, strided):
-            raise NotImplementedError(f"adjoint.torch: {made.__name__} has the layout torch.strided alone")
+        check_placing(made.__name__, layout, pin_memory, memory_format)
+        if memory_format is not None and not made.__name__.startswith("empty") and not made.__name__.endswith("_like"):
+            raise TypeError(f"{made.__name__}() got an unexpected keyword argument 'memory_format'")
         if out is not None and options.get("dtype") is None and isinstance(out, Tensor):
             options["dtype"] = out.dtype
         try:
@@ -126,6 +141,7 @@ def tensor(
             [3., 4.]])
     """
     given = numpy_dtype(dtype)
+    check_placing("tensor", None, pin_memory)
     if isinstance(data, Tensor):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -288,12 +304,26 @@ def size_of(value: Any) -> int:
     raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {type(value).__name__}")
 
 
+def _once(name: str, given: Any, size: Any) -> tuple[int, ...]:
+    """Sizes that are given one by one, or by name."""
+    if given and size is not None:
+        raise TypeError(f"{name}() got multiple values for argument 'size'")
+    if not given and size is None:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    return sizes_of(given or (size,))
+
+
 def _of_sizes(name: str, make: Any, *, random: bool = False) -> Any:
+    def _check_generator(name: str, generator: Any) -> None:
+        if generator is not None and not random:
+            raise TypeError(f"{name}() got an unexpected keyword argument 'generator'")
+
     def made(
-        *given: Any, size: Any = (), dtype: Any = None, requires_grad: bool = False, device: Any = None,
+        *given: Any, size: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None,
         generator: Any = None,
     ) -> Tensor:  # fmt: skip
-        sizes = sizes_of(given or (size,))
+        sizes = _once(name, given, size)
+        _check_generator(name, generator)
         if random and apart():
             return drawn_apart(make, sizes, generator, numpy_dtype(dtype) or default_float())
         value = make(sizes, generator)
@@ -303,18 +333,27 @@ def _of_sizes(name: str, make: Any, *, random: bool = False) -> Any:
         input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, generator: Any = None
     ) -> Tensor:
         _check_tensor(f"{name}_like", input)
+        _check_generator(f"{name}_like", generator)
         if random and apart():
             return drawn_apart(make, tuple(input.shape), generator, numpy_dtype(dtype) or input._dtype)
         value = make(tuple(input.shape), generator)
-        out = finished(value, numpy_dtype(dtype) or input._dtype, requires_grad, device or input.device)
+        out = finished(
+            value, numpy_dtype(dtype) or input._dtype, requires_grad, input.device if device is None else device
+        )
         return out if random else lifted.as_many(out, lifted.examples_of(input))
 
     def new(
-        self: Tensor, *given: Any, size: Any = (), dtype: Any = None, requires_grad: bool = False, device: Any = None,
+        self: Tensor, *given: Any, size: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None,
         layout: Any = None, pin_memory: bool = False,
     ) -> Tensor:  # fmt: skip
-        sizes = sizes_of(given or (size,))
-        out = finished(make(sizes, None), numpy_dtype(dtype) or self._dtype, requires_grad, device or self.device)
+        check_placing(f"new_{name}", layout, pin_memory)
+        sizes = _once(f"new_{name}", given, size)
+        out = finished(
+            make(sizes, None),
+            numpy_dtype(dtype) or self._dtype,
+            requires_grad,
+            self.device if device is None else device,
+        )
         return lifted.as_many(out, lifted.examples_of(self))
 
     made.__name__ = made.__qualname__ = name
@@ -467,7 +506,9 @@ def full_like(
     _check_tensor("full_like", input)
     kind = numpy_dtype(dtype) or input._dtype
     made = np.full(tuple(input.shape), number_of(fill_value, "full_like", "fill_value", 2), kind)
-    return lifted.as_many(finished(made, kind, requires_grad, device or input.device), lifted.examples_of(input))
+    return lifted.as_many(
+        finished(made, kind, requires_grad, input.device if device is None else device), lifted.examples_of(input)
+    )
 
 
 @filling
@@ -506,7 +547,7 @@ def _whole(value: Any, dtype: Any) -> Any:
 
 
 def _ends(name: str, start: Any, end: Any, steps: Any, dtype: Any) -> list[Any]:
-    """Both ends as numbers. PyTorch takes tensors that are tracked, too, and gives them no gradient."""
+    """Both ends as numbers. Raises TrackedError for tensors that are tracked, which PyTorch gives no gradient."""
     if not isinstance(steps, (int, np.integer)):
         raise TypeError(f"{name}() received an invalid combination of arguments: steps is an integer, not {steps!r}")
     if steps < 0:
@@ -516,6 +557,11 @@ def _ends(name: str, start: Any, end: Any, steps: Any, dtype: Any) -> list[Any]:
         raise RuntimeError(
             f"{name} only supports 0-dimensional start and end tensors, but got start with {axes[0]} dimension(s) and "
             f"end with {axes[1]} dimension(s)."
+        )
+    if modes.enabled and any([isinstance(x, Tensor) and x.requires_grad for x in (start, end)]):
+        raise errors.TrackedError(
+            f"{name}(): the ends have no gradient here, and one of them requires it; multiply torch.{name}(0, 1, ...) "
+            "by what is tracked, or detach it"
         )
     return [_whole(x.item() if isinstance(x, Tensor) else x, dtype) for x in (start, end)]
 
@@ -553,19 +599,40 @@ def scalar_tensor(
     s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
+    check_placing("scalar_tensor", layout, pin_memory)
     return finished(number_of(s, "scalar_tensor", "s"), numpy_dtype(dtype) or default_float(), requires_grad, device)
+
+
+def _bound(value: Any, place: str) -> int:
+    """A bound of integers. Raises TypeError for what is none."""
+    value = number_of(value, "randint", place)
+    if not isinstance(value, (int, np.integer)):
+        raise TypeError(f"randint(): argument '{place}' must be int, not {type(value).__name__}")
+    bound = int(value)
+    if not -(1 << 63) <= bound < 1 << 63:
+        raise ValueError("randint(): Overflow when unpacking long long")
+    return bound
 
 
 @filling
 def randint(
     *args: Any, generator: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None, **named: Any
 ) -> Tensor:
-    if "size" in named:
-        args = (*args, named["size"])
-    low, high, size = (0, *args) if len(args) == 2 else args
-    low, high = named.get("low", low), named.get("high", high)
+    every = ("low", "high", "size")
+    names = every[1:] if len(args) + len(named) == 2 else every
+    given = {**dict(zip([n for n in names if n not in named], args, strict=False)), **named}
+    if len(args) + len(named) > 3 or given.keys() != {*names}:
+        raise TypeError(f"randint() received an invalid combination of arguments - got {(*args, *named)}")
+    low, high = (_bound(given.get(n, 0), n) for n in ("low", "high"))
+    size = given["size"]
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}")
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     make: Any = lambda size, generator: source(generator, apart=True).integers(low, high, size)
     sizes, kind = sizes_of((size,)), numpy_dtype(dtype) or np.dtype("int64")
+    if kind.kind in "iu" and not int(np.iinfo(kind).min) <= low < high <= int(np.iinfo(kind).max) + 1:
+        raise RuntimeError(f"from or to - 1 is out of bounds for {of_numpy(kind).name}")
     if apart():
         return drawn_apart(make, sizes, generator, kind)
     return finished(make(sizes, generator), kind, requires_grad, device)
@@ -611,12 +678,13 @@ def normal(
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """One with the probability of each element, or p, else zero."""
     _check_tensor("bernoulli", input)
+    p = number_of(p, "bernoulli", "p", 2)
     if out is not None:
         return into(out, bernoulli(input, p, generator=generator))  # type: ignore[no-any-return]
     if apart() or is_lifted(input):
         below = FUNCTIONS["rand_like"](input, generator=generator) < (input if p is None else p)
         return below.to(dtype=input._dtype)  # type: ignore[no-any-return]
-    chance = looked(input) if p is None else looked(p) if isinstance(p, Tensor) else p
+    chance = looked(input) if p is None else p
     if not np.all((chance >= 0) & (chance <= 1)):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     drawn = (source(generator).random(tuple(input.shape)) < chance).astype(input._dtype)
@@ -673,15 +741,24 @@ def _new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Any:  # fmt: skip
-    return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad, device=device or self.device)
+    return tensor(
+        data, dtype=dtype or self.dtype, requires_grad=requires_grad, device=self.device if device is None else device
+    )
 
 
 def _new_full(
     self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
+    check_placing("new_full", layout, pin_memory)
     fill_value = number_of(fill_value, "new_full", "fill_value", 2)
-    out = full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad, device=device or self.device)
+    out = full(
+        size,
+        fill_value,
+        dtype=dtype or self.dtype,
+        requires_grad=requires_grad,
+        device=self.device if device is None else device,
+    )
     return lifted.as_many(out, lifted.examples_of(self))
 
 

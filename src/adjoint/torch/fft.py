@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import adjoint as ad
 from adjoint.torch.arguments import guarded, with_out
 from adjoint.torch.calls import call
-from adjoint.torch.creation import finished
+from adjoint.torch.creation import check_placing, finished
 from adjoint.torch.dtypes import default_float, numpy_dtype
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.reductions import axes_of
@@ -102,6 +102,7 @@ def fftfreq(
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The frequencies of `fft` of n points that are d apart."""
+    check_placing("fftfreq", layout, pin_memory)
     return finished(ad.fft.fftfreq(n, d).numpy(), numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 
@@ -111,6 +112,7 @@ def rfftfreq(
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The frequencies of `rfft` of n points that are d apart."""
+    check_placing("rfftfreq", layout, pin_memory)
     return finished(ad.fft.rfftfreq(n, d).numpy(), numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 

@@ -173,10 +173,10 @@ def _random_(self: Any, from_: Any = None, to: Any = None, *, generator: Any = N
     return _integers(self, low, high, generator=generator)
 
 
-drawn("normal_", "mean=0.0, std=1.0", _normal)
-drawn("uniform_", "from_=0.0, to=1.0", _uniform)
-drawn("bernoulli_", "p=0.5", _bernoulli)
-drawn("exponential_", "lambd=1.0", _exponential)
+drawn("normal_", "mean: float = 0.0, std: float = 1.0", _normal)
+drawn("uniform_", "from_: float = 0.0, to: float = 1.0", _uniform)
+drawn("bernoulli_", "p: Tensor | float = 0.5", _bernoulli)
+drawn("exponential_", "lambd: float = 1.0", _exponential)
 _integers = drawn("random_", "low, high", lambda r, size, low, high: r.integers(low, high, size))
 METHODS["random_"] = guarded(_random_)
 

@@ -546,6 +546,20 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     axis = axis_of(dim, input.ndim)
     if not input.ndim:
         return index_copy(as_line(input), 0, as_line(index), as_line(source)).reshape(())
+    if index.ndim > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
+    if index._dtype != np.dtype("int64"):
+        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {index.dtype.class_name}")
+    if source._dtype is not input._dtype:
+        raise RuntimeError(
+            "index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{input.dtype.class_name} and (source) {source.dtype.class_name}"
+        )
+    if source.ndim == input.ndim and source.shape[axis] != index.numel():
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.numel()}) should be equal to source.size(dim) "
+            f"({source.shape[axis]})"
+        )
     in_range(index, input.shape[axis], dim=axis, error=IndexError)
     return call(lambda x, i, s: ad.scatter(x, _along(axis, i), s), "IndexCopy", input, index, source)
 

@@ -80,11 +80,11 @@ ge greater_equal          ge   greater_equal
 """
 
 _UNARY_SOURCE = """
-def function(input=nothing, **options):
+def function(input{options}):
     try:
         dtype = input._dtype
-        if dtype.kind not in kinds or options:
-            return slow(input, **options)
+        if dtype.kind not in kinds{asked}:
+            return slow(input{out})
         if state.special:
             block = recorded._top
             if block is None or block.holder() is None or block.value != quiet:
@@ -95,10 +95,10 @@ def function(input=nothing, **options):
         else:
             var = primitive(input._here)
     except AttributeError:
-        return slow(input, **options)
+        return slow(input{out})
     made = new(Tensor)
     made._here = var
-    made._dtype = {dtype}
+    made._dtype = dtype
     made._rare = None
     return made
 """
@@ -247,6 +247,8 @@ def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bo
     def plain(input: Any, *, out: Any = None) -> Any:
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        if out is not None and name == "relu":
+            raise TypeError("relu() got an unexpected keyword argument 'out'")
         kind = input._dtype.kind
         if kind == "b" and name in ("sign", "square"):  # a truth is its own sign
             return into(out, input.clone() if name == "sign" else plain(input.long()))
@@ -264,11 +266,14 @@ def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bo
         return plain(*([] if input is _NOTHING else [input]), **_renamed(options))
 
     plain.__qualname__ = name  # for errors of a wrong call
-    function = _compiled(name, _UNARY_SOURCE.format(dtype="dtype"), kinds, primitive, slow)
+    alone = _UNARY_SOURCE.format(options="", asked="", out="")
+    with_options = _UNARY_SOURCE.format(options="=nothing, **options", asked=" or options", out=", **options")
+    method = _compiled(name, alone, kinds, primitive, slow)
+    function = _compiled(name, with_options, kinds, primitive, slow)
     function.__signature__ = _ONE_OPERAND
     source = _WRITE_SOURCE.format(parameter="", argument="", prepare="", value="")
     in_place = _compiled(name + "_", source, kinds.replace("i", ""), primitive, lambda self: write(self, function))
-    _declare(names, function, in_place)
+    _declare(names, function, in_place, method)
 
 
 def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str, floating: bool) -> None:
@@ -439,10 +444,10 @@ def _comparison(names: list[str], symbol: str, primitive: str) -> None:
     _declare(names, function, lambda self, *other, **named: write(self, function, *other, **_renamed(named)))
 
 
-def _declare(names: list[str], function: Any, in_place: Any) -> None:
+def _declare(names: list[str], function: Any, in_place: Any, method: Any = None) -> None:
     for name in names:
         function.__name__ = function.__qualname__ = names[0]
-        FUNCTIONS[name] = METHODS[name] = function
+        FUNCTIONS[name], METHODS[name] = function, method or function
         METHODS[name + "_"] = in_place
         if in_place is not None:
             in_place.__name__ = in_place.__qualname__ = names[0] + "_"
@@ -466,7 +471,7 @@ for _name in ("true_divide",):
     FUNCTIONS[_name] = METHODS[_name] = FUNCTIONS["div"]
     METHODS[_name + "_"] = METHODS["div_"]
 for _name in ("absolute",):
-    FUNCTIONS[_name] = METHODS[_name] = FUNCTIONS["abs"]
+    FUNCTIONS[_name], METHODS[_name] = FUNCTIONS["abs"], METHODS["abs"]
     METHODS[_name + "_"] = METHODS["abs_"]
 METHODS["__neg__"] = FUNCTIONS["neg"]
 METHODS["__abs__"] = FUNCTIONS["abs"]

@@ -11,11 +11,11 @@ import numpy as np
 import adjoint as ad
 from adjoint.graph.nodes import var_of
 from adjoint.torch import creation
-from adjoint.torch.arguments import public, spelled_as
+from adjoint.torch.arguments import Number, public, spelled_as
 from adjoint.torch.calls import call, off
 from adjoint.torch.dtypes import complex_of, default_float, numpy_dtype
 from adjoint.torch.functions import clone
-from adjoint.torch.graph import label, result_overwritten
+from adjoint.torch.graph import label, overwritten, result_overwritten
 from adjoint.torch.indexing import as_line, in_range
 from adjoint.torch.kinds import Halves, Whole
 from adjoint.torch.lifted import reshaped as reshaped_lifted
@@ -24,7 +24,17 @@ from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.reductions import one_type
 from adjoint.torch.reshaping import reshaped
 from adjoint.torch.state import grad_mode
-from adjoint.torch.tensor import Tensor, axis_of, beside, copied, is_lifted, looked, rare_of, unnoticed
+from adjoint.torch.tensor import (
+    Tensor,
+    axis_of,
+    beside,
+    copied,
+    is_lifted,
+    looked,
+    next_number,
+    rare_of,
+    unnoticed,
+)
 from adjoint.torch.writes import check_write, leave_if_alone
 
 # --- parts of a copy --------------------------------------------------------------------------------------
@@ -249,6 +259,7 @@ def _triangle(name: str) -> None:
         row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
         pin_memory: bool = False, requires_grad: bool = False,
     ) -> Any:  # fmt: skip
+        creation.check_placing(name, layout, pin_memory)
         found = getattr(np, name)(row, offset, col)
         return creation.finished(np.stack(found), numpy_dtype(dtype) or np.dtype("int64"), requires_grad, device)
 
@@ -276,10 +287,11 @@ def unravel_index(indices: Tensor, shape: Any) -> Any:
 
 @public("range", method=False, out=True)
 def range_(
-    start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    start: Number, end: Number = None, step: Number = 1, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Numbers from a start up to an end, which is in it. PyTorch deprecates it for `arange`."""
+    creation.check_placing("range", layout, pin_memory)
     start, end = (0, start) if end is None else (start, end)
     made = start + np.arange(int((end - start) / step) + 1) * step
     return creation.finished(made, numpy_dtype(dtype) or default_float(), requires_grad, device)
@@ -340,6 +352,7 @@ def _reshaping(*names: str) -> None:
             array = FUNCTIONS[names[0]](unnoticed(old), *args, **options)._array
         array.value = copied(array.value)  # in the order in which it lies in memory
         if leaf:
+            overwritten(old.value, next_number())  # graphs that saved it are of another shape
             array = var_of(array.value, old.node)
             old.node.value, old.node.shape = array.value, array.value.shape
         else:

@@ -8,7 +8,7 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import return_types
-from adjoint.torch.arguments import public, same_types
+from adjoint.torch.arguments import Sizes, public, same_types
 from adjoint.torch.calls import call, named, off, without_slope
 from adjoint.torch.creation import tensor
 from adjoint.torch.dtypes import numpy_dtype, of_numpy, result_dtype
@@ -199,7 +199,11 @@ def shared_by_nan(x: Tensor, made: str) -> Any:
 
 
 def _extreme_with_places(name: str, function: Any, places: Any) -> None:
-    def spelled(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    def spelled(input: Tensor, dim: Sizes | Tensor = None, keepdim: bool = False, *, other: Any = None) -> Any:
+        if (dim is not None and other is not None) or (dim is None and keepdim):
+            raise TypeError(
+                f"{name}() received an invalid combination of arguments: dim, other and keepdim do not go together"
+            )
         dim = dim if other is None else other
         if isinstance(dim, Tensor):
             return FUNCTIONS[name + "imum"](input, dim)

@@ -8,7 +8,7 @@ from typing import Any
 from adjoint.graph.nodes import var_of
 from adjoint.torch.arguments import guarded, public, tensor_of
 from adjoint.torch.calls import off
-from adjoint.torch.creation import sizes_of
+from adjoint.torch.creation import check_placing, sizes_of
 from adjoint.torch.graph import result_overwritten
 from adjoint.torch.kinds import contiguous_strides
 from adjoint.torch.memory import counter_of, memory_of, place_of, shape_of, strided
@@ -122,6 +122,7 @@ def empty_strided(
     pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of zeros whose elements lie in memory at these distances."""
+    check_placing("empty_strided", layout, pin_memory)
     shape, steps = tuple(size), tuple(stride)
     if len(shape) != len(steps):
         raise RuntimeError(
@@ -138,6 +139,7 @@ def empty_permuted(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of zeros whose axes lie in memory in this order, the last one closest together."""
+    check_placing("empty_permuted", layout, pin_memory)
     shape, order = tuple(size), [int(axis) for axis in physical_layout]
     if sorted(order) != [*range(len(shape))]:
         raise RuntimeError(f"Dimension out of range or given twice: {order} is no order of {len(shape)} axes")
@@ -148,5 +150,5 @@ def empty_permuted(
 
 
 METHODS["new_empty_strided"] = lambda self, size, stride, *, dtype=None, device=None, **options: empty_strided(
-    size, stride, dtype=dtype or self.dtype, device=device or self.device, **options
+    size, stride, dtype=dtype or self.dtype, device=self.device if device is None else device, **options
 )

@@ -13,23 +13,24 @@ from adjoint.torch.calls import call, without_slope
 from adjoint.torch.creation import finished
 from adjoint.torch.dtypes import default_float, numpy_dtype
 from adjoint.torch.filling import drawn, expect
-from adjoint.torch.tensor import Tensor
+from adjoint.torch.tensor import Tensor, is_lifted, looked
 
 
 def _window(name: str, function: str, **settings: float) -> None:
     def apply(window_length: int, periodic: bool, *given: Any) -> Tensor:
-        *numbers, dtype, _, device, _, requires_grad = given
+        *numbers, dtype, layout, device, pin_memory, requires_grad = given
+        creation.check_placing(name, layout, pin_memory)
         kind = numpy_dtype(dtype) or default_float()
         if kind.kind != "f":
             raise RuntimeError(f"{name} expects floating point dtypes, got: {dtype}")
         found = dict(zip(settings, numbers, strict=True))
-        made = values_of(function, int(window_length), bool(periodic), found)
+        made = values_of(function, window_length, periodic, found)
         return finished(made, kind, requires_grad, device)
 
-    words = "".join([f"{key}={value}, " for key, value in settings.items()])
+    words = "".join([f"{key}: float = {value}, " for key, value in settings.items()])
     options = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
     # by place, so that what `apply` gets is in order
-    spelled = spelled_as(name, f"window_length, periodic=True, {words}*, {options}", apply, by_place=True)
+    spelled = spelled_as(name, f"window_length: int, periodic: bool = True, {words}*, {options}", apply, by_place=True)
     public(name, method=False)(spelled)
 
 
@@ -123,6 +124,10 @@ def _of_complex_window(x: Any, window: Any, n: int, options: dict[str, Any]) -> 
 @public("poisson", method=False)
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Counts with these means."""
+    if input._dtype.kind != "f":
+        raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{input.dtype.class_name}'")
+    if not is_lifted(input) and not np.all((found := looked(input)) >= 0):
+        raise RuntimeError(f"invalid Poisson rate, expected rate to be non-negative, but the least is {found.min()}")
     made = creation.drawn_by(lambda source, mean: source.poisson(mean), generator, input)
     return without_slope("Poisson", made, input)  # type: ignore[no-any-return]
 
@@ -140,8 +145,13 @@ def randint_like(
     dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Any:  # fmt: skip
+    creation.check_placing("randint_like", layout, pin_memory, memory_format)
     bounds = (*bounds, *[bound for bound in (low, high) if bound is not None])
-    options = {"generator": generator, "dtype": dtype or input.dtype, "device": device or input.device}
+    options = {
+        "generator": generator,
+        "dtype": dtype or input.dtype,
+        "device": input.device if device is None else device,
+    }
     made = creation.randint(*bounds, tuple(input.shape), **options)
     return made.requires_grad_(requires_grad)
 
@@ -161,6 +171,6 @@ def _log_normal(r: Any, size: Any, mean: Any, std: Any) -> Any:
     return r.lognormal(mean, std, size)
 
 
-drawn("cauchy_", "median=0.0, sigma=1.0", _cauchy)
-drawn("geometric_", "p", _geometric)
-drawn("log_normal_", "mean=1.0, std=2.0", _log_normal)
+drawn("cauchy_", "median: float = 0.0, sigma: float = 1.0", _cauchy)
+drawn("geometric_", "p: float", _geometric)
+drawn("log_normal_", "mean: float = 1.0, std: float = 2.0", _log_normal)

@@ -64,9 +64,15 @@ def corrcoef(input: Tensor) -> Any:
 @public("histc", out=True)
 def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     """How many elements are in each of so many bins between two bounds, by default those of the elements."""
+    if input._dtype.kind != "f":
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.class_name}'")
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if is_batched(input):
         return _histc_of_examples(input, bins, min, max)
     low, high = _bounds(looked(input), min, max)
+    if not np.isfinite([low, high]).all():
+        raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
     return beside(input, np.histogram(looked(input), bins, (low, high))[0].astype(input._dtype))

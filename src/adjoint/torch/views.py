@@ -402,8 +402,26 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @public("tensor_split")
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    if not input.ndim:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     n = input.shape[axis_of(dim, input.ndim)]
-    given = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
+    given = indices_or_sections
+    if isinstance(given, Tensor):
+        if given.ndim > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, "
+                f"but got a tensor with {given.ndim} dims"
+            )
+        if given._dtype != np.dtype("int64"):
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                f"{given.dtype.class_name}"
+            )
+        given = given.tolist()
+    if isinstance(given, float):
+        raise TypeError("tensor_split() received an invalid combination of arguments - got (Tensor, float)")
+    if isinstance(given, (int, np.integer)) and given <= 0:
+        raise RuntimeError(f"number of sections must be larger than 0, got {given}")
     parts = np.array_split(np.arange(n), given)
     starts = [0, *np.cumsum([len(p) for p in parts])[:-1].tolist()]
     return tuple([narrow(input, dim, s, len(p)) for s, p in zip(starts, parts, strict=True)])

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 from adjoint.torch.state import enable_grad as enable_grad
 from adjoint.torch.state import inference_mode as inference_mode
 from adjoint.torch.state import no_grad as no_grad
 from adjoint.torch.state import set_grad_enabled as set_grad_enabled
 
+F = TypeVar("F", bound=Callable[..., Any])
 _multithreading = [True]
 
 
@@ -16,6 +21,17 @@ class set_multithreading_enabled:
     def __init__(self, mode: bool) -> None:
         self._before: bool = _multithreading[0]
         _multithreading[0] = mode
+
+    def __call__(self, function: F) -> F:
+        """The function with this mode, which holds from its calls alone."""
+        mode, _multithreading[0] = _multithreading[0], self._before
+
+        @functools.wraps(function)
+        def called(*args: Any, **options: Any) -> Any:
+            with set_multithreading_enabled(mode):
+                return function(*args, **options)
+
+        return called  # type: ignore[return-value]
 
     def __enter__(self) -> None:
         pass

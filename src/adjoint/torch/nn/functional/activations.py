@@ -185,7 +185,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return FUNCTIONS["softmax"](FUNCTIONS["neg"](input), _axis("softmin", dim, tensor(input, "softmin")), dtype=dtype)
 
 
-def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: Any = 1e-10, dim: int = -1) -> Any:
     """Draws from a categorical distribution, smooth in its logits; with `hard` that is the backward pass alone."""
     axis = axis_of(dim, tensor(logits, "gumbel_softmax").ndim)
     return drawing("nn.gumbel_softmax", "Softmax", logits, tau, hard, axis)

@@ -65,7 +65,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 def _convolution(axes: int) -> Any:
     def conv(
-        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Any = 0,
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes | str = 0,
         dilation: Sizes = 1, groups: int = 1,
     ) -> Any:  # fmt: skip
         if groups <= 0:
@@ -83,7 +83,7 @@ def _convolution(axes: int) -> Any:
 
 def _transposed(axes: int) -> Any:
     def conv(
-        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Any = 0,
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes | str = 0,
         output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1,
     ) -> Any:  # fmt: skip
         _check_images(f"conv_transpose{axes}d", axes, input, weight, weight.shape[0], groups, "transposed=1, ")
@@ -455,8 +455,8 @@ def _rows(input: Tensor, weight: Tensor, name: str) -> None:
 
 
 def embedding(
-    input: Tensor, weight: Tensor, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False, sparse: bool = False,
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Any:  # fmt: skip
     """The rows of a table at integers; with `max_norm` the rows that are read are shortened in the table itself."""
     _rows(input, weight, "embedding")
@@ -482,7 +482,7 @@ def _renormed(weight: Tensor, rows: Tensor, max_norm: float, norm_type: float) -
 
 
 def embedding_bag(
-    input: Tensor, weight: Tensor, offsets: Any = None, max_norm: Any = None, norm_type: float = 2,
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
     scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Any = None,
     include_last_offset: bool = False, padding_idx: Any = None,
 ) -> Any:  # fmt: skip
