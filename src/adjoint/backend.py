@@ -41,18 +41,20 @@ class _Interned(Signed):
     _many: weakref.WeakValueDictionary[tuple[Any, ...], Any] = weakref.WeakValueDictionary()
     _made: weakref.WeakSet[Any] = weakref.WeakSet()
     _lock = lock()
-    _making = False
+    _making = [False]
 
     if not TYPE_CHECKING:  # type checkers read the signature of __init__
 
         def __call__(cls, *args, **options):
             made = super().__call__(*args, **options)
             with _Interned._lock:
-                _Interned._making = True  # after an error until the next one is made, and finalizers leave things to it
+                _Interned._making[0] = (
+                    True  # after an error until the next one is made, and finalizers leave things to it
+                )
                 if made.interned:
                     made = _Interned._known(made)
                 _Interned._made.add(made)
-                _Interned._making = False
+                _Interned._making[0] = False
             return made
 
     @staticmethod
@@ -325,7 +327,7 @@ def forget(name: str) -> None:
 
 def is_making() -> bool:
     """Whether a thread is making a backend, perhaps this one, which a finalizer then must not wait for."""
-    return _Interned._making
+    return _Interned._making[0]
 
 
 J = TypeVar("J", bound=Backend, covariant=True)

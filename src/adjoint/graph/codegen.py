@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @functools.lru_cache(1024)  # of many primitives it is the same source
 def _compiled(source: str, mode: str) -> CodeType:
     """Source as code of this one line, which NumPy's warnings show: of what they tell, ad.Checked names the user's."""
-    return _at_line(compile(source, __file__, mode), sys._getframe().f_lineno)
+    return _at_line(compile(source, __file__, mode), sys._getframe().f_lineno - 1)
 
 
 def _at_line(code: CodeType, line: int) -> CodeType:
