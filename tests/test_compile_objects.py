@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 import dataclasses
 import functools
 import threading
@@ -354,6 +355,35 @@ def test_objects_are_left_as_they_are_while_a_function_is_recorded() -> None:
         assert type(o) is _OfTensors
         assert o.w is seen.w
         assert seen.by_others
+
+
+def test_objects_that_a_function_makes_of_others_are_ordinary() -> None:
+    """By type(self), and by copies: while a function is recorded the class of an object is another one."""
+
+    class Scaled:
+        def __init__(self, weight: Any) -> None:
+            self.weight = weight
+
+        def doubled(self) -> Any:
+            return type(self)(self.weight * 2.0)
+
+        def __eq__(self, other: object) -> bool:
+            return self.__class__ is other.__class__
+
+        __hash__ = None  # type: ignore[assignment]
+
+    def f(x: Any) -> Any:
+        new, alike = scaled.doubled(), copy.copy(scaled)
+        assert [type(new), type(alike)] == [Scaled] * 2
+        assert new == scaled
+        assert isinstance(scaled, Scaled)
+        return (new.weight * x).sum()
+
+    w = ad.tensor([2.0, 3.0]).require_grad()
+    scaled = Scaled(w)
+    y = ad.compile(f)(X)
+    np.testing.assert_array_equal(y.backward()[w].numpy(), 2.0 * X)
+    assert type(scaled) is Scaled
 
 
 def test_what_has_changed_before_a_later_derivative_is_recorded() -> None:

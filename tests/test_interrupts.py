@@ -25,7 +25,7 @@ from adjoint.compiler.native import linked, machine
 from adjoint.scopes import innermost
 from adjoint.torch import state as face
 from adjoint.torch.autograd import forward_ad
-from adjoint.transforms import control
+from adjoint.transforms import control, watched
 
 X = np.array([0.5, -1.0, 2.0])
 
@@ -44,6 +44,17 @@ def cube(x: Any) -> Any:
 
 
 cube.defvjp(lambda x: (x**3, x), lambda x, g: (3 * g * x**2,))
+
+
+class Held:
+    def __init__(self, weight: Any) -> None:
+        self.weight = weight
+
+    def scaled(self, x: Any) -> Any:
+        return self.weight * x
+
+
+held = Held(ad.tensor([2.0, 3.0, 4.0]).require_grad())
 
 
 def noisy(x: Any) -> Any:
@@ -142,6 +153,7 @@ WORK: dict[str, Callable[[], Any]] = {
     "checked": lambda: loss(ad.tensor(X, device="autodiff<checked<numpy>>")),
     "compile": lambda: ad.compile(loss)(X),
     "compiled": lambda: product(X),
+    "object compiled": lambda: ad.compile(lambda x: held.scaled(x).sum())(X),
     "compile for sizes": lambda: ad.compile(lambda x: (x * x.shape[0]).sum(), dynamic=True)(X),
     "disable_compile": without_compile,
     "grad of compile": lambda: ad.grad(ad.compile(loss))(X),
@@ -161,12 +173,13 @@ SLOW = {
     "grad of compile": 3,
     "compile a scan": 3,
     "compile for sizes": 1,
+    "object compiled": 3,
     "face, vmap": 1,
     "face, step": 1,
     "learner": 29,
 }
 # whose objects end their blocks, at the latest
-ENDED_BY_OBJECTS = ("use_device", "use_dtype", "disable_compile", "face", "learner")
+ENDED_BY_OBJECTS = ("use_device", "use_dtype", "disable_compile", "face", "learner", "object")
 
 
 def state() -> list[Any]:
@@ -186,6 +199,8 @@ def state() -> list[Any]:
         face.special,
         face.running(),
         signal.getsignal(signal.SIGINT),
+        type(held),
+        dict(watched._watches),
     ]
 
 

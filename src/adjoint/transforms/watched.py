@@ -60,32 +60,65 @@ def _watched(cls: Any) -> type:
         block = innermost(_reads)
         return value if block is None or name.startswith("__") else block.value.read(name, value)
 
-    held = {"__slots__": (), "__module__": cls.__module__, "__getattribute__": __getattribute__, "_adjoint_of": cls}
-    made: type = type(cls)(cls.__name__, (cls,), held)
+    def __new__(kind: type, *args: Any, **options: Any) -> Any:  # of type(self)(...): like any other object
+        return cls(*args, **options)
+
+    def __reduce_ex__(self: Any, protocol: Any) -> Any:  # for copies
+        made = cls.__reduce_ex__(self, protocol)
+        if isinstance(made, str):
+            return made
+        return (made[0], tuple([cls if x is type(self) else x for x in made[1]]), *made[2:])
+
+    held = {f.__name__: f for f in (__getattribute__, __new__, __reduce_ex__)}
+    made: type = type(cls)(
+        cls.__name__,
+        (cls,),
+        {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__, "_adjoint_of": cls, **held},
+    )
     return made
 
 
 _lock = locks.lock()
-_counts: dict[int, int] = {}  # how many blocks watch each object, by its id
+_watches: dict[int, tuple[Any, set[int]]] = {}  # of each object by its id: it, and the ids of those that watch it
+
+
+class _Watch:
+    """The objects of one block. What an interrupt leaves undone is done when the block's frame goes: no step does harm
+    when it is done twice."""
+
+    def __init__(self) -> None:
+        self.objects: list[Any] = []
+
+    def begin(self, x: Any) -> None:
+        self.objects.append(x)
+        with _lock:
+            _watches.setdefault(id(x), (x, set()))[1].add(id(self))
+            if "_adjoint_of" not in vars(type(x)):
+                object.__setattr__(x, "__class__", _watched(type(x)))
+
+    def end(self) -> None:
+        while self.objects:
+            x = self.objects[-1]
+            with _lock:
+                _, others = _watches.get(id(x), (x, set()))
+                others.discard(id(self))
+                if not others:
+                    if "_adjoint_of" in vars(type(x)):
+                        object.__setattr__(x, "__class__", type(x)._adjoint_of)
+                    _watches.pop(id(x), None)
+            self.objects.pop()
+
+    __del__ = end
 
 
 @contextlib.contextmanager
 def watched(objects: Sequence[Any], reads: Reads) -> Iterator[None]:
     """In this block of this thread, attributes of the objects are what `reads` says."""
-    entered: list[Any] = []
+    watch = _Watch()
     try:
         for x in objects:
-            with _lock:
-                if id(x) not in _counts:
-                    object.__setattr__(x, "__class__", _watched(type(x)))
-                _counts[id(x)] = _counts.get(id(x), 0) + 1
-                entered.append(x)
+            watch.begin(x)
         with Block(_reads, reads):
             yield
     finally:
-        for x in entered:
-            with _lock:
-                _counts[id(x)] -= 1
-                if not _counts[id(x)]:
-                    del _counts[id(x)]
-                    object.__setattr__(x, "__class__", type(x)._adjoint_of)
+        watch.end()
