@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
+import contextvars
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,26 +26,38 @@ from adjoint.lines import PACKAGE
 from adjoint.operands import lift_to, run
 from adjoint.primitives import DType, Shape
 from adjoint.random_keys import recorded_on
+from adjoint.scopes import Block, Variable
 from adjoint.tensor import Tensor, same, wrap
 
 T = TypeVar("T")
 
-_one = locks.lock()
+_one: Any = locks.lock()
+_turn: Variable[None] = contextvars.ContextVar("adjoint_compile_turn", default=None)
 _PATIENCE = 5.0  # seconds
 
 
-@contextlib.contextmanager
-def one_by_one() -> Iterator[None]:
+class one_by_one(Block[None]):
     """A block of one thread at a time, so that what several want is made once.
 
-    They do not wait for ever: a function that is recorded may itself wait for a thread that calls another one.
+    They do not wait for ever: a function that is recorded may itself wait for a thread that calls another one. Where an
+    interrupt comes before the lock is given back, this thread's next block does that.
     """
-    first = _one.acquire(timeout=_PATIENCE)
-    try:
-        yield
-    finally:
-        if first:
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(_turn, None)
+
+    def __enter__(self) -> None:
+        if self.outer is None and not _one._is_owned():
+            _one.acquire(timeout=_PATIENCE)
+
+    def _leave(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.outer is None and _one._is_owned():
             _one.release()
+        super()._leave(kind, error, trace)
 
 
 # --- where a function is recorded ------------------------------------------------------------------
