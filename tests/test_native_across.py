@@ -226,4 +226,5 @@ def test_results_that_are_parts_of_others() -> None:
 
     y = np.full((42, 7), -1.0)
     assert kernels(f, x, y)
-    compared(f, x, y)
+    for found, wanted in zip(ad.compile(f)(x, y), f(ad.asarray(x), ad.asarray(y)), strict=True):
+        np.testing.assert_allclose(found, wanted.numpy(), rtol=2 * np.finfo(float).eps)  # of quotients by one root

@@ -16,7 +16,6 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.counterparts import OBJECTS, scipy_counterpart, torch_counterpart
-from adjoint.lines import asked_by
 from adjoint.locks import lock
 from adjoint.methods import Absent, bound
 
@@ -547,6 +546,8 @@ class Sought(Absent):
     """An absent name that SciPy looks for in a matrix, which it gives up without a reason: its caller is told one."""
 
     def __get__(self, x: Any, cls: type) -> Any:
+        from adjoint.lines import asked_by
+
         if x is not None and (asked := asked_by()) is not None:
             ours = scipy_counterpart(asked)
             use = (
