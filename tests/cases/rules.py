@@ -216,6 +216,10 @@ def switched(a: Any, b: Any) -> Any:
     return ad.sin(a), ad.switch(ad.astype(b > 0.38, ad.int64), [lambda a, b: b * b * a, lambda a, b: b * a], a, b)
 
 
+def applied(a: Any, b: Any) -> Any:
+    return ad.sin(a), ad.apply_where(ad.asarray(b) > 0.38, (a, b), lambda a, b: b * a, lambda a, b: b * b * a)
+
+
 def looped(a: Any, b: Any) -> Any:
     return ad.fori_loop(0, 2, lambda i, c: (ad.sin(c[0]) * a, c[1] * c[0] + b), (a, b))
 
@@ -294,6 +298,7 @@ CASES: dict[str, tuple[F, F]] = {
     "cond": (branched(False), chosen(False)),
     "cond of examples": (branched(True), chosen(True)),
     "switch": (switched, chosen(True)),
+    "apply_where": (applied, chosen(True)),
     "fori_loop": (looped, loop),
     "while_loop": (while_looped, loop),
     "primitives of users": (users, of_primitives),
