@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoint.graph.nodes import Var, var_of
 from adjoint.torch import graph
-from adjoint.torch.state import grad_mode, modes, saved_hooks
+from adjoint.torch.state import grad_mode, modes, no_saved_hooks, saved_hooks
 from adjoint.torch.tensor import INNER, Tensor, leaf_node, next_number, unnoticed, values
 
 _WRITTEN = (
@@ -89,8 +89,8 @@ def _array(entry: Any) -> Any:
 
 def push(holder: object, hooks: Any) -> None:
     """Run hooks for what this thread saves from now on, as long as there is the holder."""
-    if modes.no_saved_hooks is not None:
-        raise RuntimeError(modes.no_saved_hooks)
+    if (why := no_saved_hooks.now()) is not None:
+        raise RuntimeError(why)
     saved_hooks.enter(holder, (*modes.saved_hooks, hooks))
 
 

@@ -121,13 +121,13 @@ recorded: Mode[tuple[bool, bool]] = Mode(
     (True, False)
 )  # whether gradients are recorded, and whether this is inference mode
 saved_hooks: Mode[tuple[Any, ...]] = Mode(())  # of this thread, the innermost last
+no_saved_hooks: Mode[str | None] = Mode(None)  # why there may be none
 duals: Mode[Any] = Mode(None)  # the level of forward mode
 transforms: Mode[tuple[Any, ...]] = Mode(())  # the function transforms that run in this thread, the innermost last
 
 
 class Modes(threading.local):
     drawing: tuple[Any, ...] = ()  # of each vmap around: what random functions may draw, and for how many examples
-    no_saved_hooks: str | None = None  # why there may be none
     passes: tuple[Any, ...] = ()  # the backward passes that run, the innermost last
 
     @property

@@ -13,7 +13,7 @@ from adjoint.torch.engine import GradientEdge as GradientEdge
 from adjoint.torch.grad_fn import GradFn, grad_fn
 from adjoint.torch.graph import Handle
 from adjoint.torch.missing import missing as _missing
-from adjoint.torch.state import modes, running
+from adjoint.torch.state import modes, no_saved_hooks, running
 from adjoint.torch.tensor import Tensor
 from adjoint.torch.writes import bump_version
 
@@ -76,15 +76,14 @@ class save_on_cpu(saved_tensors_hooks):
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """A block in which hooks for saved tensors are an error, with this message."""
-    before = modes.no_saved_hooks
-    modes.no_saved_hooks = error_message
     if modes.saved_hooks:
-        modes.no_saved_hooks = before
         raise RuntimeError(error_message)
+    holder = lambda: None  # where an interrupt comes before the end, the block ends with it
+    block = no_saved_hooks.enter(holder, error_message)
     try:
         yield
     finally:
-        modes.no_saved_hooks = before
+        no_saved_hooks.end(block)
 
 
 class _AllowMutation:
