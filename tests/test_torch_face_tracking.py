@@ -17,6 +17,7 @@ from adjoint.errors import TrackedError
 
 # what PyTorch gives the wrong gradient or none at all, or what its samples and ours do not have in common
 OTHER = {
+    "linspace.tensor_overload": "tracked ends are refused: PyTorch gives them no gradient",
     "histogram": "whose counts jump, and depend on weights and on edges alone",
     "nn.functional.dropout3d": "with p=0, which is another tensor on the same memory there",
     "cartesian_prod": "of one vector, which is itself there",
