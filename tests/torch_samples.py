@@ -93,7 +93,7 @@ def operations() -> dict[str, Any]:
         from torch.testing._internal.common_methods_invocations import op_db
 
         # importing it freezes flags that programs of other tests set
-        vars(torch.backends)["__allow_nonbracketed_mutation_flag"] = True
+        torch.backends.disable_global_flags.__globals__["__allow_nonbracketed_mutation_flag"] = True
     return {info.name + ("." * bool(info.variant_test_name)) + info.variant_test_name: info for info in op_db}
 
 
