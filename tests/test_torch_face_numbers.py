@@ -16,7 +16,7 @@ import adjoint.torch as torch
 STEP = 1e-4
 PLACES = "torch Tensor nn.functional linalg fft special".split()
 # what is made to lose the history, and numbers that are drawn, which PyTorch gives the gradient zero
-WITHOUT = "torch.tensor Tensor.new_tensor torch.detach torch.detach_copy Tensor.set_ torch.normal".split()
+WITHOUT = "torch.tensor Tensor.new_tensor torch.detach torch.detach_ torch.detach_copy Tensor.set_ torch.normal".split()
 REFUSALS = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, BufferError)
 
 

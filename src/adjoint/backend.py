@@ -41,16 +41,14 @@ class _Interned(Signed):
     _many: weakref.WeakValueDictionary[tuple[Any, ...], Any] = weakref.WeakValueDictionary()
     _made: weakref.WeakSet[Any] = weakref.WeakSet()
     _lock = lock()
-    _making = [False]
+    _making = [False]  # whether one is; after an error until the next one is, to which finalizers leave things
 
     if not TYPE_CHECKING:  # type checkers read the signature of __init__
 
         def __call__(cls, *args, **options):
             made = super().__call__(*args, **options)
             with _Interned._lock:
-                _Interned._making[0] = (
-                    True  # after an error until the next one is made, and finalizers leave things to it
-                )
+                _Interned._making[0] = True
                 if made.interned:
                     made = _Interned._known(made)
                 _Interned._made.add(made)

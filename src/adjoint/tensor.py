@@ -546,7 +546,7 @@ class Sought(Absent):
     """An absent name that SciPy looks for in a matrix, which it gives up without a reason: its caller is told one."""
 
     def __get__(self, x: Any, cls: type) -> Any:
-        from adjoint.lines import asked_by
+        from adjoint.lines import asked_by  # which `import adjoint` does without
 
         if x is not None and (asked := asked_by()) is not None:
             ours = scipy_counterpart(asked)

@@ -220,10 +220,9 @@ _KEPT = (
 _MADE = "zeros ones full empty".split()
 
 OBJECTS = {
-    "device": {
-        **dict.fromkeys("device_kind platform type".split(), "x.device.leaf.name, such as torch:cuda:0, where x is"),
-        "id": "x.device.leaf.name, such as torch:cuda:0, where x is",
-    },
+    "device": dict.fromkeys(
+        "device_kind id platform type".split(), "x.device.leaf.name, such as torch:cuda:0, where x is"
+    ),
     "distribution": {
         **dict.fromkeys("rvs sample rsample".split(), "ad.random, which draws with gradients"),
         **dict.fromkeys(

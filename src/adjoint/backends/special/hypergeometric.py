@@ -31,7 +31,10 @@ def hyp1f1(a: Array, b: Array, x: Array, *, order: int) -> Array:
 
 
 def _kummer(a: Array, b: Array, x: Array) -> Array:
-    """SciPy's 1F1. It is wrong for large a and negative x, and for numbers beyond a size it may never come."""
+    """SciPy's 1F1, which is wrong for large a and negative x, and counts up to x, for hours, beyond a size.
+
+    The bounds were found by trying. Beyond the size it is a limit, or nan.
+    """
     special = scipy_special()
     turned = (x < 0) & (x > -300) & (a > 30)
     a, x = np.where(turned, b - a, a), np.where(turned, -x, x)  # 13.2.39
