@@ -406,6 +406,7 @@ def different(theirs: dict[str, Any], ours: dict[str, Any], rtol: float) -> str 
 
 _GROUPS = {  # by the file that they are in
     "creation": "made of values, of nothing, of chance",
+    "generators": "seeds of random numbers",
     "operators": "elementwise, one primitive each",
     "functions": "elementwise, copies",
     "filling": "filled, compared as a whole",

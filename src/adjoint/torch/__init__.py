@@ -26,7 +26,6 @@ from adjoint.torch import views as _views  # noqa: F401
 from adjoint.torch.arguments import guarded as _guarded
 from adjoint.torch.arguments import spelled_as as _spelled_as
 from adjoint.torch.calls import NUMBERS as _NUMBERS
-from adjoint.torch.creation import Generator as Generator
 from adjoint.torch.creation import of_type as _of_type
 from adjoint.torch.devices import device as _device_of
 from adjoint.torch.devices import device as device
@@ -78,6 +77,7 @@ from adjoint.torch.dtypes import (
 from adjoint.torch.dtypes import (
     set_default_dtype as set_default_dtype,
 )
+from adjoint.torch.generators import Generator as Generator
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.missing import refuse_modules as _refuse_modules
 from adjoint.torch.operators import FUNCTIONS as _FUNCTIONS

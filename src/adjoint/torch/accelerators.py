@@ -14,8 +14,8 @@ from typing import Any
 
 from adjoint import errors
 from adjoint.torch import amp, devices
-from adjoint.torch.creation import default_generator
 from adjoint.torch.devices import device as _device
+from adjoint.torch.generators import default_generator
 from adjoint.torch.missing import room
 
 

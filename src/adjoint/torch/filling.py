@@ -8,7 +8,7 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.graph.nodes import var_of
-from adjoint.torch import creation, lifted
+from adjoint.torch import creation, generators, lifted
 from adjoint.torch.arguments import guarded, public, same_types, spelled_as
 from adjoint.torch.calls import call, explained, off, put, put_lifted
 from adjoint.torch.functions import check_tensors, to
@@ -113,11 +113,11 @@ def drawn(name: str, parameters: str, draw: Any) -> Any:
     """The in-place method of a distribution of these parameters."""
 
     def filled(self: Any, *args: Any, generator: Any = None) -> Any:
-        if creation.apart():
-            make = lambda size, g: draw(creation.source(g, apart=True), size, *args)
-            each = creation.drawn_apart(make, tuple(self.shape), generator, self._dtype)
+        if generators.apart():
+            make = lambda size, g: draw(generators.source(g, apart=True), size, *args)
+            each = generators.drawn_apart(make, tuple(self.shape), generator, self._dtype)
             return _erase(self, each, name.capitalize())
-        value = draw(creation.source(generator), tuple(self.shape), *args)
+        value = draw(generators.source(generator), tuple(self.shape), *args)
         return _erase(self, beside(self, np.asarray(value, self._dtype)), name.capitalize())
 
     METHODS[name] = guarded(spelled_as(name, f"self, {parameters}, *, generator=None", filled))

@@ -24,6 +24,13 @@ from adjoint.torch.tensor import INNER, LEVEL, Rare, Tensor, is_lifted, new, nex
 FUNCTIONS: dict[str, Any] = {}  # torch.name
 METHODS: dict[str, Any] = {}  # Tensor.name
 
+
+def function(made: Any) -> Any:
+    """Make it a function of the face."""
+    FUNCTIONS[made.__name__] = made
+    return made
+
+
 # name, primitive, name of the node, kinds of dtypes that go straight to it, whether integers become floating
 _UNARY = """
 abs                 abs                  Abs           fi   -

@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from adjoint.torch.creation import default_generator as default_generator
-from adjoint.torch.creation import initial_seed as initial_seed
-from adjoint.torch.creation import manual_seed as manual_seed
-from adjoint.torch.creation import seed as seed
+from adjoint.torch.generators import default_generator as default_generator
+from adjoint.torch.generators import initial_seed as initial_seed
+from adjoint.torch.generators import manual_seed as manual_seed
+from adjoint.torch.generators import seed as seed
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.settings import set_rng_state as set_rng_state
 

@@ -6,7 +6,7 @@ import contextlib
 from typing import Any
 
 from adjoint.compiler.threads import get_num_threads, set_num_threads
-from adjoint.torch import accelerators, amp, creation, devices
+from adjoint.torch import accelerators, amp, devices, generators
 from adjoint.torch.missing import room
 
 
@@ -66,7 +66,7 @@ def _stance(*args: Any, **options: Any) -> Any:
 
 def set_rng_state(new_state: Any) -> None:
     """Go on with random numbers from a state."""
-    creation.default_generator.set_state(new_state)
+    generators.default_generator.set_state(new_state)
 
 
 # --- precision, determinism ------------------------------------------------------------------------
@@ -136,7 +136,7 @@ ALL: dict[str, Any] = {
     "set_default_device": devices.set_default_device, "get_default_device": devices.get_default_device,
     "get_num_threads": get_num_threads, "get_num_interop_threads": _one, "init_num_threads": _none,
     "set_warn_always": set_warn_always, "is_warn_always_enabled": is_warn_always_enabled,
-    "default_generator": creation.default_generator, "get_rng_state": creation.default_generator.get_state,
+    "default_generator": generators.default_generator, "get_rng_state": generators.default_generator.get_state,
     "set_rng_state": set_rng_state, "compile": compile, "cond": cond, "while_loop": while_loop,
     "set_float32_matmul_precision": set_float32_matmul_precision,
     "get_float32_matmul_precision": get_float32_matmul_precision,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
-from adjoint.torch import creation
+from adjoint.torch import creation, generators
 from adjoint.torch.arguments import public, spelled_as
 from adjoint.torch.calls import call, without_slope
 from adjoint.torch.creation import finished
@@ -128,7 +128,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
         raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{input.dtype.class_name}'")
     if not is_lifted(input) and not np.all((found := looked(input)) >= 0):
         raise RuntimeError(f"invalid Poisson rate, expected rate to be non-negative, but the least is {found.min()}")
-    made = creation.drawn_by(lambda source, mean: source.poisson(mean), generator, input)
+    made = generators.drawn_by(lambda source, mean: source.poisson(mean), generator, input)
     return without_slope("Poisson", made, input)  # type: ignore[no-any-return]
 
 
@@ -136,7 +136,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """How many of so many attempts succeed with these chances."""
     draw = lambda source, n, p: source.binomial(n.astype(np.int64), p)
-    return without_slope("Binomial", creation.drawn_by(draw, generator, count, prob), count, prob)  # type: ignore[no-any-return]
+    return without_slope("Binomial", generators.drawn_by(draw, generator, count, prob), count, prob)  # type: ignore[no-any-return]
 
 
 @public("randint_like", method=False)

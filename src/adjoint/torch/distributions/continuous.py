@@ -273,7 +273,7 @@ class VonMises(Centred, Family):
         return 1 - torch.special.i1e(k) / torch.special.i0e(k)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
-        from adjoint.torch.creation import drawn_by
+        from adjoint.torch.generators import drawn_by
 
         shape = self._extended_shape(sample_shape)
         with torch.no_grad():

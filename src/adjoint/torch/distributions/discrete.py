@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import adjoint.torch as torch
-from adjoint.torch.creation import drawn_by, tensor
+from adjoint.torch.creation import tensor
 from adjoint.torch.distributions import constraints
 from adjoint.torch.distributions.distribution import (
     Binary,
@@ -21,6 +21,7 @@ from adjoint.torch.distributions.distribution import (
     probs_to_logits,
     uniform,
 )
+from adjoint.torch.generators import drawn_by
 from adjoint.torch.lifted import all_true
 
 

@@ -12,8 +12,9 @@ import adjoint as ad
 import adjoint.torch as torch
 from adjoint.random_keys import seeded
 from adjoint.torch.calls import call
-from adjoint.torch.creation import source, tensor
+from adjoint.torch.creation import tensor
 from adjoint.torch.distributions import constraints
+from adjoint.torch.generators import source
 from adjoint.torch.lifted import all_true, is_batched
 
 Size = torch.Size

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
-from adjoint.torch import creation
+from adjoint.torch import creation, generators
 from adjoint.torch.arguments import guarded
 from adjoint.torch.calls import call
 from adjoint.torch.nn.functional.shared import drawing
@@ -178,7 +178,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape
-    source = creation.source(generator)
+    source = generators.source(generator)
     made = source.normal(0.0, std, (rows, columns))
     for column in range(columns):
         made[source.permutation(rows)[: math.ceil(sparsity * rows)], column] = 0.0

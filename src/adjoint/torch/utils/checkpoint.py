@@ -11,7 +11,7 @@ from typing import Any
 from adjoint.torch import engine, saving
 from adjoint.torch.autograd.function import Function
 from adjoint.torch.autograd.graph import saved_tensors_hooks
-from adjoint.torch.creation import default_generator
+from adjoint.torch.generators import default_generator
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.state import grad_mode, modes, running
 from adjoint.torch.tensor import Tensor

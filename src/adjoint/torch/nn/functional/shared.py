@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.random_keys import seeded
-from adjoint.torch import creation, lifted
+from adjoint.torch import generators, lifted
 from adjoint.torch.calls import call
 from adjoint.torch.tensor import Tensor
 
@@ -23,10 +23,10 @@ def tensor(value: Any, name: str, place: str = "input") -> Tensor:
 
 def drawing(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
     """A function of adjoint's that draws random numbers, which follow `torch.manual_seed` here."""
-    examples = creation.apart()
+    examples = generators.apart()
     if examples:  # what all examples share is a value of each, for numbers of its own
         args = tuple([lifted.spread(x, examples) if isinstance(x, Tensor) else x for x in args])
-    with seeded(int(creation.source(None, apart=True).integers(0, 1 << 63))):
+    with seeded(int(generators.source(None, apart=True).integers(0, 1 << 63))):
         return call(function, made, *args, **options)
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjoint.torch import creation
+from adjoint.torch import creation, generators
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.tensor import Tensor
 from adjoint.torch.utils.data.datasets import IterableDataset
@@ -227,7 +227,7 @@ class DataLoader:
         import concurrent.futures
 
         ids = itertools.count()
-        seed = int(creation.source(self.generator).integers(0, 1 << 62))
+        seed = int(generators.source(self.generator).integers(0, 1 << 62))
 
         def begin() -> None:
             worker = next(ids)

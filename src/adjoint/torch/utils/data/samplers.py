@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from adjoint.torch import creation
+from adjoint.torch import creation, generators
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.tensor import Tensor, looked
 
@@ -174,7 +174,7 @@ class DistributedSampler(Sampler[int]):
         count = len(self.dataset)
         order = list(range(count))
         if self.shuffle:
-            generator = creation.Generator().manual_seed(self.seed + self.epoch)
+            generator = generators.Generator().manual_seed(self.seed + self.epoch)
             order = FUNCTIONS["randperm"](count, generator=generator).tolist()
         around = itertools.islice(itertools.cycle(order), self.total_size) if count else iter(())
         return itertools.islice(around, self.rank, None, self.num_replicas)
