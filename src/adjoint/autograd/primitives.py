@@ -182,10 +182,6 @@ class _Ruled(CustomRules):
         """The same function on the levels below: they look at a copy, what is known of this level stays."""
         return apply(copy.copy(self), xs, common_backend(*xs))
 
-    def below(self, xs: Tensors, device: Any) -> Tensors:
-        self.active = [device.is_active(x._array) for x in xs]
-        return super().below(xs, device)
-
     def argnums(self) -> tuple[int, ...]:
         """The positions of the arguments that the level follows."""
         of = self.argument_of()
@@ -195,6 +191,10 @@ class _Ruled(CustomRules):
         return self.with_arrays([boxed_tensor(x) for x in xs])
 
     # --- backward ---
+
+    def forward_by(self, xs: Tensors, active: Sequence[bool]) -> tuple[Tensors, Any]:
+        self.active = list(active)
+        return self.forward(xs)
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
         ys = self.on(xs)
@@ -241,6 +241,12 @@ class _Ruled(CustomRules):
         return self.backward(self.residuals(xs, ys), cotangents)
 
     # --- forward mode, batches ---
+
+    def push_of(
+        self, xs: Tensors, tangents: Sequence[Tensor[Any] | None]
+    ) -> tuple[Tensors, Sequence[Tensor[Any] | None]]:
+        self.active = [t is not None for t in tangents]
+        return super().push_of(xs, tangents)
 
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
         ys = self.on(xs)

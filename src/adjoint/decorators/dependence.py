@@ -98,11 +98,16 @@ class Dependence(Decorator[J]):
         lower: Dependence[Any] = Dependence.fresh(inner)
         lower.in_rule = True
         given = [rules.tensor(lower.wrap(y._array), lower) for y in below]
-        active = [rules.tensor(Dependent(y._array, x._array.pattern), lower) for x, y in zip(xs, below, strict=True)]
+        active = [
+            None if x._array.pattern is None else rules.tensor(Dependent(y._array, x._array.pattern), lower)
+            for x, y in zip(xs, below, strict=True)
+        ]
         with rules.running_on(lower):
-            ys, moved = rules.push(given, active)
+            ys, moved = rules.push_of(given, active)
         return [
-            rules.tensor(Dependent(rules.lift_to(y, lower).value, rules.lift_to(t, lower).pattern), self)
+            rules.tensor(
+                Dependent(rules.lift_to(y, lower).value, None if t is None else rules.lift_to(t, lower).pattern), self
+            )
             for y, t in zip(ys, moved, strict=True)
         ]
 

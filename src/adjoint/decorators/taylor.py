@@ -157,15 +157,20 @@ class Taylor(Decorator[J]):
         below, derivatives = [], []
         for x in xs:
             terms = [x._array.term(k) for k in range(order + 1)]
-            first = or_zeros(inner, terms[1], terms[0])
             below.append(rules.tensor(Series(terms[0], terms[1:-1], None), lower))
-            derivatives.append(rules.tensor(Series(first, terms[2:], None), lower))
+            if self.is_active(x._array):
+                first = or_zeros(inner, terms[1], terms[0])
+                derivatives.append(rules.tensor(Series(first, terms[2:], None), lower))
+            else:
+                derivatives.append(None)
         with rules.running_on(lower):
-            ys, moved = rules.push(below, derivatives)
+            ys, moved = rules.push_of(below, derivatives)
         answers = []
         for y, t in zip(ys, moved, strict=True):
-            derivative: Series = rules.lift_to(t, lower)
-            known = [derivative.term(k) for k in range(order)] if t.dtype.kind in INEXACT else []
+            known: list[Array | None] = []
+            if t is not None and t.dtype.kind in INEXACT:
+                derivative: Series = rules.lift_to(t, lower)
+                known = [derivative.term(k) for k in range(order)]
             answers.append(rules.tensor(Series(rules.lift_to(y, lower).value, known, None), self))
         return answers
 

@@ -262,9 +262,15 @@ class _Rule(_Opaque):
         self.name = f"{self.given} of {of.name}"
         self.active = True  # whether the level that applies it follows the arguments of the function
 
-    def below(self, xs: Tensors, device: Any) -> Tensors:
-        self.active = any([device.is_active(x._array) for x in xs[: self.count]])
-        return super().below(xs, device)
+    def forward_by(self, xs: Tensors, active: Sequence[bool]) -> tuple[Tensors, Any]:
+        self.active = any(active[: self.count])
+        return self.forward(xs)
+
+    def push_of(
+        self, xs: Tensors, tangents: Sequence[Tensor[Any] | None]
+    ) -> tuple[Tensors, Sequence[Tensor[Any] | None]]:
+        self.active = any([t is not None for t in tangents[: self.count]])
+        return super().push_of(xs, tangents)
 
     def missing(self, what: str) -> errors.TrackedError:
         return errors.TrackedError(
