@@ -50,8 +50,8 @@ class Learner:
         An `ad.nn.Module`, of leaves or not. Its buffers, such as running statistics, are handed on.
     loss
         `loss(prediction, target)`, a mean over examples, for batches that are pairs (input, target). Of a batch (input,
-        target, weight) it is `loss(prediction, target, weight)`, and metrics are weighed by it: a number per example,
-        or of the target's shape, as 0 where a sequence is padded.
+        target, weight) it is `loss(prediction, target, weight)`, and metrics are weighed by it: a number of 0 or more
+        per example, or of the target's shape, as 0 where a sequence is padded.
     optimizer
         One of `ad.optim`.
     metrics

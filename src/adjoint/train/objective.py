@@ -11,10 +11,11 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Backend
 from adjoint.dtypes import FLOATING
-from adjoint.functions.arguments import called, check_tensor
+from adjoint.functions.arguments import as_tensor, called, check_tensor
 from adjoint.functions.creation import asarray
 from adjoint.module.base import Module
 from adjoint.module.fields import leaves_of
+from adjoint.operands import deferred_check
 from adjoint.tensor import Tensor
 from adjoint.train.parts import seed_of
 
@@ -124,7 +125,7 @@ def paired(loss: Any, buffered: bool, precision: Any) -> Forward:
             )
         x, target, *weight = batch
         if weight:
-            _check_weight(weight[0], target)
+            weight = [_checked_weight(weight[0], target)]
         half = precision is not None and model.training
         if half:
             x = trees.map(lambda x: _cast(x, precision), x)
@@ -149,8 +150,10 @@ def paired(loss: Any, buffered: bool, precision: Any) -> Forward:
     return forward
 
 
-def _check_weight(weight: Any, target: Any) -> None:
-    """Raises DtypeError for other than real numbers, ShapeError for other than one for each example."""
+def _checked_weight(weight: Any, target: Any) -> Any:
+    """Raises DtypeError for other than real numbers, ShapeError for other than one for each example, and ArgumentError
+    for negative ones and nan.
+    """
     dtype, shape = getattr(weight, "dtype", None), getattr(weight, "shape", None)
     if shape is None or getattr(dtype, "kind", "f") not in "biuf":
         raise errors.DtypeError(
@@ -163,6 +166,12 @@ def _check_weight(weight: Any, target: Any) -> None:
             "Learner: the weight of a batch (input, target, weight) is a number for each example, so of shape "
             f"{first.pop()}, received {tuple(shape)}"
         )
+    wrong: Callable[[Any], Exception] = lambda values: errors.ArgumentError(
+        "Learner: the weight of a batch (input, target, weight) is 0 or more for each example, received "
+        f"{values[~(values >= 0)].flat[0]}; where others have a meaning, as gains in a policy's loss, give forward="
+    )
+    not_negative: Callable[[Any], Any] = lambda values: (values >= 0).all()
+    return deferred_check(as_tensor(weight, "Learner"), not_negative, wrong)
 
 
 def _cast(x: Any, dtype: Any) -> Any:
