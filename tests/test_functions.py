@@ -392,3 +392,46 @@ def test_bounds_and_densities_of_histograms_have_gradients() -> None:
         lambda x, w: ad.histogram(x, 3, weights=w, density=True)[0], (x, np.array([1.0, 2.0, 0.5, 3.0])), order=2
     )
     assert not ad.histogram(ad.tensor(x).require_grad(), 3)[0].is_tracked()
+
+
+def test_ends_of_histograms_have_gradients() -> None:
+    """Given as tensors, to ours and to NumPy's, also beside numbers and in a batch."""
+    x, ends = np.array([1.0, 5.3, 2.0, 7.0]), np.array([0.5, 6.0])
+    for low, high in ((ends[0], ends[1]), (0.5, ends[1])):
+        ad.testing.check_grads(lambda a, b: ad.histogram(ad.tensor(x), 3, (a, b))[1], (low, high), order=2)
+        ad.testing.check_grads(lambda a, b: ad.histogram(x, 3, (a, b), density=True)[0], (low, high), order=2)
+        ad.testing.check_grads(lambda a, b: ad.histogram(x, 3, (a, 6.0), weights=x * b)[0], (low, high))
+    np.testing.assert_allclose(
+        ad.jacobian(lambda r: np.histogram(ad.asarray(x), 2, r)[1])(ends), [[1, 0], [0.5, 0.5], [0, 1]]
+    )
+    batch = ad.vmap(lambda a: ad.histogram(x, 3, (a, 8.0)))(np.array([0.5, 1.5]))
+    for i, low in enumerate((0.5, 1.5)):
+        for mine, theirs in zip(batch, np.histogram(x, 3, (low, 8.0)), strict=True):
+            np.testing.assert_allclose(mine[i], theirs)
+    with pytest.raises(ad.errors.ArgumentError, match="the lower one first"):
+        ad.histogram(x, 3, (ad.tensor(3.0), ad.tensor(1.0)))
+
+
+def test_bounds_of_histograms_keep_their_digits() -> None:
+    """Beside narrower values: these count as what they are in the wider type, as to NumPy."""
+    x, bounds = np.array([0.1, 0.5, 0.9], np.float32), np.array([0.0, 0.1, 0.9])
+    for given in (bounds, ad.tensor(bounds)):
+        counts, edges = ad.histogram(ad.tensor(x), given)
+        assert edges.dtype == ad.float64
+        assert edges.tolist() == bounds.tolist()
+        assert counts.tolist() == np.histogram(x, bounds)[0].tolist()
+    assert ad.histogram(ad.tensor([1, 2]), bounds)[1].tolist() == bounds.tolist()
+    assert ad.histogram(ad.tensor(x), 2, (0.0, ad.tensor(0.9, dtype=ad.float64)))[1].tolist() == [0.0, 0.45, 0.9]
+
+
+def test_bounds_of_histograms_alone_and_numbers_of_intervals() -> None:
+    x = np.array([1.0, 5.3, 2.0, 7.0, 2.5, 2.25, 2.75, 3.0])
+    for rule in (3, "auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges", x[[0, 2, 3]]):
+        for ends in (None, (2.0, 6.0)):
+            np.testing.assert_allclose(
+                np.histogram_bin_edges(ad.tensor(x), rule, ends).numpy(), np.histogram_bin_edges(x, rule, ends)
+            )
+            np.testing.assert_array_equal(ad.histogram(x, rule, ends)[0].numpy(), np.histogram(x, rule, ends)[0])
+    np.testing.assert_allclose(
+        ad.grad(lambda x: np.histogram_bin_edges(x, "sqrt")[1])(x), [2 / 3, 0, 0, 1 / 3, 0, 0, 0, 0]
+    )

@@ -101,6 +101,19 @@ def asked_by() -> str | None:
     return found
 
 
+def numpy_caller() -> str | None:
+    """The function of NumPy's, such as `np.histogram`, whose own code asks; None where NumPy's code does not."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    found: str | None = None
+    while frame is not None and _library(frame) == "numpy":
+        name = frame.f_code.co_name
+        found = f"np.{name}" if hasattr(sys.modules["numpy"], name) else found
+        frame = frame.f_back
+    return found
+
+
 def _library(frame: FrameType) -> str:
     name: str = frame.f_globals.get("__name__") or ""
     return name.partition(".")[0]

@@ -15,6 +15,7 @@ import numpy as np
 from adjoint import dtypes, errors, linalg, special
 from adjoint.functions import (
     arguments,
+    binning,
     contraction,
     creation,
     elementwise,
@@ -285,6 +286,11 @@ def pad(
         x = padding.pad(x, {axis: (before, 0)}, value=values[axis][0])
         x = padding.pad(x, {axis: (0, after)}, value=values[axis][1])
     return x
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    a, bins, weights = as_operands([a, bins, weights])
+    return binning.histogram_bin_edges(a, bins, range, weights)
 
 
 # --- sums and differences ------------------------------------------------------------------------

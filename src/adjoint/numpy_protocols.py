@@ -31,6 +31,7 @@ from adjoint.functions import (
     reduction,
 )
 from adjoint.functions import shape as shapes
+from adjoint.lines import numpy_caller
 from adjoint.numpy_functions import as_operands
 from adjoint.tensor import Tensor
 
@@ -186,6 +187,12 @@ def _refused(name: str, key: str, home: str = "np.") -> errors.AdjointError:
         "shape": "ad.zeros, ad.ones and ad.full make any shape",
         "sparse": "x[:, None] and y broadcast as an open grid does",
     }
+    caller = numpy_caller()
+    if caller is not None:
+        raise errors.ArgumentTypeError(
+            f"{caller} computes with NumPy's arrays if its first argument is one, and a tensor is among the others; "
+            f"write {caller}(ad.asarray(x), ...), which is a function of tensors"
+        )
     return errors.ArgumentTypeError(
         f"{home}{name} of a tensor: {key}= is not supported; {instead.get(key, 'leave it out')}"
     )
@@ -294,11 +301,12 @@ _FUNCTIONS: dict[Any, Function] = {
 }
 
 _OURS = [
-    "angle", "array_equiv", "choose", "compress", "cross", "cumprod", "cumsum", "diag_indices_from", "diff", "dsplit",
-    "ediff1d", "einsum", "extract", "geomspace", "hsplit", "imag", "intersect1d", "iscomplex", "isneginf", "isposinf",
-    "isreal", "ix_", "lexsort", "linspace", "logspace", "nancumprod", "nancumsum", "pad", "poly", "polydiv", "polyfit",
-    "polyint", "polysub", "rollaxis", "roots", "setdiff1d", "setxor1d", "take", "take_along_axis", "trace", "transpose",
-    "tril_indices_from", "triu_indices_from", "union1d", "vsplit",
+    "angle", "array_equiv", "choose", "compress", "cross", "cumprod", "cumsum", "diag_indices_from", "diff",
+    "dsplit", "ediff1d", "einsum", "extract", "geomspace", "histogram_bin_edges", "hsplit", "imag", "intersect1d",
+    "iscomplex", "isneginf", "isposinf", "isreal", "ix_", "lexsort", "linspace", "logspace", "nancumprod",
+    "nancumsum", "pad", "poly", "polydiv", "polyfit", "polyint", "polysub", "rollaxis", "roots", "setdiff1d",
+    "setxor1d", "take", "take_along_axis", "trace", "transpose", "tril_indices_from", "triu_indices_from",
+    "union1d", "vsplit",
 ]  # fmt: skip
 _OURS_OF_LINALG = "lstsq svd tensorinv tensorsolve".split()
 _FUNCTIONS |= {getattr(np, name): getattr(numpy_functions, name) for name in _OURS}

@@ -17,8 +17,11 @@ from adjoint.functions.arguments import (
     as_tensor,
     as_tensors,
     inexact,
+    is_array,
     is_integer,
+    is_numeric,
     items,
+    own_values,
 )
 from adjoint.functions.creation import made
 from adjoint.functions.elementwise import where
@@ -132,10 +135,11 @@ def histogram(
     x
         Real values of any shape.
     bins
-        The number of intervals of one width, or a vector of increasing bounds. An interval has its lower bound, and
-        the last one both.
+        The number of intervals of one width, or one of NumPy's rules for it, such as "auto", or a vector of increasing
+        bounds. An interval has its lower bound, and the last one both.
     range
-        The outer bounds of `bins` intervals, the extreme values if None. What is outside does not count.
+        The outer bounds of `bins` intervals, numbers or tensors; the extreme values if None. What is outside does not
+        count.
     weights
         What each value counts for, of the shape of x: then the sums of these, and gradients flow to them.
     density
@@ -143,8 +147,8 @@ def histogram(
 
     Returns
     -------
-    The counts, int64 without weights, and the bounds, one more. Gradients flow to bounds, and through them to the
-    extreme values of x; a density has those of the widths. Counts jump, and have none.
+    The counts, int64 without weights, and the bounds, one more. Gradients flow to bounds, and through them to `range`
+    or the extreme values of x; a density has those of the widths. Counts jump, and have none.
 
     Raises
     ------
@@ -158,15 +162,12 @@ def histogram(
     >>> counts.tolist(), bounds.tolist()
     ([2, 1], [0.0, 0.5, 1.0])
     """
-    x = as_ordered(x, "histogram", weights, bins)
-    x = reshape(inexact(x, "histogram"), -1)
+    x, edges, even = _binned(x, bins, range, weights)
     if weights is not None:
         weights = operand(weights, x, "histogram")
         if weights.size != x.size:
             raise errors.ShapeError(f"histogram: weights of shape {weights.shape} for {x.size} values")
         weights = reshape(weights, -1)
-    even = is_integer(bins)
-    edges = _bounds(x, as_size(bins, "histogram", "bins"), range) if even else _given(x, bins)
     fixed = x.detach(), edges.detach()  # counts jump: their derivative is 0 wherever they have one
     counts = _counted(*fixed) if weights is None else _weighed(*fixed, weights, even)
     if as_flag(density, "histogram", "density"):
@@ -175,8 +176,43 @@ def histogram(
     return counts, edges
 
 
-def _given(x: Tensor[Any], bins: Any) -> Tensor[Any]:
-    edges = cast(_real_line(operand(bins, x, "histogram"), "histogram", "bounds"), x.dtype)
+def histogram_bin_edges(x: Any, bins: Any, range: Any, weights: Any) -> Tensor[Any]:
+    """The bounds that `histogram` has of these."""
+    return _binned(x, bins, range, weights)[1]
+
+
+def _binned(x: Any, bins: Any, range: Any, weights: Any) -> tuple[Tensor[Any], Tensor[Any], bool]:
+    """The values as a line and the bounds, of one dtype, and whether the intervals have one width."""
+    ends = () if range is None else items(range) or (range,)
+    x = as_ordered(x, "histogram", weights, bins, *ends)
+    x = reshape(inexact(x, "histogram"), -1)
+    if isinstance(bins, str):
+        bins = _number_of_bins(x, bins, range, ends, weights)
+    even = is_integer(bins)
+    if even:
+        edges = _bounds(x, as_size(bins, "histogram", "bins"), range, ends)
+    else:
+        edges = _given(_floating(operand(bins, x, "histogram"), x))
+    dtype = dtypes.promote(x.dtype, edges.dtype)
+    return cast(x, dtype), cast(edges, dtype), even
+
+
+def _number_of_bins(x: Tensor[Any], rule: str, range: Any, ends: tuple[Any, ...], weights: Any) -> int:
+    """By one of NumPy's rules, which look at the values."""
+    if rule not in _RULES or weights is not None:
+        raise errors.ArgumentError(
+            f"histogram: bins is a number, a vector of bounds or, without weights, one of {', '.join(_RULES)}; "
+            f"received {errors.shown(rule)}"
+        )
+    low, high = own_values(_bounds(x, 1, range, ends).detach(), "histogram")
+    return len(np.histogram_bin_edges(own_values(x.detach(), "histogram"), rule, (low, high))) - 1
+
+
+_RULES = ("auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges")
+
+
+def _given(bounds: Tensor[Any]) -> Tensor[Any]:
+    edges = _real_line(bounds, "histogram", "bounds")
     wrong: Callable[[Any], Exception] = lambda _: errors.ArgumentError(
         "histogram: expected at least two bounds, which increase"
     )
@@ -185,28 +221,51 @@ def _given(x: Tensor[Any], bins: Any) -> Tensor[Any]:
     return deferred_check(edges, lambda values: (values[..., 1:] >= values[..., :-1]).all(), wrong)
 
 
-def _bounds(x: Tensor[Any], count: int, range: Any) -> Tensor[Any]:
-    """The bounds of intervals of one width."""
+def _bounds(x: Tensor[Any], count: int, range: Any, ends: tuple[Any, ...]) -> Tensor[Any]:
+    """The bounds of intervals of one width; those of a range may be tensors, and differentiable."""
     if not count:
         raise errors.ArgumentError("histogram: expected at least one interval, received bins=0")
-    bounds: list[Any]
+    shown = errors.shown(range)
+    wrong: Callable[[Any], Exception] = lambda _: errors.ArgumentError(
+        f"histogram: range is two finite bounds, the lower one first; received {shown}"
+    )
     if range is not None:
-        given = items(range) or ()
-        bounds = [as_number(v, "histogram", "a bound") for v in given]
-        if len(bounds) != 2 or not bounds[0] <= bounds[1] or not np.isfinite(bounds).all():
-            raise errors.ArgumentError(
-                f"histogram: range is two finite bounds, the lower one first; received {errors.shown(range)}"
-            )
-    else:
-        wrong: Callable[[Any], Exception] = lambda _: errors.ArgumentError(
+        if len(ends) != 2:
+            raise wrong(ends)
+        low, high = [_end(v, x) for v in ends]
+        dtype = dtypes.promote(low.dtype, high.dtype)
+        line = run("concat", tuple(reshape(cast(v, dtype), 1) for v in (low, high)), axis=0)
+        in_order: Callable[[Any], Any] = lambda values: (
+            np.isfinite(values).all() & (values[..., 0] <= values[..., 1]).all()
+        )
+        line = deferred_check(line, in_order, wrong)
+        low, high = line[0], line[1]
+        x = cast(x, dtypes.promote(x.dtype, dtype))
+        low, high = cast(low, x.dtype), cast(high, x.dtype)
+    elif x.size:
+        infinite: Callable[[Any], Exception] = lambda _: errors.ArgumentError(
             "histogram: the values are not all finite, so give range="
         )
         finite: Callable[[Any], Any] = lambda values: np.isfinite(values).all()
-        bounds = [deferred_check(v, finite, wrong) for v in (min(x), max(x))] if x.size else [0.0, 1.0]
-    low, high = (operand(np.asarray(v, x.dtype) if is_weak(v) else v, x, "histogram") for v in bounds)
+        low, high = [deferred_check(v, finite, infinite) for v in (min(x), max(x))]
+    else:
+        low, high = [_end(v, x) for v in (0.0, 1.0)]
     low, high = where(low == high, low - 0.5, low), where(low == high, high + 0.5, high)
     steps = made(x.device, "arange", start=0, stop=count + 1, step=1, dtype=x.dtype)
     return where(steps == count, high, low + steps * ((high - low) / count))
+
+
+def _end(value: Any, x: Tensor[Any]) -> Tensor[Any]:
+    """One end of a range: a number has the dtype of the values, an array has its own."""
+    if not is_array(value) or not is_numeric(value) or isinstance(value, np.generic):
+        return operand(np.asarray(as_number(value, "histogram", "a bound"), x.dtype), x, "histogram")
+    if value.ndim or value.dtype.kind == "c":
+        raise errors.ShapeError(f"histogram: a bound is a real number, received {value.dtype} of shape {value.shape}")
+    return _floating(operand(value, x, "histogram"), x)
+
+
+def _floating(bounds: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
+    return bounds if bounds.dtype.kind in dtypes.INEXACT else cast(bounds, x.dtype)
 
 
 def _counted(x: Tensor[Any], edges: Tensor[Any]) -> Tensor[Any]:
