@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import peer
+from each import Each
 
 import adjoint as ad
 
@@ -544,3 +545,24 @@ def test_hyp0f1_of_one_overflows_to_infinity() -> None:
         slope = ad.vmap(ad.grad(lambda v: ad.special.hyp0f1(1.0, v)))(x[:2])
     np.testing.assert_allclose(found, [float(mpmath.hyp0f1(1, 1)), float(mpmath.hyp0f1(1, 1000)), np.inf, np.inf])
     np.testing.assert_allclose(slope, [float(mpmath.hyp0f1(2, 1)), float(mpmath.hyp0f1(2, 1000))])
+
+
+def test_elliptic_integrals_of_carlson_at_the_ends_of_float64() -> None:
+    """Of operands up to 600 decades apart, for which mpmath needs many digits."""
+    cases = [
+        ("rf", (1e-300, 2e-300, 3e300)), ("rf", (3e307, 6e307, 9e307)), ("rd", (1.0, 2e300, 3e-300)),
+        ("rj", (1e150, 2e150, 3e150, 4e150)), ("rj", (1e-300, 2e-300, 3.0, 4.0)), ("rj", (1.0, 2.0, 3.0, 4e-300)),
+        ("rg", (1e100, 2e300, 3e300)),
+    ]  # fmt: skip
+    with mpmath.workdps(330), Each() as each:
+        for kind, numbers in cases:
+            ours, theirs = getattr(ad.special, f"ellip{kind}"), getattr(mpmath, f"ellip{kind}")
+            given, exact = [np.float64(v) for v in numbers], [m(v) for v in numbers]
+            with each((kind, numbers)):
+                np.testing.assert_allclose(ours(*given).item(), float(theirs(*exact)), rtol=1e-12)
+            for by, x in enumerate(exact):
+                with each((kind, numbers, by)):
+                    step = x * mpmath.mpf(10) ** -50
+                    ends = [theirs(*[*exact[:by], x + h, *exact[by + 1 :]]) for h in (step, -step)]
+                    found = float(ad.grad(ours, by)(*given))
+                    np.testing.assert_allclose(found, float((ends[0] - ends[1]) / (2 * step)), rtol=1e-12)

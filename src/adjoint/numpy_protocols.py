@@ -33,7 +33,7 @@ from adjoint.functions import (
 from adjoint.functions import shape as shapes
 from adjoint.lines import numpy_caller
 from adjoint.numpy_functions import as_operands
-from adjoint.tensor import Tensor
+from adjoint.tensor import Tensor, refused_by_scipy
 
 Function = Callable[..., Any]
 _signature = functools.cache(inspect.signature)
@@ -189,11 +189,11 @@ def _refused(name: str, key: str, home: str = "np.") -> errors.AdjointError:
     }
     caller = numpy_caller()
     if caller is not None:
-        raise errors.ArgumentTypeError(
+        return errors.ArgumentTypeError(
             f"{caller} computes with NumPy's arrays if its first argument is one, and a tensor is among the others; "
             f"write {caller}(ad.asarray(x), ...), which is a function of tensors"
         )
-    return errors.ArgumentTypeError(
+    return refused_by_scipy() or errors.ArgumentTypeError(
         f"{home}{name} of a tensor: {key}= is not supported; {instead.get(key, 'leave it out')}"
     )
 
@@ -229,7 +229,7 @@ def _missing(name: str, home: str = "np.") -> errors.AdjointError:
         hint = "adjoint has no function of this name"
     else:
         hint = "adjoint has no function of this name, and ad.primitive makes one of it and of its derivative"
-    return errors.ArgumentTypeError(
+    return refused_by_scipy() or errors.ArgumentTypeError(
         f"{home}{name} does not take tensors: {hint}; {home}{name}(x.detach().numpy()) computes with the values, "
         "without gradients"
     )

@@ -542,24 +542,31 @@ class Tensor(Generic[B]):
         return node if isinstance(node, Node) and node.parents != () else None
 
 
+def refused_by_scipy() -> errors.ArgumentTypeError | None:
+    """The error where a function of SciPy's asks for what tensors have not; None where another one asks."""
+    from adjoint.lines import asked_by  # which `import adjoint` does without
+
+    asked = asked_by()
+    if asked is None:
+        return None
+    ours = scipy_counterpart(asked)
+    use = f"for them there is {ours}" if ours else "ad.external gives a function of NumPy arrays its derivatives"
+    return errors.ArgumentTypeError(f"{asked} does not take tensors: {use}; x.detach().numpy() leaves the graph")
+
+
 class Sought(Absent):
     """An absent name that SciPy looks for in a matrix, which it gives up without a reason: its caller is told one."""
 
     def __get__(self, x: Any, cls: type) -> Any:
-        from adjoint.lines import asked_by  # which `import adjoint` does without
-
-        if x is not None and (asked := asked_by()) is not None:
-            ours = scipy_counterpart(asked)
-            use = (
-                f"for them there is {ours}" if ours else "ad.external gives a function of NumPy arrays its derivatives"
-            )
-            raise errors.ArgumentTypeError(f"{asked} does not take tensors: {use}; x.detach().numpy() leaves the graph")
+        if x is not None and (error := refused_by_scipy()) is not None:
+            raise error
         super().__get__(x, cls)
 
 
 for _name in OBJECTS["Tensor"]:
     setattr(Tensor, _name, Absent(_name))
-Tensor.matvec = Sought("matvec")  # type: ignore[attr-defined]
+for _name in ("matvec", "strides"):
+    setattr(Tensor, _name, Sought(_name))
 
 unique_lock = lock()  # held while an owned buffer is read or written in place, and to end an ownership
 

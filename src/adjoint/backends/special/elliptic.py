@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -90,31 +91,69 @@ _CARLSON: dict[str, tuple[float, int, tuple[float, ...]]] = {
 
 @hosted
 def carlson(x: Array, y: Array, z: Array, p: Array, *, kind: str, order: tuple[int, ...]) -> Array:
-    """Or its derivative, of an order for each operand: what is integrated has one sign."""
+    """Or its derivative, of an order for each operand: what is integrated has one sign.
+
+    Values are SciPy's, of operands around 1, as the functions are homogeneous; elliprg is that of the largest ones. Its
+    elliprj multiplies differences, and so is integrated, as derivatives are, where operands are 30 decades apart.
+    """
     numbers = (x, y, z, p) if kind == "rj" else (x, y, z)
-    if not any(order):
-        return getattr(scipy_special(), f"ellip{kind}")(*numbers)
+    if any(order):
+        return _carlson_integral(kind, numbers, order)
+    known = [np.where((v != 0.0) & (np.abs(v) < math.inf), v, 1.0) for v in numbers]
+    sizes = [np.where(v == 0.0, 0, np.frexp(k)[1]) for v, k in zip(numbers, known, strict=True)]
+    low, high = functools.reduce(np.minimum, sizes), functools.reduce(np.maximum, sizes)
+    shift = (high if kind == "rg" else (low + high) // 2) // 2 * 2  # even: its square root is a power of two
+    degree = {"rf": -1, "rg": 1}.get(kind, -3)
+    found = getattr(scipy_special(), f"ellip{kind}")(*[np.ldexp(v, -shift) for v in numbers])
+    out = np.ldexp(found, degree * shift // 2)
+    apart = (high - low > 100) & (numbers[-1] > 0.0)
+    if kind != "rj" or not np.any(apart):
+        return out
+    return np.where(apart, _carlson_integral(kind, [np.where(apart, v, 1.0) for v in numbers], order), out)
+
+
+def _power(v: Array, power: float) -> tuple[Array, Array]:
+    """A power that is half of an integer, as a factor near 1 and an exponent of 2."""
+    mantissa, exponent = np.frexp(v)
+    odd = exponent % 2
+    return np.ldexp(mantissa, -odd) ** power, power * (exponent + odd)
+
+
+def _carlson_integral(kind: str, numbers: Sequence[Array], order: tuple[int, ...]) -> Array:
+    """By factors and exponents of 2, as products of powers may be beyond all numbers where the integral is not."""
     front, weight, powers = _CARLSON[kind]
     front *= math.prod(-(b + k) for b, n in zip(powers, order, strict=True) for k in range(n))
     if not front:
-        return 0.0 * x
+        return 0.0 * numbers[0]
     raised = [b + n for b, n in zip(powers, order, strict=True)][: len(numbers)]
     inside = functools.reduce(np.logical_and, [(v >= 0.0) & (v < math.inf) for v in numbers])
     steep = sum([np.where(v == 0.0, b, 0.0) for v, b in zip(numbers, raised, strict=True)]) >= weight + 1
     inside &= ~steep
-    values = [np.where(inside, v, 1.0) for v in numbers]
-    scale = functools.reduce(np.maximum, values)
-    values = [v / scale for v in values]
-    lowest = functools.reduce(np.minimum, [np.where(v == 0.0, 1.0, v) for v in values])
     fall = sum(raised) - weight - 1
+    beyond_all = 40.0 / fall
+    values = [np.where(inside, v, 1.0) for v in numbers]
+    top = int(1020 - beyond_all / math.log(2.0)) // 2 * 2  # as large as can be, and the smallest is above 0 then
+    shift = top - functools.reduce(np.maximum, [np.frexp(v)[1] for v in values])
+    shift -= shift % 2
+    values = [np.ldexp(v, shift) for v in values]
+    highest = functools.reduce(np.maximum, values)
+    lowest = functools.reduce(np.minimum, [np.where(v == 0.0, highest, v) for v in values])
+
+    def scaled(t: Array) -> tuple[Array, Array]:
+        factors = [_power(t, weight + 1), *[_power(t + v, -b) for v, b in zip(values, raised, strict=True)]]
+        return math.prod([f for f, _ in factors], start=1.0), sum([e for _, e in factors])
+
+    # of what is integrated a logarithm is nearly straight between those of the values
+    most = functools.reduce(np.maximum, [scaled(np.where(v == 0.0, lowest, v))[1] for v in values])
 
     def integrand(u: Array) -> Array:
-        t = np.exp(u)
-        return math.prod([(t + v) ** -b for v, b in zip(values, raised, strict=True)], start=t ** (weight + 1))
+        factor, exponent = scaled(np.exp(u))
+        return np.ldexp(factor, np.maximum(exponent - most, -2000.0).astype(np.int32))
 
     zero = functools.reduce(np.logical_or, [v == 0.0 for v in values])
     start = np.log(lowest) - np.where(zero, 80.0, 40.0)
-    out = front * scale**-fall * trapezoid(integrand, start, 0.0 * start + 40.0 / fall, _STEP)
+    found = front * trapezoid(integrand, start, np.log(highest) + beyond_all, _STEP)
+    out = np.ldexp(found, (most + shift * fall).astype(np.int32))
     beyond = functools.reduce(np.logical_or, [(v < 0.0) | np.isnan(v) for v in numbers])
     edge = np.where(steep, math.copysign(math.inf, front), 0.0)
     return np.where(inside, out, np.where(beyond, math.nan, edge))
