@@ -290,7 +290,7 @@ def pad(
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     a, bins, weights = as_operands([a, bins, weights])
-    return binning.histogram_bin_edges(a, bins, range, weights)
+    return binning.histogram(a, bins, range, weights=weights)[1]
 
 
 # --- sums and differences ------------------------------------------------------------------------

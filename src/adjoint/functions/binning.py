@@ -176,11 +176,6 @@ def histogram(
     return counts, edges
 
 
-def histogram_bin_edges(x: Any, bins: Any, range: Any, weights: Any) -> Tensor[Any]:
-    """The bounds that `histogram` has of these."""
-    return _binned(x, bins, range, weights)[1]
-
-
 def _binned(x: Any, bins: Any, range: Any, weights: Any) -> tuple[Tensor[Any], Tensor[Any], bool]:
     """The values as a line and the bounds, of one dtype, and whether the intervals have one width."""
     ends = () if range is None else items(range) or (range,)
