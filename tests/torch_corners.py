@@ -274,3 +274,51 @@ def data_counts_its_writes_apart(torch: Any, show: Any) -> None:
             made = saved(v, d)
             write(v, d)
             refused(show, made.sum().backward)
+
+
+@program
+def nodes_of_products_and_sums_of_products(torch: Any, show: Any) -> None:
+    def x(*shape: int) -> Any:
+        return torch.ones(*shape, dtype=torch.float64, requires_grad=True)
+
+    functional = module(torch, "nn.functional")
+    shapes = [((4,), (3, 4, 2)), ((2, 4), (3, 4, 2)), ((4,), (4, 2)), ((3, 2, 4), (4,)), ((2, 3, 4), (2, 4, 3))]
+    for one, other in shapes:
+        show(type((x(*one) @ x(*other)).grad_fn).__name__)
+    show(type((torch.ones(2, 4, dtype=torch.float64) @ x(3, 4, 2)).grad_fn).__name__)
+    show(type(torch.bmm(x(2, 3, 4), x(2, 4, 3)).grad_fn).__name__)
+    equations = {
+        "bij->ji": [(2, 3, 4)], "ij->ji": [(3, 4)], "ii": [(3, 3)], "...ij->ji": [(2, 3, 4)], "ij,jk": [(2, 3), (3, 4)],
+        "i,j->ij": [(2,), (3,)], "i,i->i": [(3,), (3,)], "ij,jk,kl->il": [(2, 3), (3, 4), (4, 2)],
+        "i,j,k->ijk": [(2,), (3,), (2,)],
+    }  # fmt: skip
+    for equation, sizes in equations.items():
+        show(equation, type(torch.einsum(equation, *[x(*size) for size in sizes]).grad_fn).__name__)
+    for size in ((4,), (2, 4), (2, 3, 4)):
+        for bias in (None, x(5)):
+            show(type(functional.linear(x(*size), x(5, 4), bias).grad_fn).__name__)
+    attention = functional.scaled_dot_product_attention
+    for size in ((3, 4), (2, 3, 4), (1, 2, 3, 4)):
+        show(type(attention(x(*size), x(*size), x(*size)).grad_fn).__name__)
+    show(seen(torch.chain_matmul(x(2, 3))))
+
+
+@program
+def integers_in_functions_of_three(torch: Any, show: Any) -> None:
+    n, b = torch.tensor([1, 2]), torch.tensor([True, False])
+    show(seen([torch.addcmul(n, n, n), torch.addcmul(n, n, n, value=3), torch.addcmul(n, n, n, value=0.5)]))
+    show(seen([torch.addcmul(n, n, b), torch.addcmul(n * 1.0, n, n, value=0.5), torch.addcdiv(n, n * 1.0, n)]))
+    for call in (
+        lambda: torch.addcdiv(n, n, n), lambda: torch.addcdiv(n * 1.0, b, n), lambda: torch.addcmul(b, b, b),
+        lambda: n.clone().addcmul_(n * 1.0, n),
+    ):  # fmt: skip
+        refused(show, call, 30)
+
+
+@program
+def groups_of_one_element(torch: Any, show: Any) -> None:
+    group_norm = module(torch, "nn.functional").group_norm
+    for size, groups in (((0, 2), 1), ((3, 2), 2), ((2, 2, 1), 2), ((1, 2), 1)):
+        show(seen(group_norm(torch.ones(*size), groups)))
+    for size, groups in (((1, 2), 2), ((1, 2, 1), 2)):
+        refused(show, lambda size=size, groups=groups: group_norm(torch.ones(*size), groups), 50)

@@ -345,11 +345,36 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Any:
 
 
 _THREE = "input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number=1"
-for _name, _step in {
-    "addcmul": lambda x, a, b, *, value: x + a * b * value if value != 1 else x + a * b,
-    "addcdiv": lambda x, a, b, *, value: x + a / b * value if value != 1 else x + a / b,
-}.items():
-    public(_name, in_place=True, out=True)(numbers_first(composed(_name, _step, _name.capitalize(), _THREE), "value"))
+
+
+def _addcmul(x: Any, a: Any, b: Any, *, value: Any) -> Any:
+    if x.dtype.kind in "iu":
+        value = int(value)
+    return x + a * b * value if value != 1 else x + a * b
+
+
+def _addcdiv(x: Any, a: Any, b: Any, *, value: Any) -> Any:
+    return x + a / b * value if value != 1 else x + a / b
+
+
+def _of_three(name: str, step: Any) -> Any:
+    apply = composed(name, step, name.capitalize(), _THREE, floating=False)
+
+    @functools.wraps(apply)
+    def spelled(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Any:
+        kinds = [x._dtype.kind if isinstance(x, Tensor) else "" for x in (input, tensor1, tensor2)]
+        if name == "addcdiv" and "".join(kinds[1:]) in _INTEGER_PAIRS:
+            raise RuntimeError("Integer division with addcdiv is no longer supported: divide floats")
+        if name == "addcmul" and kinds == ["b", "b", "b"]:
+            raise NotImplementedError("\"addcmul_cpu_out\" not implemented for 'Bool'")
+        return apply(input, tensor1, tensor2, value=value)
+
+    return numbers_first(spelled, "value")
+
+
+_INTEGER_PAIRS = {a + b for a in "biu" for b in "biu"}
+for _name, _step in {"addcmul": _addcmul, "addcdiv": _addcdiv}.items():
+    public(_name, in_place=True, out=True)(_of_three(_name, _step))
 
 
 @public("logaddexp2", out=True)

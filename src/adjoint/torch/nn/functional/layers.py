@@ -39,8 +39,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
             return of(_linear(x, weight._here, bias._here))
         except ValueError as error:
             raise explained(error, ()) from None
-    made = "Addmm" if bias is not None else "Mm"
-    return call("nn.linear", made if len(shape) == 2 else "View", input, weight, bias)
+    rows = {1: ("View", "SqueezeBackward4"), 2: ("Addmm", "Mm")}
+    with_bias, alone = rows.get(len(shape), ("View", "UnsafeView"))
+    return call("nn.linear", alone if bias is None else with_bias, input, weight, bias)
 
 
 def _misfit(x: Tensor, weight: Tensor) -> Exception:
@@ -381,7 +382,7 @@ def group_norm(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(input.shape)} and num_groups={num_groups}"
         )
-    if input.numel() == input.shape[0] * num_groups:
+    if input.shape[0] * input.shape[1] // num_groups * math.prod(input.shape[2:]) == 1:  # over all examples
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
     return call("nn.group_norm", "NativeGroupNorm", input, num_groups, weight, bias, eps)
 
