@@ -322,3 +322,40 @@ def groups_of_one_element(torch: Any, show: Any) -> None:
         show(seen(group_norm(torch.ones(*size), groups)))
     for size, groups in (((1, 2), 2), ((1, 2, 1), 2)):
         refused(show, lambda size=size, groups=groups: group_norm(torch.ones(*size), groups), 50)
+
+
+@program
+def functions_of_complex_numbers(torch: Any, show: Any) -> None:
+    functional = module(torch, "nn.functional")
+    one, other = [1 + 2j, -0.5 + 0.3j, -3 - 1j, 0.2 - 2j], [0.5 - 1j, 2 + 0.1j, -1 - 0.3j, 2j]
+
+    def found(function: Any, *values: Any) -> None:
+        xs = [torch.tensor(v, dtype=torch.complex128, requires_grad=True) for v in values]
+        y = function(*xs)
+        grads = torch.autograd.grad(y.abs().sum(), xs, create_graph=True)
+        again = torch.autograd.grad(sum([g.abs().sum() for g in grads]), xs)
+        show(
+            [[complex(round(c.real, 7), round(c.imag, 7)) + 0 for c in v.ravel().tolist()] for v in (y, *grads, *again)]
+        )
+
+    found(torch.sigmoid, one)
+    found(torch.sinc, one)
+    found(torch.logaddexp, one, other)
+    found(lambda x: torch.logcumsumexp(x, 0), one)
+    found(lambda x: functional.rms_norm(x, (4,)), one)
+    found(lambda x, y: functional.rms_norm(x, (4,), y, 0.1), one, other)
+    found(lambda x, y: functional.triplet_margin_loss(x[None], y[None], x[None] * 2, 9.0, swap=True), one, other)
+    show(seen(functional.silu(torch.tensor(one))), seen(torch.sinc(torch.tensor([0j, 1e-5 + 0j]))))
+    infinite = torch.tensor([complex(-torch.inf, 0.0)])
+    show(seen(torch.logaddexp(infinite, infinite)), seen(torch.sigmoid(torch.tensor([-40 + 0j, 800 + 1j]))))
+
+
+@program
+def integers_to_powers(torch: Any, show: Any) -> None:
+    n = torch.tensor([-3, -1, 0, 1, 2])
+    small = torch.tensor([2, 3], dtype=torch.int8)
+    show(seen([2**n, 1**n, (-1) ** n, torch.pow(n[n != 0], n[n != 0]), small**small, 2**small, small.pow_(n[:2])]))
+    for call in (lambda: n**-1, lambda: (n > 0) ** (n > 0), lambda: torch.logaddexp(n, n)):
+        refused(show, call, 30)
+    empty = torch.ones(0, 1, 2, dtype=torch.int64)
+    show(module(torch, "nn.functional").local_response_norm(empty, 1).dtype)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import adjoint as ad
+from adjoint.torch import complexes
 from adjoint.torch.arguments import Sizes, guarded, refuse_others
 from adjoint.torch.calls import call, explained, off, put, write
 from adjoint.torch.lifted import is_batched, value_alone
@@ -398,7 +399,8 @@ def layer_norm(
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: Any = None) -> Any:
     """The last axes over the root of their mean square, then scaled."""
     shape = _fitting(tensor(input, "rms_norm"), normalized_shape)
-    return call("nn.rms_norm", "FusedRmsNorm", input, shape, weight, eps)
+    found: Any = complexes.rms_norm if input._dtype.kind == "c" else "nn.rms_norm"
+    return call(found, "FusedRmsNorm", input, shape, weight, eps)
 
 
 def _fitting(x: Tensor, normalized_shape: Any) -> tuple[int, ...]:
@@ -415,6 +417,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     """Each number over a power of the squares of those near to it in other channels."""
     if input.ndim < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
+    if not input.numel():
+        return input
     return call("nn.local_response_norm", "Div", input, size, alpha, beta, k)
 
 
