@@ -275,9 +275,8 @@ def pow(input: Any, exponent: Any) -> Tensor:
         raise NotImplementedError("\"pow\" not implemented for 'Bool'")
     if isinstance(y, Tensor):
         if dtype.kind == "i":
-            return call(_integer_power, None, *[v if isinstance(v, Tensor) else creation.tensor(v) for v in (x, y)]).to(
-                dtype=dtype
-            )
+            base = x if isinstance(x, Tensor) else creation.tensor(x)
+            return to(call(_integer_power, None, base, y), dtype=dtype)  # type: ignore[no-any-return]
         return run("pow", (x, y), "PowBackward1" if isinstance(x, Tensor) else "PowBackward2")
     if dtype.kind in "biu" and y < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")

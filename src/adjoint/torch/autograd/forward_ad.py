@@ -19,6 +19,7 @@ class _Duals:
     def __init__(self) -> None:
         self.level: Any = Tangent.fresh(LEVEL)  # and the same over the levels of other devices
         self.made: list[Any] = []  # weakly
+        self.given: list[Any] = []  # the nodes of tangents
 
     def on(self, level: Any) -> Any:
         """The level of tangents over that of a device."""
@@ -118,6 +119,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "adjoint.torch: make_dual is not there inside of vmap, grad and their like; write torch.func.jvp"
         )
     meeting((primal, tangent))
+    modes.duals.given.append(tangent._array.node)
     return lifted(wrap(Dual(primal._array, tangent._array), modes.duals.on(level_of(primal)), tensor._dtype))
 
 
