@@ -351,6 +351,13 @@ def functions_of_complex_numbers(torch: Any, show: Any) -> None:
 
 
 @program
+def adjoints_of_what_is_no_matrix(torch: Any, show: Any) -> None:
+    for x in (torch.ones(3), torch.tensor(2.0 + 1.0j)):
+        for call in (lambda x=x: x.mH.tolist(), lambda x=x: torch.adjoint(x).tolist()):
+            refused(show, call, 40)
+
+
+@program
 def integers_to_powers(torch: Any, show: Any) -> None:
     n = torch.tensor([-3, -1, 0, 1, 2])
     small = torch.tensor([2, 3], dtype=torch.int8)

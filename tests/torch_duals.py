@@ -105,3 +105,19 @@ def views_keep_their_hooks_where_data_is_written(torch: Any, show: Any) -> None:
             show(x.grad.tolist(), calls, view.grad.tolist())
             base.data[0, 1] = 5.0
             show(view.tolist())
+
+
+@program
+def hooks_of_dual_numbers(torch: Any, show: Any) -> None:
+    forward = module(torch, "autograd.forward_ad")
+    x = torch.ones(2, requires_grad=True)
+    with forward.dual_level():
+        d = forward.make_dual(x, torch.full((2,), 3.0))
+        y = d * d
+        calls: list[int] = []
+        y.register_hook(lambda g: (calls.append(1), g * 2)[1])
+        y.retain_grad()
+        show(y.output_nr, type(y.grad_fn).__name__, y.retains_grad)
+        y.sum().backward()
+        show(x.grad.tolist(), y.grad.tolist(), calls)
+        refused(show, lambda: forward.make_dual(d, torch.ones(2)), 60)

@@ -276,7 +276,7 @@ def pow(input: Any, exponent: Any) -> Tensor:
     if isinstance(y, Tensor):
         if dtype.kind == "i":
             base = x if isinstance(x, Tensor) else creation.tensor(x)
-            return to(call(_integer_power, None, base, y), dtype=dtype)  # type: ignore[no-any-return]
+            return to(call(_integer_power, None, base, y), dtype=dtype)
         return run("pow", (x, y), "PowBackward1" if isinstance(x, Tensor) else "PowBackward2")
     if dtype.kind in "biu" and y < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")

@@ -108,7 +108,10 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"Expected tangent to have the dtype of the primal, {tensor.dtype}, but got {tangent.dtype}; convert it"
         )
     if unpack_dual(tensor).tangent is not None:
-        raise RuntimeError("JVP should not be recomputed: the tensor has a tangent already")
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
+            "supported."
+        )
     primal = unpack_dual(tensor).primal
     if unpack_dual(tangent).tangent is not None:
         raise RuntimeError(
