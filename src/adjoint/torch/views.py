@@ -234,7 +234,7 @@ def adjoint(input: Tensor) -> Any:
 def _adjoint(x: Tensor, name: str) -> Any:
     if x.ndim == 1:
         raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor.")
-    return transpose(x, -2, -1).conj()
+    return (transpose(x, -2, -1) if x.ndim else x).conj()
 
 
 @public("movedim", "moveaxis")
