@@ -121,3 +121,37 @@ def hooks_of_dual_numbers(torch: Any, show: Any) -> None:
         y.sum().backward()
         show(x.grad.tolist(), y.grad.tolist(), calls)
         refused(show, lambda: forward.make_dual(d, torch.ones(2)), 60)
+
+
+@program
+def tangents_are_what_was_given(torch: Any, show: Any) -> None:
+    forward = module(torch, "autograd.forward_ad")
+    value, tangent = torch.tensor([1.0, 2.0]), torch.ones(2)
+    with forward.dual_level():
+        d = forward.make_dual(value, tangent)
+        show(forward.unpack_dual(d).tangent is tangent, forward.unpack_dual(d).primal is value)
+        d.mul_(3)
+        show(forward.unpack_dual(d).tangent.tolist(), forward.unpack_dual(d[0]).tangent.tolist())
+    show(forward.unpack_dual(d).tangent)
+
+    def function(jvp: Any, forward_of: Any, **more: Any) -> Any:
+        members = {"forward": forward_of, "jvp": jvp, "vjp": lambda ctx, *g: None, **more}
+        return type("Mine", (torch.autograd.Function,), {name: staticmethod(f) for name, f in members.items()})
+
+    def marks(ctx: Any, x: Any, y: Any) -> Any:
+        out = y.clone()
+        ctx.mark_non_differentiable(out)
+        return x.clone(), out
+
+    def writes(ctx: Any, x: Any) -> Any:
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    with forward.dual_level():
+        d = forward.make_dual(torch.tensor(2.0), torch.tensor(1.0))
+        found = function(lambda ctx, a, b: (a, None), marks).apply(d, torch.tensor(3.0))
+        show([x if x is None else x.tolist() for x in map(lambda y: forward.unpack_dual(y).tangent, found)])
+        show(found[1].tolist(), found[1].requires_grad)
+        show(forward.unpack_dual(function(lambda ctx, g: g.mul_(2), writes).apply(d.clone())).tangent.tolist())
+        for jvp in (lambda ctx, g: 2 * g, lambda ctx, g: g.mul_(2).clone()):
+            refused(show, lambda jvp=jvp: function(jvp, writes).apply(d.clone()), 80)

@@ -123,15 +123,19 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     meeting((primal, tangent))
     modes.duals.given.append(tangent._array.node)
-    return lifted(wrap(Dual(primal._array, tangent._array), modes.duals.on(level_of(primal)), tensor._dtype))
+    made = lifted(wrap(Dual(primal._array, tangent._array), modes.duals.on(level_of(primal)), tensor._dtype))
+    made._rare.tangent = tangent  # which unpack_dual gives back as long as it is the same
+    return made
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value of a tensor and its tangent on the open level, None where it has none."""
     if modes.duals is None or not is_lifted(tensor) or not modes.duals.has(inner_of(tensor).device):
         return UnpackedDualTensor(tensor, None)
-    dual = wrap_of(inner_of(tensor))
-    return UnpackedDualTensor(of(dual.value), None if dual.tangent is None else of(dual.tangent))
+    dual, given = wrap_of(inner_of(tensor)), tensor._rare.tangent
+    if dual.tangent is None or (given is not None and given._array is dual.tangent):
+        return UnpackedDualTensor(of(dual.value), None if dual.tangent is None else given)
+    return UnpackedDualTensor(of(dual.value), of(dual.tangent))
 
 
 def __getattr__(name: str) -> NoReturn:
