@@ -150,7 +150,8 @@ def tangents_are_what_was_given(torch: Any, show: Any) -> None:
     with forward.dual_level():
         d = forward.make_dual(torch.tensor(2.0), torch.tensor(1.0))
         found = function(lambda ctx, a, b: (a, None), marks).apply(d, torch.tensor(3.0))
-        show([x if x is None else x.tolist() for x in map(lambda y: forward.unpack_dual(y).tangent, found)])
+        tangents = [forward.unpack_dual(y).tangent for y in found]
+        show([x if x is None else x.tolist() for x in tangents])
         show(found[1].tolist(), found[1].requires_grad)
         show(forward.unpack_dual(function(lambda ctx, g: g.mul_(2), writes).apply(d.clone())).tangent.tolist())
         for jvp in (lambda ctx, g: 2 * g, lambda ctx, g: g.mul_(2).clone()):
