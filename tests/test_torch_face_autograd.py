@@ -27,6 +27,7 @@ import torch_autograd
 import torch_backwards  # noqa: F401
 import torch_beside_numpy  # noqa: F401
 import torch_corners  # noqa: F401
+import torch_duals  # noqa: F401
 import torch_func  # noqa: F401
 import torch_graphs
 import torch_habits  # noqa: F401
@@ -375,3 +376,19 @@ def test_a_leaf_of_another_shape_is_lost_to_graphs_that_saved_it(name: str) -> N
             getattr(w, name)(*([0] if name == "unsqueeze_" else []))
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             y.backward()
+
+
+def test_gradients_of_dual_numbers_are_refused_where_they_would_be_wrong() -> None:
+    import adjoint.torch.autograd.forward_ad as forward_ad
+
+    x = ours.tensor([0.3, 0.7], dtype=ours.float64, requires_grad=True)
+    with forward_ad.dual_level():
+        d = forward_ad.make_dual(x, x * 2)
+        with pytest.raises(NotImplementedError, match=r"tangent that make_dual got .*Pass tangent\.detach\(\)"):
+            ours.autograd.grad(d.sin().sum(), d)
+    with forward_ad.dual_level():
+        y = x * x
+        y.register_hook(lambda g: g * 2)
+        d = forward_ad.make_dual(y, ours.ones(2, dtype=ours.float64))
+        with pytest.raises(NotImplementedError, match=r"have hooks, .* write torch\.func\.jvp"):
+            ours.autograd.grad(d.sin().sum(), d)

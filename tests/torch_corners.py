@@ -274,3 +274,95 @@ def data_counts_its_writes_apart(torch: Any, show: Any) -> None:
             made = saved(v, d)
             write(v, d)
             refused(show, made.sum().backward)
+
+
+@program
+def nodes_of_products_and_sums_of_products(torch: Any, show: Any) -> None:
+    def x(*shape: int) -> Any:
+        return torch.ones(*shape, dtype=torch.float64, requires_grad=True)
+
+    functional = module(torch, "nn.functional")
+    shapes = [((4,), (3, 4, 2)), ((2, 4), (3, 4, 2)), ((4,), (4, 2)), ((3, 2, 4), (4,)), ((2, 3, 4), (2, 4, 3))]
+    for one, other in shapes:
+        show(type((x(*one) @ x(*other)).grad_fn).__name__)
+    show(type((torch.ones(2, 4, dtype=torch.float64) @ x(3, 4, 2)).grad_fn).__name__)
+    show(type(torch.bmm(x(2, 3, 4), x(2, 4, 3)).grad_fn).__name__)
+    equations = {
+        "bij->ji": [(2, 3, 4)], "ij->ji": [(3, 4)], "ii": [(3, 3)], "...ij->ji": [(2, 3, 4)], "ij,jk": [(2, 3), (3, 4)],
+        "i,j->ij": [(2,), (3,)], "i,i->i": [(3,), (3,)], "ij,jk,kl->il": [(2, 3), (3, 4), (4, 2)],
+        "i,j,k->ijk": [(2,), (3,), (2,)],
+    }  # fmt: skip
+    for equation, sizes in equations.items():
+        show(equation, type(torch.einsum(equation, *[x(*size) for size in sizes]).grad_fn).__name__)
+    for size in ((4,), (2, 4), (2, 3, 4)):
+        for bias in (None, x(5)):
+            show(type(functional.linear(x(*size), x(5, 4), bias).grad_fn).__name__)
+    attention = functional.scaled_dot_product_attention
+    for size in ((3, 4), (2, 3, 4), (1, 2, 3, 4)):
+        show(type(attention(x(*size), x(*size), x(*size)).grad_fn).__name__)
+    show(seen(torch.chain_matmul(x(2, 3))))
+
+
+@program
+def integers_in_functions_of_three(torch: Any, show: Any) -> None:
+    n, b = torch.tensor([1, 2]), torch.tensor([True, False])
+    show(seen([torch.addcmul(n, n, n), torch.addcmul(n, n, n, value=3), torch.addcmul(n, n, n, value=0.5)]))
+    show(seen([torch.addcmul(n, n, b), torch.addcmul(n * 1.0, n, n, value=0.5), torch.addcdiv(n, n * 1.0, n)]))
+    for call in (
+        lambda: torch.addcdiv(n, n, n), lambda: torch.addcdiv(n * 1.0, b, n), lambda: torch.addcmul(b, b, b),
+        lambda: n.clone().addcmul_(n * 1.0, n),
+    ):  # fmt: skip
+        refused(show, call, 30)
+
+
+@program
+def groups_of_one_element(torch: Any, show: Any) -> None:
+    group_norm = module(torch, "nn.functional").group_norm
+    for size, groups in (((0, 2), 1), ((3, 2), 2), ((2, 2, 1), 2), ((1, 2), 1)):
+        show(seen(group_norm(torch.ones(*size), groups)))
+    for size, groups in (((1, 2), 2), ((1, 2, 1), 2)):
+        refused(show, lambda size=size, groups=groups: group_norm(torch.ones(*size), groups), 50)
+
+
+@program
+def functions_of_complex_numbers(torch: Any, show: Any) -> None:
+    functional = module(torch, "nn.functional")
+    one, other = [1 + 2j, -0.5 + 0.3j, -3 - 1j, 0.2 - 2j], [0.5 - 1j, 2 + 0.1j, -1 - 0.3j, 2j]
+
+    def found(function: Any, *values: Any) -> None:
+        xs = [torch.tensor(v, dtype=torch.complex128, requires_grad=True) for v in values]
+        y = function(*xs)
+        grads = torch.autograd.grad(y.abs().sum(), xs, create_graph=True)
+        again = torch.autograd.grad(sum([g.abs().sum() for g in grads]), xs)
+        show(
+            [[complex(round(c.real, 7), round(c.imag, 7)) + 0 for c in v.ravel().tolist()] for v in (y, *grads, *again)]
+        )
+
+    found(torch.sigmoid, one)
+    found(torch.sinc, one)
+    found(torch.logaddexp, one, other)
+    found(lambda x: torch.logcumsumexp(x, 0), one)
+    found(lambda x: functional.rms_norm(x, (4,)), one)
+    found(lambda x, y: functional.rms_norm(x, (4,), y, 0.1), one, other)
+    found(lambda x, y: functional.triplet_margin_loss(x[None], y[None], x[None] * 2, 9.0, swap=True), one, other)
+    show(seen(functional.silu(torch.tensor(one))), seen(torch.sinc(torch.tensor([0j, 1e-5 + 0j]))))
+    infinite = torch.tensor([complex(-torch.inf, 0.0)])
+    show(seen(torch.logaddexp(infinite, infinite)), seen(torch.sigmoid(torch.tensor([-40 + 0j, 800 + 1j]))))
+
+
+@program
+def adjoints_of_what_is_no_matrix(torch: Any, show: Any) -> None:
+    for x in (torch.ones(3), torch.tensor(2.0 + 1.0j)):
+        for call in (lambda x=x: show(x.mH.tolist()), lambda x=x: show(torch.adjoint(x).tolist())):
+            refused(show, call, 40)
+
+
+@program
+def integers_to_powers(torch: Any, show: Any) -> None:
+    n = torch.tensor([-3, -1, 0, 1, 2])
+    small = torch.tensor([2, 3], dtype=torch.int8)
+    show(seen([2**n, 1**n, (-1) ** n, torch.pow(n[n != 0], n[n != 0]), small**small, 2**small, small.pow_(n[:2])]))
+    for call in (lambda: n**-1, lambda: (n > 0) ** (n > 0), lambda: torch.logaddexp(n, n)):
+        refused(show, call, 30)
+    empty = torch.ones(0, 1, 2, dtype=torch.int64)
+    show(module(torch, "nn.functional").local_response_norm(empty, 1).dtype)

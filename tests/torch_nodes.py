@@ -333,3 +333,34 @@ def dual_numbers_where_nothing_is_recorded(torch: Any, show: Any) -> None:
                 value, tangent = forward.unpack_dual(out)
                 show(value.requires_grad, tangent.requires_grad, shown([value, tangent]))
         refused(show, lambda: forward.make_dual(v, dual), 0)
+
+
+@program
+def what_functions_saved_takes_hooks(torch: Any, show: Any) -> None:
+    def saves(ctx: Any, x: Any) -> Any:
+        out = x * 2
+        ctx.save_for_backward(x, None, out)
+        return out
+
+    def backward(ctx: Any, g: Any) -> Any:
+        x, nothing, out = ctx.saved_tensors
+        show(nothing)
+        return g * x * out
+
+    function = _function(torch, saves, backward)
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    y = function.apply(x)
+    saved = y.grad_fn._raw_saved_tensors
+    show(len(saved))
+    refused(show, lambda: saved[1].register_hooks(lambda x: x, lambda x: x), 60)
+    for hooks in ((lambda x: x,), (1, 1)):
+        refused(show, lambda hooks=hooks: saved[0].register_hooks(*hooks), 46)
+    for part, factor in ((saved[0], 2), (saved[2], 3)):
+        part.register_hooks(lambda x, factor=factor: x * factor, lambda x: x * 5)
+    refused(show, lambda: saved[0].register_hooks(lambda x: x, lambda x: x), 60)
+    show(shown([v for v in y.grad_fn.saved_tensors if v is not None]), y.grad_fn.saved_tensors[2].requires_grad)
+    y.sum().backward()
+    show(shown(x.grad))
+    refused(show, lambda: y.grad_fn._raw_saved_tensors, 40)
+    show(_function(torch, lambda ctx, x: x, lambda ctx, g: g).apply(x).grad_fn._raw_saved_tensors)
+    refused(show, lambda: (x * x).grad_fn._raw_saved_self.register_hooks(lambda x: x), 46)

@@ -36,32 +36,23 @@ RANDOM = set(
 # whose second result, or only one, is places
 TIES = {"argsort", "kthvalue", "mode", "msort", "sort", "topk"}
 # what is not the same, and why; docs/torch.md says it to users
-_COMPLEX = "complex numbers, which adjoint's function does not take"
 _OVERLAP = "places that are named twice: the gradient is that of the last, which is what the result has"
 KNOWN = {
     "acosh": "the second derivative of acosh_, which is zero in PyTorch",
     "addbmm": "addbmm_ of a tensor that it would have to make larger",
-    "as_strided.partial_views": "memory before and behind a tensor's own",
+    "as_strided.partial_views": "memory before that of a view which requires a gradient",
     "as_strided_scatter": "the gradient by the first argument, which PyTorch gives to the places that were written",
     "cov": "weights in single precision, whose sums PyTorch rounds to it",
     "istft": "a window that PyTorch's samples view without recording",
     "linalg.norm": "the second derivative of the norm of nothing, which is nan in PyTorch",
     "linalg.norm.subgradients_at_zero": "second derivatives at zero, which are nan in PyTorch",
-    "logaddexp": _COMPLEX,
-    "logcumsumexp": _COMPLEX,
+    "logcumsumexp": "second derivatives in single precision, of which PyTorch rounds terms that add up to zero",
     "nn.functional.batch_norm": "a batch of no examples without axes",
     "nn.functional.ctc_loss": "the gradient by its log-probabilities, which PyTorch has behind log_softmax alone",
     "nn.functional.fractional_max_pool2d": "windows that are given with _random_samples",
-    "nn.functional.local_response_norm": "integers of which there are none",
     "nn.functional.max_unpool1d": _OVERLAP,
     "nn.functional.max_unpool2d": _OVERLAP,
     "nn.functional.max_unpool3d": _OVERLAP,
-    "nn.functional.rms_norm": _COMPLEX,
-    "nn.functional.silu.complex": _COMPLEX,
-    "nn.functional.triplet_margin_loss": _COMPLEX,
-    "__rpow__": "integers to negative powers, which are zero in PyTorch",
-    "sigmoid": _COMPLEX,
-    "sinc": _COMPLEX,
     "special.bessel_j0": "PyTorch's errors of 4e-7 near 5",
     "special.bessel_y1": "PyTorch's errors of 8e-7 near 5",
 }
@@ -154,7 +145,11 @@ def _tensor(x: Any) -> Any:
     if x.layout != torch.strided:
         raise NotImplementedError("sparse")
     found = x.detach().resolve_conj().resolve_neg().numpy()
-    made = ours.from_numpy(np.array(found, order="K")) if 0 not in found.strides else ours.tensor(found.copy())
+    if DEVICE[0] == "cpu" and x.numel() < x.untyped_storage().nbytes() // x.element_size() and not x.is_conj():
+        memory = torch.empty(0, dtype=x.dtype).set_(x.untyped_storage()).numpy()  # with what lies around it
+        made = ours.from_numpy(memory.copy()).as_strided(x.shape, x.stride(), x.storage_offset())
+    else:
+        made = ours.from_numpy(np.array(found, order="K")) if 0 not in found.strides else ours.tensor(found.copy())
     return made.to(DEVICE[0]).requires_grad_(x.requires_grad)
 
 

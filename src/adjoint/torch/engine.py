@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint.decorators.batched import Batch
 from adjoint.graph.nodes import Node, Var, var_of
-from adjoint.torch import devices, dtypes, graph
+from adjoint.torch import devices, dtypes, graph, tangents
 from adjoint.torch.devices import where_of
 from adjoint.torch.dtypes import Size
 from adjoint.torch.graph import Accumulate
@@ -270,6 +270,12 @@ def grad(
             ]
         )
     nodes = [_node_of(x) for x in ins]
+    moved = None
+    if modes.duals is not None and not is_grads_batched:
+        given = (None,) * len(outs) if grad_outputs is None else _several(grad_outputs)
+        pull = lambda ys, cs: grad(ys, ins, cs, True, create_graph, allow_unused=True)
+        moved = tangents.of_gradients(outs, given, nodes, pull)
+        grad_outputs = [of(primal_of(g)) if isinstance(g, Tensor) and is_lifted(g) else g for g in given]
     walk, answers, size = _run(outs, grad_outputs, keep, create_graph, set(nodes), False, is_grads_batched)
     found: list[Any] = []
     for i, (x, node) in enumerate(zip(ins, nodes, strict=True)):
@@ -280,6 +286,8 @@ def grad(
             found.append(_of_batch(walk, g, size))
         else:
             found.append(walk.shown(g))
+    if moved is not None:
+        return tuple([tangents.with_tangent(g, tangent) for g, tangent in zip(found, moved, strict=True)])
     return tuple(found)
 
 

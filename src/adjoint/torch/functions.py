@@ -9,10 +9,10 @@ import numpy as np
 
 import adjoint as ad
 from adjoint import errors
-from adjoint.torch import creation, devices, lifted
+from adjoint.torch import complexes, creation, devices, lifted
 from adjoint.torch.arguments import public, same_types, spelled_as, tensor_of
 from adjoint.torch.calls import NUMBERS, call, into, number, number_of, off, operand, run
-from adjoint.torch.dtypes import bfloat16, default_float, numpy_dtype, result_dtype
+from adjoint.torch.dtypes import bfloat16, default_float, numpy_dtype, of_numpy, result_dtype
 from adjoint.torch.graph import label
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.tensor import (
@@ -51,10 +51,11 @@ def _unary(name: str, function: Any, made: str | None = None, *, floating: bool 
 
 for _name, _function in {
     "deg2rad": "deg2rad", "exp2": "exp2", "rad2deg": "rad2deg", "rsqrt": "rsqrt",
-    "sinc": "special.sinc", "i0": "special.i0",
+    "i0": "special.i0",
 }.items():  # fmt: skip
     _unary(_name, _function)
 _unary("frac", lambda x: x - ad.trunc(x))
+_unary("sinc", lambda x: complexes.sinc(x) if x.dtype.kind == "c" else ad.special.sinc(x))
 _quick_reciprocal = METHODS["reciprocal"]
 
 
@@ -221,7 +222,6 @@ arctan2         atan2           Atan2        floating  -
 maximum         maximum         Maximum      -         -
 minimum         minimum         Minimum      -         -
 hypot           hypot           Hypot        -         -
-logaddexp       logaddexp       Logaddexp    -         -
 copysign        copysign        Copysign     floating  -
 nextafter       nextafter       Nextafter    -         -
 remainder       remainder       Remainder    -         mod
@@ -270,14 +270,25 @@ def pow(input: Any, exponent: Any) -> Tensor:
         return _square(input)  # type: ignore[no-any-return]
     x, y = operand(input, "pow", "input"), operand(exponent, "pow", "exponent")
     check_tensors("pow", x, y)
-    if isinstance(y, Tensor):
-        return run("pow", (x, y), "PowBackward1" if isinstance(x, Tensor) else "PowBackward2")
     dtype = result_dtype((x, y))
+    if dtype.kind == "b":
+        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
+    if isinstance(y, Tensor):
+        if dtype.kind == "i":
+            base = x if isinstance(x, Tensor) else creation.tensor(x)
+            return to(call(_integer_power, None, base, y), dtype=dtype)
+        return run("pow", (x, y), "PowBackward1" if isinstance(x, Tensor) else "PowBackward2")
     if dtype.kind in "biu" and y < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
     if y == 2 and dtype.kind in "fc":
         return run("square", (x,), "Pow", dtype=dtype)
     return run("pow", (x, y), "Pow")
+
+
+def _integer_power(x: Any, y: Any) -> Any:
+    """Of a negative exponent the power is rounded to zero, as 1 / x is."""
+    positive = x ** ad.maximum(y, 0)
+    return ad.where(y < 0, ad.where(ad.abs(x) == 1, x ** (y % 2), 0), positive)
 
 
 METHODS["__pow__"] = lambda x, y: pow(x, y) if isinstance(y, _KNOWN) else NotImplemented
@@ -345,11 +356,45 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Any:
 
 
 _THREE = "input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number=1"
-for _name, _step in {
-    "addcmul": lambda x, a, b, *, value: x + a * b * value if value != 1 else x + a * b,
-    "addcdiv": lambda x, a, b, *, value: x + a / b * value if value != 1 else x + a / b,
-}.items():
-    public(_name, in_place=True, out=True)(numbers_first(composed(_name, _step, _name.capitalize(), _THREE), "value"))
+
+
+def _addcmul(x: Any, a: Any, b: Any, *, value: Any) -> Any:
+    if x.dtype.kind in "iu":
+        value = int(value)
+    return x + a * b * value if value != 1 else x + a * b
+
+
+def _addcdiv(x: Any, a: Any, b: Any, *, value: Any) -> Any:
+    return x + a / b * value if value != 1 else x + a / b
+
+
+def _of_three(name: str, step: Any) -> Any:
+    apply = composed(name, step, name.capitalize(), _THREE, floating=False)
+
+    @functools.wraps(apply)
+    def spelled(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Any:
+        kinds = [x._dtype.kind if isinstance(x, Tensor) else "" for x in (input, tensor1, tensor2)]
+        if name == "addcdiv" and "".join(kinds[1:]) in _INTEGER_PAIRS:
+            raise RuntimeError("Integer division with addcdiv is no longer supported: divide floats")
+        if name == "addcmul" and kinds == ["b", "b", "b"]:
+            raise NotImplementedError("\"addcmul_cpu_out\" not implemented for 'Bool'")
+        return apply(input, tensor1, tensor2, value=value)
+
+    return numbers_first(spelled, "value")
+
+
+_INTEGER_PAIRS = {a + b for a in "biu" for b in "biu"}
+for _name, _step in {"addcmul": _addcmul, "addcdiv": _addcdiv}.items():
+    public(_name, in_place=True, out=True)(_of_three(_name, _step))
+
+
+def _logaddexp(x: Any, y: Any) -> Any:
+    if x.dtype.kind in "biu":
+        raise NotImplementedError(f"\"logaddexp_cpu\" not implemented for '{of_numpy(x.dtype).class_name}'")
+    return (complexes if x.dtype.kind == "c" else ad).logaddexp(x, y)
+
+
+_composed("logaddexp", _logaddexp, "Logaddexp", _TWO)
 
 
 @public("logaddexp2", out=True)

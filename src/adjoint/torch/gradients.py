@@ -43,6 +43,8 @@ _GRAD_OF_RESULT = (
 
 def _own_node(x: Tensor) -> Any:
     """The node that gradients of x come to, None for a constant; a view's is made again where need be."""
+    if is_lifted(x):  # of a dual number
+        return lifted.primal_of(x).node
     return node_of_base(x) if not is_view(x) else x._array.node
 
 

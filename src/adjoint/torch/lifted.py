@@ -76,6 +76,7 @@ class Lifted(Rare):
         self.writes = 0  # so often it was written to, directly or through a view
         self.known = 0  # so often its root had been when it was read
         self.viewed = False  # there is, or was, a view of it
+        self.tangent: Any = None  # what make_dual got
         self.born = modes.transforms
 
     def values_again(self, x: Any) -> Any:

@@ -397,7 +397,7 @@ def matrix_power(input: Tensor, n: int) -> Any:
 
 @with_out
 def multi_dot(tensors: Any) -> Any:
-    return call(lambda *xs: ad.linalg.multi_dot(xs), "LinalgMultiDot", *tensors)
+    return call(lambda *xs: ad.linalg.multi_dot(xs), "View", *tensors)
 
 
 @with_out

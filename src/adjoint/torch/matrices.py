@@ -32,7 +32,7 @@ def inverse(input: Tensor) -> Any:
 
 @public("chain_matmul", method=False, out=True)
 def chain_matmul(*matrices: Tensor) -> Any:
-    return linalg.multi_dot(matrices)
+    return matrices[0].clone() if len(matrices) == 1 else linalg.multi_dot(matrices)
 
 
 @public("orgqr", out=True)

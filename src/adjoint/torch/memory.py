@@ -15,7 +15,7 @@ import numpy as np
 from adjoint.graph.nodes import Var, var_of
 from adjoint.torch import lifted, state
 from adjoint.torch.devices import dtype_of
-from adjoint.torch.graph import label, move_retained
+from adjoint.torch.graph import Accumulate, label, move_retained
 from adjoint.torch.kinds import (
     Gather,
     dense_strides,
@@ -33,6 +33,7 @@ from adjoint.torch.tensor import (
     copied,
     forget,
     is_lifted,
+    known_array,
     leaf_node,
     leaf_of,
     level_of,
@@ -365,6 +366,14 @@ def views_again(base: Tensor) -> None:
         alias = reference()
         if alias is not None and alias._rare.parent is not None and base_of(alias) is base:
             forget_view(alias)
+
+
+def node_of_view(x: Tensor) -> Any:
+    """The node of a view that has one and is not to be read again."""
+    rare = x._rare
+    array = rare.away if rare.where is not None else known_array(x)
+    node = None if array is None or rare.memory.buffer is not None else array.node
+    return None if node.__class__ is Accumulate else node
 
 
 def forget_view(x: Tensor) -> None:

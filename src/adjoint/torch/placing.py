@@ -167,7 +167,9 @@ def fill(input: Tensor, value: Any) -> Any:
 
 def _with_axes(x: Tensor, count: int) -> Tensor:
     """The tensor with at least so many axes: an axis in front first, then one behind, then one in front."""
-    for axis in (0, 0, 2)[x.ndim : count]:
+    if not x.ndim:
+        return FUNCTIONS["reshape"](x, (1,) * count)  # type: ignore[no-any-return]
+    for axis in (0, 2)[x.ndim - 1 : count - 1]:
         x = FUNCTIONS["unsqueeze"](x, axis)
     return x
 

@@ -14,7 +14,10 @@ from adjoint.torch.tensor import LEVEL, Tensor, is_elsewhere, of
 
 
 def _product_name(x: Tensor, y: Tensor) -> str:
-    known = {(2, 2): "Mm", (2, 1): "Mv", (1, 1): "Dot", (3, 3): "Bmm"}
+    """The last step that PyTorch makes: products of stacks are products of matrices, in another shape."""
+    if x.ndim == 2 and y.ndim > 2 and x.requires_grad:
+        return "Clone"
+    known = {(2, 2): "Mm", (2, 1): "Mv", (1, 1): "Dot", (1, 2): "SqueezeBackward4"}
     return known.get((x.ndim, y.ndim), "UnsafeView")
 
 
@@ -39,8 +42,12 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
             raise RuntimeError(_misfit(input, other))
         if not off() and not is_elsewhere(input) and not is_elsewhere(other):
             return of(_matmul(input._here, other._here))
+    return _multiplied(input, other, _product_name(input, other))
+
+
+def _multiplied(input: Tensor, other: Tensor, made: str) -> Tensor:
     try:
-        return call("matmul", _product_name(input, other), input, other)  # type: ignore[no-any-return]
+        return call("matmul", made, input, other)  # type: ignore[no-any-return]
     except RuntimeError as error:
         raise RuntimeError(f"{_misfit(input, other)}: {error}") from None
 
@@ -68,6 +75,8 @@ def _product(name: str, other: str, ranks: tuple[int, int]) -> None:
             )
         if name == "bmm" and input.shape[0] != other.shape[0]:
             raise RuntimeError(f"bmm: expected as many matrices in both, got {input.shape[0]} and {other.shape[0]}")
+        if name == "bmm" and input._dtype is other._dtype:
+            return _multiplied(input, other, "Bmm")
         return matmul(input, other)
 
     public(name, out=True)(spelled_as(name, f"input: Tensor, {other}: Tensor", apply))
@@ -120,7 +129,20 @@ def einsum(equation: Any, *operands: Any) -> Any:
         equation, operands = _of_sublists(equation, *operands)
     elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
-    return call(lambda *xs: ad.einsum(equation, *xs), "View", *operands)
+    made = "View" if off() else _einsum_name(equation, operands)
+    return call(lambda *xs: ad.einsum(equation, *xs), made, *operands)
+
+
+def _einsum_name(equation: str, operands: tuple[Any, ...]) -> str:
+    """The last step that PyTorch makes, which goes through the operands from left to right."""
+    factors, arrow, kept = equation.replace(" ", "").partition("->")
+    *earlier, last = [factor.replace("...", ".") for factor in factors.split(",")]
+    if not arrow:  # what stands once
+        kept = "." + "".join([c for c in factors if factors.count(c) == 1])
+    dropped = {*last} - {*kept}
+    if not earlier:
+        return "SumBackward1" if dropped else "Permute"
+    return "View" if dropped & {*"".join(earlier)} else "Mul"
 
 
 @public("tensordot", method=False, out=True)

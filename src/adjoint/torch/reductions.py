@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
-from adjoint.torch import return_types
+from adjoint.torch import complexes, return_types
 from adjoint.torch.arguments import Sizes, public, same_types
 from adjoint.torch.calls import call, named, off, without_slope
 from adjoint.torch.creation import tensor
@@ -316,7 +316,8 @@ _running("cumprod", lambda x, axis: ad.cumulative_prod(x, axis=axis))
 @public("logcumsumexp", out=True)
 def logcumsumexp(input: Tensor, dim: int) -> Any:
     axis = axis_of(dim, input.ndim)
-    return call(lambda x: ad.logcumsumexp(x, axis=axis), "Logcumsumexp", input) if input.ndim else input.clone()
+    found: Any = complexes.logcumsumexp if input._dtype.kind == "c" else ad.logcumsumexp
+    return call(lambda x: found(x, axis=axis), "Logcumsumexp", input) if input.ndim else input.clone()
 
 
 def _softmax(name: str, function: Any, made: str) -> None:

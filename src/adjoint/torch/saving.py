@@ -132,21 +132,51 @@ class SavedTensor:
     def __init__(self, node: Any, place: int) -> None:
         self._node, self._place = node, place
 
-    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
-        """Keep what `pack_hook(tensor)` gives, of which `unpack_hook` makes a tensor again."""
+    def register_hooks(self, *hooks: Any) -> None:
+        """Keep what the first hook gives of the tensor, of which the second one makes a tensor again."""
+        pair = _pair_of(hooks)
         node, place = self._node, self._place
         saved = node.saved
         if saved is None:
             raise RuntimeError(graph.FREED)
         if saved[place].__class__ is Held:
-            raise RuntimeError(
-                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of "
-                "hooks is allowed at a time."
-            )
+            raise RuntimeError(_HOOKED)
         array = node.vjp.revived(node, node.edges(), saved, saved, lambda _, values: values)[place]
         kept = list(saved)
-        kept[place] = _held(saved[place], array, node, Hooks(pack_hook, unpack_hook))
+        kept[place] = _held(saved[place], array, node, pair)
         node.saved = Packed(kept)
+
+
+class SavedByFunction:
+    """What `save_for_backward` kept of a tensor: `y.grad_fn._raw_saved_tensors[0]`."""
+
+    def __init__(self, ctx: Any, place: int) -> None:
+        self._ctx, self._place = ctx, place
+
+    def register_hooks(self, *hooks: Any) -> None:
+        """As `SavedTensor.register_hooks`."""
+        pair = _pair_of(hooks)
+        self._ctx._raw_saved_tensors  # noqa: B018  # which raises where nothing is left
+        entry = self._ctx._saved[self._place]
+        if entry is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        if entry[1] == "packed":
+            raise RuntimeError(_HOOKED)
+        x = self._ctx._restored(*entry)
+        shown = x if entry[2] is None else unnoticed(var_of(values(x), None))
+        self._ctx._saved[self._place] = pack(shown, pair), "packed", entry[2]
+
+
+_HOOKED = (
+    "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is "
+    "allowed at a time."
+)
+
+
+def _pair_of(hooks: Any) -> Hooks:
+    if len(hooks) != 2 or not all([callable(hook) for hook in hooks]):
+        raise TypeError("register_hooks(): incompatible function arguments; expected two functions")
+    return Hooks(*hooks)
 
 
 def is_number(entry: Any) -> bool:

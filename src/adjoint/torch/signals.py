@@ -72,7 +72,8 @@ def stft(
         "hop_length": hop_length, "win_length": win_length, "center": center, "pad_mode": pad_mode,
         "normalized": normalized, "onesided": onesided,
     }  # fmt: skip
-    found = call(lambda x, w: ad.fft.stft(x, n_fft, window=w, **options), "Transpose", input, window)
+    made = "TransposeBackward1" if input.ndim > 1 else "SqueezeBackward4"
+    found = call(lambda x, w: ad.fft.stft(x, n_fft, window=w, **options), made, input, window)
     if return_complex or return_complex is None:
         return found
     from adjoint.torch.placing import view_as_real
@@ -94,11 +95,16 @@ def istft(
         "hop_length": hop_length, "win_length": win_length, "center": center, "normalized": normalized,
         "onesided": onesided, "length": length, "return_complex": return_complex,
     }  # fmt: skip
+    step = hop_length or n_fft // 4
+    whole = n_fft + step * (input.shape[-1] - 1) if input.ndim else 0
+    made = "Div" if input.ndim > 2 else "SqueezeBackward1"
+    if length is not None and length + center * (n_fft // 2) > whole:  # there are zeros behind
+        made = "ConstantPadNd"
     if window is not None and window.is_complex():
         if not return_complex:
             raise RuntimeError("Complex windows are incompatible with return_complex=False")
-        return call(_of_complex_window, "Div", input, window, n_fft, options)
-    return call(lambda x, w: ad.fft.istft(x, n_fft, window=w, **options), "Div", input, window)
+        return call(_of_complex_window, made, input, window, n_fft, options)
+    return call(lambda x, w: ad.fft.istft(x, n_fft, window=w, **options), made, input, window)
 
 
 def _of_complex_window(x: Any, window: Any, n: int, options: dict[str, Any]) -> Any:

@@ -73,14 +73,18 @@ def polygamma(n: int, input: Tensor) -> Any:
     >>> torch.polygamma(1, torch.tensor(1.0))
     tensor(1.6449)
     """
+    return _polygamma(n, input, "Polygamma")
+
+
+def _polygamma(n: int, input: Tensor, made: str) -> Any:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     x = floating_of(input)
-    return call(lambda a: ad.special.polygamma(n, a), "Polygamma", x)
+    return call(lambda a: ad.special.polygamma(n, a), made, x)
 
 
 METHODS["polygamma"] = lambda self, n: polygamma(n, self)
-METHODS["polygamma_"] = lambda self, n: write(self, lambda x: polygamma(n, x))
+METHODS["polygamma_"] = lambda self, n: write(self, lambda x: _polygamma(n, x, "PolygammaBackward1"))
 
 FUNCTIONS_HERE |= {"polygamma": polygamma, "multigammaln": mvlgamma}
 multigammaln = mvlgamma

@@ -474,6 +474,14 @@ def forget(x: Tensor) -> None:
         x._rare.away = None
 
 
+def known_array(x: Tensor) -> Var | None:
+    """The array of a tensor that is not to be read again."""
+    try:
+        return _slot.__get__(x, Tensor)  # type: ignore[no-any-return]
+    except AttributeError:
+        return None
+
+
 def _read_again(x: Tensor) -> Var:
     rare = x._rare
     if rare is None or rare.inner is not None:

@@ -228,7 +228,13 @@ def t(input: Tensor) -> Tensor:
 
 @public("adjoint")
 def adjoint(input: Tensor) -> Any:
-    return transpose(input, -2, -1).conj()
+    return _adjoint(input, "adjoint()")
+
+
+def _adjoint(x: Tensor, name: str) -> Any:
+    if x.ndim == 1:
+        raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    return (transpose(x, -2, -1) if x.ndim else x).conj()
 
 
 @public("movedim", "moveaxis")
@@ -520,4 +526,4 @@ class Transposes:
 
     @property
     def mH(self: Any) -> Any:
-        return adjoint(self)
+        return _adjoint(self, "mH")

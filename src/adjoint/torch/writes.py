@@ -19,6 +19,7 @@ from adjoint.torch.memory import (
     forget_view,
     is_view,
     node_of_base,
+    node_of_view,
     numbers_in,
     place_of,
     refuse_left,
@@ -164,13 +165,17 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
         memory.value = whole
     seen: list[Any] = []
     living, memory.aliases = memory.aliases, []
+    unnoticed: list[Any] = []  # views of tensors whose `.data` was written to: they keep their nodes, and hooks
     for reference in living:
         alias = reference()
         if alias is None:
             continue
         its = alias._rare
         if its.parent is not None:
-            forget_view(alias)
+            if silent and base_of(alias) is not base and (node := node_of_view(alias)) is not None:
+                unnoticed.append((alias, node))
+            else:
+                forget_view(alias)
             continue
         memory.aliases.append(reference)
         if not silent:
@@ -190,6 +195,10 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
             _give(alias, alias._array, var_of(whole_of(its), node))
         if its.where is not None and its.path:  # the same values in another array
             memory.read(alias._array)
+    for alias, node in unnoticed:
+        alias._array = var_of(memory.values_again(alias), node)
+        memory.add(alias)
+        memory.read(alias._array)
     if x is not base:  # what was written is a value of the memory, too: its node may have saved it
         memory.read(written)
 

@@ -19,6 +19,7 @@ class _Duals:
     def __init__(self) -> None:
         self.level: Any = Tangent.fresh(LEVEL)  # and the same over the levels of other devices
         self.made: list[Any] = []  # weakly
+        self.given: list[Any] = []  # the nodes of tangents
 
     def on(self, level: Any) -> Any:
         """The level of tangents over that of a device."""
@@ -107,7 +108,10 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"Expected tangent to have the dtype of the primal, {tensor.dtype}, but got {tangent.dtype}; convert it"
         )
     if unpack_dual(tensor).tangent is not None:
-        raise RuntimeError("JVP should not be recomputed: the tensor has a tangent already")
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
+            "supported."
+        )
     primal = unpack_dual(tensor).primal
     if unpack_dual(tangent).tangent is not None:
         raise RuntimeError(
@@ -118,15 +122,20 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "adjoint.torch: make_dual is not there inside of vmap, grad and their like; write torch.func.jvp"
         )
     meeting((primal, tangent))
-    return lifted(wrap(Dual(primal._array, tangent._array), modes.duals.on(level_of(primal)), tensor._dtype))
+    modes.duals.given.append(tangent._array.node)
+    made = lifted(wrap(Dual(primal._array, tangent._array), modes.duals.on(level_of(primal)), tensor._dtype))
+    made._rare.tangent = tangent  # which unpack_dual gives back as long as it is the same
+    return made
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value of a tensor and its tangent on the open level, None where it has none."""
     if modes.duals is None or not is_lifted(tensor) or not modes.duals.has(inner_of(tensor).device):
         return UnpackedDualTensor(tensor, None)
-    dual = wrap_of(inner_of(tensor))
-    return UnpackedDualTensor(of(dual.value), None if dual.tangent is None else of(dual.tangent))
+    dual, given = wrap_of(inner_of(tensor)), tensor._rare.tangent
+    if dual.tangent is None or (given is not None and given._array is dual.tangent):
+        return UnpackedDualTensor(of(dual.value), None if dual.tangent is None else given)
+    return UnpackedDualTensor(of(dual.value), of(dual.tangent))
 
 
 def __getattr__(name: str) -> NoReturn:

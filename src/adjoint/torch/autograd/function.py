@@ -23,7 +23,7 @@ from adjoint.torch.graph import FREED, OVERWRITTEN, Called, Marks
 from adjoint.torch.kinds import ALIAS
 from adjoint.torch.memory import base_of, detached, is_view, node_of_base, view_of
 from adjoint.torch.refusals import InFunction
-from adjoint.torch.saving import pack, unpack
+from adjoint.torch.saving import SavedByFunction, pack, unpack
 from adjoint.torch.state import grad_mode, modes
 from adjoint.torch.tensor import (
     LEVEL,
@@ -137,6 +137,12 @@ class BackwardCFunction(FunctionCtx, GradFn):
         if self._saved and getattr(self._forward_cls, "clear_saved_tensors_on_access", False):
             self._saved = "seen"
         return found
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+        if self._saved in ("freed", "seen"):
+            raise RuntimeError(FREED)
+        return tuple([SavedByFunction(self, place) for place in range(len(self._saved or ()))])
 
     def _restored(self, kept: Any, version: Any, output: Any) -> Any:
         if version == "packed":

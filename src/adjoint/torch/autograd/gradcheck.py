@@ -47,11 +47,18 @@ def gradcheck(
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    for asked, needed, name, by in (
+        (check_batched_grad, check_backward_ad, "check_batched_grad", "check_backward_ad"),
+        (check_batched_forward_grad, check_forward_ad, "check_batched_forward_grad", "check_forward_ad"),
+    ):
+        if asked and not needed:
+            raise AssertionError(f"Setting {name}=True requires {by} to be True")
     try:
         given = _checked_inputs(inputs)
         check = _Check(func, given, eps, atol, rtol, fast_mode)
         if check_backward_ad:
             check.backward(nondet_tol, check_grad_dtypes)
+            check.linear()
             if check_batched_grad:
                 check.batched()
             if check_undefined_grad:
@@ -126,7 +133,15 @@ class _Check:
         """The values of all results where an input has another value."""
         with grad_mode(False):
             x.data.copy_(constant(value))
-        return [_parts(looked(o)) for o in self.run()]
+        found = self.run()
+        for out, known in zip(found, self.outputs, strict=True):
+            for what, one, other in (("shape", out.shape, known.shape), ("dtype", out.dtype, known.dtype)):
+                if one != other:
+                    raise AssertionError(
+                        f"Expected `func` to return outputs with the same {what} when inputs are perturbed by "
+                        f"{self.eps}, but got {one} and {other}"
+                    )
+        return [_parts(looked(o)) for o in found]
 
     def slopes(self, x: Tensor, directions: Any) -> list[Any]:
         """Of each result, its central differences along directions: one column each."""
@@ -195,11 +210,26 @@ class _Check:
 
     def _compare(self, numerical: Any, analytical: Any, k: int, number: int, mode: str = "") -> None:
         bound = self.atol * (max(1.0, float(np.sqrt(max(numerical.shape)))) if self.fast else 1.0)
-        if not np.allclose(analytical, numerical, self.rtol, bound):
-            raise GradcheckError(
-                f"Jacobian {mode}mismatch for output {k} with respect to input {number},\nnumerical:{numerical}\n"
-                f"analytical:{analytical}\n"
-            )
+        if np.allclose(analytical, numerical, self.rtol, bound):
+            return
+        part = ""
+        if self.outputs[k]._dtype.kind == "c" and not self.fast:  # rows take turns, real parts first
+            imaginary = not np.allclose(analytical[1::2], numerical[1::2], self.rtol, bound)
+            part = f"While considering the {'imaginary' if imaginary else 'real'} part of complex outputs only, "
+        raise GradcheckError(
+            f"{part}Jacobian {mode}mismatch for output {k} with respect to input {number},\nnumerical:{numerical}\n"
+            f"analytical:{analytical}\n"
+        )
+
+    def linear(self) -> None:
+        """Gradients are products with those of the results: zeros for zeros."""
+        outputs = [o for o in self.outputs if o.requires_grad]
+        if not outputs:
+            return
+        zeros = [beside(o, np.zeros(tuple(o.shape), o._dtype)) for o in outputs]
+        found = engine.grad(outputs, [x for _, x in self.tracked], zeros, retain_graph=True, allow_unused=True)
+        if any([g is not None and looked(g).any() for g in found]):
+            raise GradcheckError("backward not multiplied by grad_output")
 
     def batched(self) -> None:
         """Gradients of a batch of cotangents against those of each."""
@@ -244,7 +274,7 @@ class _Check:
             columns: list[list[Any]] = [[] for _ in self.outputs]
             for direction in along:
                 with forward_ad.dual_level():
-                    dual = forward_ad.make_dual(x.detach(), beside(x, _whole(direction, looked(x))))
+                    dual = forward_ad.make_dual(x, beside(x, _whole(direction, looked(x))))
                     given = [dual if j == i else a for j, a in enumerate(self.inputs)]
                     for column, o in zip(columns, _results(self.func(*given)), strict=True):
                         tangent = forward_ad.unpack_dual(o).tangent

@@ -11,7 +11,7 @@ from adjoint.operands import common_backend, lift_to
 from adjoint.tensor import wrap
 from adjoint.torch.calls import put_lifted, shares, translated
 from adjoint.torch.devices import where_of_leaf
-from adjoint.torch.lifted import to_face, to_inner
+from adjoint.torch.lifted import in_transform, primal_of, to_face, to_inner
 from adjoint.torch.memory import base_of, is_view
 from adjoint.torch.state import grad_mode, modes
 from adjoint.torch.tensor import LEVEL, Tensor, copied, is_lifted, of, values
@@ -57,6 +57,7 @@ class FunctionRules(CustomRules):
         self.out: Any = None  # what the function gave, with the places of tensors
         self.single: bool = True
         self.dirty: list[Any] = []  # what the function says that it wrote to
+        self.unmoved: list[int] = []  # results that `jvp` gave no tangent
         self.wanted: Any = None  # for each argument: whether `backward` is asked for its gradient
 
     # --- between lists and what users see ---
@@ -167,6 +168,7 @@ class FunctionRules(CustomRules):
         found = self.function.jvp(ctx, *pushed)
         given = list(found) if isinstance(found, tuple) else [found]
         moved = []
+        self.unmoved = [i for i, t in enumerate(given) if t is None]
         for i, (o, t) in enumerate(zip(self.out, given, strict=True)):
             if t is not None and not (isinstance(o, Tensor) and o._dtype.kind in "fc"):
                 raise RuntimeError(
@@ -186,12 +188,11 @@ class FunctionRules(CustomRules):
         if place is None:
             return
         if self.faces[place] is o and self.is_written(o):
-            what = "returning the forward mode gradients as-is" if t is not pushed[place] else ""
-            if what or not _is_written(t):
+            if t is not pushed[place] or not _is_written(t):
                 raise RuntimeError(
-                    f"An inplace custom Function is not {what or 'modifying the forward mode gradients inplace'}. If "
-                    "the forward is modifying an input inplace, then the jvp function must modify the corresponding "
-                    "gradient inplace and return it."
+                    "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
+                    "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace "
+                    "and return it."
                 )
         elif not is_view(t):
             raise RuntimeError(
@@ -208,6 +209,10 @@ class FunctionRules(CustomRules):
         """What the user gets: where the function wrote to an argument, that."""
         answer = self.answer(ys)
         out = [answer] if self.single else list(answer)
+        for i in self.unmoved:
+            face = out[i]
+            if isinstance(face, Tensor) and is_lifted(face) and not in_transform(face):
+                out[i] = of(primal_of(face))
         for i, o in enumerate(self.out):
             for given, face in zip(self.args, getattr(self, "faces", ()), strict=False):
                 if o is face and isinstance(o, Tensor) and self.is_written(o):

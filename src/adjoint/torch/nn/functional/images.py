@@ -187,5 +187,6 @@ def scaled_dot_product_attention(
     if is_causal and attn_mask is not None:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     run = drawing if dropout_p else call
-    made = "ScaledDotProductFlashAttentionForCpu"
+    of_kernel = query.ndim == key.ndim == value.ndim == 4 and not dropout_p
+    made = "ScaledDotProductFlashAttentionForCpu" if of_kernel else "Mm" if query.ndim == 2 else "UnsafeView"
     return run(name, made, query, key, value, attn_mask, **options)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import adjoint as ad
+from adjoint.torch import complexes
 from adjoint.torch.arguments import Sizes, guarded, refuse_others
 from adjoint.torch.calls import call, explained, off, put, write
 from adjoint.torch.lifted import is_batched, value_alone
@@ -39,8 +40,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
             return of(_linear(x, weight._here, bias._here))
         except ValueError as error:
             raise explained(error, ()) from None
-    made = "Addmm" if bias is not None else "Mm"
-    return call("nn.linear", made if len(shape) == 2 else "View", input, weight, bias)
+    rows = {1: ("View", "SqueezeBackward4"), 2: ("Addmm", "Mm")}
+    with_bias, alone = rows.get(len(shape), ("View", "UnsafeView"))
+    return call("nn.linear", alone if bias is None else with_bias, input, weight, bias)
 
 
 def _misfit(x: Tensor, weight: Tensor) -> Exception:
@@ -381,7 +383,7 @@ def group_norm(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(input.shape)} and num_groups={num_groups}"
         )
-    if input.numel() == input.shape[0] * num_groups:
+    if input.shape[0] * input.shape[1] // num_groups * math.prod(input.shape[2:]) == 1:  # over all examples
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
     return call("nn.group_norm", "NativeGroupNorm", input, num_groups, weight, bias, eps)
 
@@ -397,7 +399,8 @@ def layer_norm(
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: Any = None) -> Any:
     """The last axes over the root of their mean square, then scaled."""
     shape = _fitting(tensor(input, "rms_norm"), normalized_shape)
-    return call("nn.rms_norm", "FusedRmsNorm", input, shape, weight, eps)
+    found: Any = complexes.rms_norm if input._dtype.kind == "c" else "nn.rms_norm"
+    return call(found, "FusedRmsNorm", input, shape, weight, eps)
 
 
 def _fitting(x: Tensor, normalized_shape: Any) -> tuple[int, ...]:
@@ -414,6 +417,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     """Each number over a power of the squares of those near to it in other channels."""
     if input.ndim < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
+    if not input.numel():
+        return input
     return call("nn.local_response_norm", "Div", input, size, alpha, beta, k)
 
 
