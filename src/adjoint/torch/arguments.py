@@ -16,7 +16,7 @@ from adjoint.torch.dtypes import DTYPES, Size, dtype, layout, memory_format
 from adjoint.torch.generators import Generator
 from adjoint.torch.graph import label, maker, marks_of, name_of
 from adjoint.torch.operators import FUNCTIONS, METHODS, OPERANDS
-from adjoint.torch.refusals import OVERLAP, WrongKind
+from adjoint.torch.refusals import OVERLAP, WrongKindError
 from adjoint.torch.tensor import Tensor, is_lifted, next_number
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -359,7 +359,7 @@ def refuse_others(
             wanted = " or ".join([_CALLED.get(word, word) for word in words if word != "None"])
             asked = place == 1 or key in ("target", "per_sample_weights")  # for `size()`; others go on to C++
             wrong_kind = asked and "Tensor" in words and (".nn." in function.__module__ or name in _IN_PYTHON)
-            raise (WrongKind if wrong_kind else TypeError)(
+            raise (WrongKindError if wrong_kind else TypeError)(
                 f"{name}(): argument '{key}' (position {place}) must be {wanted}, not {type(value).__name__}"
             ) from None
         elif error is not None and {"int", "Sizes"} & {*words} and _is_long(value):
@@ -387,7 +387,7 @@ def refuse_others(
         inside = isinstance(error.obj, Tensor) and str(error.name).startswith("_")  # an error of ours
         if not inside and not isinstance(error.obj, ModuleType):
             given = ", ".join([type(value).__name__ for value in bound.arguments.values()])
-            raise WrongKind(f"{name}() received an invalid combination of arguments - got ({given})") from error
+            raise WrongKindError(f"{name}() received an invalid combination of arguments - got ({given})") from error
     return bound if read else None
 
 

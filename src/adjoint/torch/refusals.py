@@ -19,7 +19,7 @@ _OF_SEVERAL = (
 )
 
 
-class WrongKind(TypeError, AttributeError):
+class WrongKindError(TypeError, AttributeError):
     """What stands in the place of a tensor is none.
 
     PyTorch's functions that are written in Python ask it for `size()`

@@ -12,7 +12,7 @@ from adjoint.torch.devices import chosen
 from adjoint.torch.dtypes import default_float, numpy_dtype
 from adjoint.torch.memory import detached
 from adjoint.torch.missing import missing as _missing
-from adjoint.torch.refusals import WrongKind
+from adjoint.torch.refusals import WrongKindError
 from adjoint.torch.tensor import Tensor, beside, constant, forget, give_array, placed, rare_of, where_is
 
 
@@ -33,7 +33,7 @@ class Parameter(Tensor):
         if data is None:
             data = torch.empty(0)
         if not isinstance(data, Tensor):
-            raise WrongKind(f"Parameter data must be a Tensor, but got {type(data).__name__}")
+            raise WrongKindError(f"Parameter data must be a Tensor, but got {type(data).__name__}")
         made = detached(data)
         made.__class__ = cls
         return made.requires_grad_(requires_grad)
@@ -73,7 +73,7 @@ class Buffer(Tensor, metaclass=_IsBuffer):
         import adjoint.torch as torch
 
         if data is not None and not isinstance(data, Tensor):
-            raise WrongKind(f"Buffer takes a Tensor, not {type(data).__name__}")
+            raise WrongKindError(f"Buffer takes a Tensor, not {type(data).__name__}")
         made: Any = detached(torch.empty(0) if data is None else data)
         if data is not None and data.requires_grad:
             made.requires_grad_()

@@ -11,14 +11,14 @@ import numpy as np
 from adjoint.random_keys import seeded
 from adjoint.torch import generators, lifted
 from adjoint.torch.calls import call
-from adjoint.torch.refusals import WrongKind
+from adjoint.torch.refusals import WrongKindError
 from adjoint.torch.tensor import Tensor
 
 
 def tensor(value: Any, name: str, place: str = "input") -> Tensor:
     """A tensor. Raises TypeError for anything else."""
     if not isinstance(value, Tensor):
-        raise WrongKind(f"{name}(): argument '{place}' (position 1) must be Tensor, not {type(value).__name__}")
+        raise WrongKindError(f"{name}(): argument '{place}' (position 1) must be Tensor, not {type(value).__name__}")
     return value
 
 

@@ -13,7 +13,7 @@ from adjoint.torch.missing import missing as _missing
 from adjoint.torch.missing import room as _room
 from adjoint.torch.nn.utils import rnn as rnn
 from adjoint.torch.operators import FUNCTIONS
-from adjoint.torch.refusals import WrongKind as _WrongKind
+from adjoint.torch.refusals import WrongKindError as _WrongKindError
 from adjoint.torch.state import no_grad
 from adjoint.torch.tensor import Tensor
 
@@ -122,7 +122,7 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
 def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
     """The module itself: the order of axes in memory is that of the axes."""
     if not hasattr(module, "children"):
-        raise _WrongKind(f"argument 'module' (position 1) must be Module, not {type(module).__name__}")
+        raise _WrongKindError(f"argument 'module' (position 1) must be Module, not {type(module).__name__}")
     return module
 
 
