@@ -429,6 +429,7 @@ def test_what_was_read_without_history_is_overwritten_by_the_product(name: str) 
 
 
 @pytest.mark.peers
+@pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")  # PyTorch's, of itself
 @pytest.mark.parametrize("write", [lambda t: t.mul_(3), lambda t: t.add_(1) * 3, lambda t: (t[:1].zero_(), t * 3)[1]])
 def test_a_jvp_that_writes_to_its_tangent_is_refused_in_transforms(write: Any) -> None:
     for t in (ours, pytest.importorskip("torch")):
