@@ -392,3 +392,79 @@ def test_gradients_of_dual_numbers_are_refused_where_they_would_be_wrong() -> No
         d = forward_ad.make_dual(y, ours.ones(2, dtype=ours.float64))
         with pytest.raises(NotImplementedError, match=r"have hooks, .* write torch\.func\.jvp"):
             ours.autograd.grad(d.sin().sum(), d)
+
+
+@pytest.mark.parametrize("name", ["t_", "unsqueeze_", "data", "set_"])
+def test_a_leaf_of_another_shape_has_no_gradient_from_older_graphs(name: str) -> None:
+    w = ours.ones(3, 3, requires_grad=True)
+    b = ours.ones(3, requires_grad=True)
+    y = (w + b).sum()
+    with ours.no_grad():
+        if name == "data":
+            w.data = ours.ones(5)
+        elif name == "set_":
+            w.set_(ours.ones(5))
+        else:
+            getattr(w, name)(*([0] if name == "unsqueeze_" else []))
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        ours.autograd.grad(y, w, retain_graph=True, allow_unused=True)
+    assert w.grad is None
+    assert ours.autograd.grad(y, b)[0].tolist() == [3.0, 3.0, 3.0]  # the other one has its own
+    (w * 2).sum().backward()
+    assert w.grad.shape == w.shape
+    assert w.grad.unique().tolist() == [2.0]
+
+
+def test_a_result_of_another_shape_is_no_place_for_gradients() -> None:
+    x = ours.ones(3, requires_grad=True) * 1
+    x.data = ours.ones(5)
+    with pytest.raises(RuntimeError, match=r"invalid gradient.*got \[5\] but expected shape compatible with \[3\]"):
+        (x * 2).sum().backward()
+
+
+def test_hooks_of_a_leaf_stay_where_it_gets_another_shape() -> None:
+    w = ours.ones(3, requires_grad=True)
+    seen = []
+    w.register_hook(lambda g: seen.append(tuple(g.shape)))
+    with ours.no_grad():
+        w.unsqueeze_(0)
+    (w * 2).sum().backward()
+    assert seen == [(1, 3)]
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("name", ["mul_", "div_", "pow_"])
+def test_what_was_read_without_history_is_overwritten_by_the_product(name: str) -> None:
+    for t in (ours, pytest.importorskip("torch")):
+        q = t.tensor([2.0, 3.0, 4.0], requires_grad=True) * 1
+        part = q[1:]
+        getattr(part, name)(q[0].detach())  # a view that nobody had looked at
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            q.sum().backward()
+
+
+@pytest.mark.peers
+@pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")  # PyTorch's, of itself
+@pytest.mark.parametrize("write", [lambda t: t.mul_(3), lambda t: t.add_(1) * 3, lambda t: (t[:1].zero_(), t * 3)[1]])
+def test_a_jvp_that_writes_to_its_tangent_is_refused_in_transforms(write: Any) -> None:
+    for t in (ours, pytest.importorskip("torch")):
+
+        class Triple(t.autograd.Function):  # type: ignore[misc, name-defined]
+            @staticmethod
+            def forward(x: Any) -> Any:
+                return x * 3
+
+            @staticmethod
+            def setup_context(ctx: Any, inputs: Any, output: Any) -> None: ...
+
+            @staticmethod
+            def jvp(ctx: Any, tangent: Any) -> Any:
+                return write(tangent)
+
+        x = t.ones(2)
+        with pytest.raises(RuntimeError, match="would mutate a captured Tensor"):
+            t.func.jvp(Triple.apply, (x,), (x,))
+        with t.autograd.forward_ad.dual_level():  # the tangent is one's own there
+            Triple.apply(t.autograd.forward_ad.make_dual(x, x.clone()))

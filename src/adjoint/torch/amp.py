@@ -117,6 +117,11 @@ def _checked(function: Any, name: str, device_type: Any) -> Any:
     return (lambda given: given) if function is None else function
 
 
+def _check_kind(name: str, device_type: Any) -> None:
+    if not isinstance(device_type, str):
+        raise TypeError(f"{name}(): argument 'device_type' (position 1) must be str, not {type(device_type).__name__}")
+
+
 def is_autocast_available(device_type: str) -> bool:
     """Whether a block may be entered: always, as it changes nothing."""
     return True
@@ -124,6 +129,7 @@ def is_autocast_available(device_type: str) -> bool:
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """No: numbers keep their types in every block."""
+    _check_kind("is_autocast_enabled", "cpu" if device_type is None else device_type)
     return False
 
 
@@ -137,6 +143,7 @@ def get_autocast_dtype(device_type: str) -> Any:
     >>> torch.get_autocast_dtype("cuda")
     torch.float16
     """
+    _check_kind("get_autocast_dtype", device_type)
     return _types.get(device_type, DTYPES["float16"] if device_type == "cuda" else bfloat16)
 
 
@@ -155,7 +162,7 @@ def _of(device_type: str) -> dict[str, Any]:
     return {
         f"get_autocast_{word}_dtype": lambda: get_autocast_dtype(device_type),
         f"set_autocast_{word}_dtype": lambda dtype: set_autocast_dtype(device_type, dtype),
-        f"is_autocast_{word}_enabled": is_autocast_enabled,
+        f"is_autocast_{word}_enabled": lambda: is_autocast_enabled(device_type),
         f"set_autocast_{word}_enabled": _nothing,
     }
 

@@ -11,10 +11,12 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from adjoint.torch.calls import into, off, shares, write
-from adjoint.torch.dtypes import Size, layout, memory_format
+from adjoint.torch.devices import device
+from adjoint.torch.dtypes import DTYPES, Size, dtype, layout, memory_format
+from adjoint.torch.generators import Generator
 from adjoint.torch.graph import label, maker, marks_of, name_of
 from adjoint.torch.operators import FUNCTIONS, METHODS, OPERANDS
-from adjoint.torch.refusals import OVERLAP
+from adjoint.torch.refusals import OVERLAP, WrongKindError
 from adjoint.torch.tensor import Tensor, is_lifted, next_number
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -190,19 +192,31 @@ def guarded(function: F) -> F:
 
 Number: TypeAlias = Any  # in annotations: of these the names say what PyTorch takes
 Sizes: TypeAlias = Any
+Truth: TypeAlias = Any  # a flag of a function that is written in Python there: any value counts by its truth
 
 
 def _are_sizes(value: Any) -> bool:
     """Whether it is an integer, or a sequence of some."""
     entries = value if isinstance(value, (tuple, list)) else (value,)
-    return all([isinstance(n, (int, np.integer)) or (isinstance(n, Tensor) and not n.ndim) for n in entries])
+    return all([_is_int(n) or (isinstance(n, Tensor) and not n.ndim and n._dtype.kind in "iu") for n in entries])
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _is_long(value: Any) -> bool:
+    """Whether it is an integer of more than 64 bits, or has one."""
+    entries = value if isinstance(value, (tuple, list)) else (value,)
+    return any([n.__class__ is int and not -(1 << 63) <= n < 1 << 63 for n in entries])
 
 
 # of the words in annotations: the classes that surely fit, and what else does
 _FITS: dict[str, tuple[frozenset[type], Callable[[Any], bool]]] = {
     "Tensor": (frozenset((Tensor,)), lambda value: isinstance(value, Tensor)),
     "bool": (frozenset((bool,)), lambda value: False),
-    "int": (frozenset((int,)), lambda value: isinstance(value, (int, np.integer)) and not isinstance(value, bool)),
+    "Truth": (frozenset((bool,)), lambda value: True),
+    "int": (frozenset((int,)), _is_int),
     "float": (frozenset((float, int)), lambda value: isinstance(value, (int, float, np.number, np.bool_))),
     "Number": (
         frozenset((float, int, bool, complex)),
@@ -212,13 +226,27 @@ _FITS: dict[str, tuple[frozenset[type], Callable[[Any], bool]]] = {
     "str": (frozenset((str,)), lambda value: isinstance(value, str)),
     "layout": (frozenset((layout,)), lambda value: False),
     "memory_format": (frozenset((memory_format,)), lambda value: False),
+    "dtype": (
+        frozenset((dtype, *[type(d.of_numpy) for d in DTYPES.values()])),
+        lambda value: (
+            isinstance(value, (dtype, np.dtype)) or any([value is kind for kind in (bool, int, float, complex)])
+        ),
+    ),
+    "device": (frozenset((device, str)), lambda value: isinstance(value, (device, str)) or _is_int(value)),
+    "Generator": (frozenset((Generator,)), lambda value: isinstance(value, Generator)),
 }
+# what they are called in messages
+_CALLED = {"Sizes": "tuple of ints", "dtype": "torch.dtype", "device": "torch.device", "Generator": "torch.Generator"}
+_CALLED |= {name: f"torch.{name}" for name in ("layout", "memory_format")}
 # what parameters of these names take in every function
 _EVERYWHERE = {
     "alpha": "Number",
     "beta": "Number",
+    "device": "device | None",
     "dilation": "Sizes",
     "dim": "Sizes",
+    "dtype": "dtype | None",
+    "generator": "Generator | None",
     "keepdim": "bool",
     "memory_format": "memory_format | None",
     "non_blocking": "bool",
@@ -229,18 +257,44 @@ _EVERYWHERE = {
     "stride": "Sizes",
     "unbiased": "bool | None",
 }
+# what parameters of these names take, where functions look themselves: it says of what an error is
+_OF_ERRORS = {
+    "correction": "Number | None",
+    "dims": "Sizes",
+    "fill_value": "Number | Tensor",
+    "index": "Tensor",
+    "other": "Tensor | Number",
+    "physical_layout": "Sizes",
+    "shape": "Sizes | dtype",
+    "shifts": "Sizes",
+    "size": "Sizes",
+    "sizes": "Sizes",
+    "split_sizes": "Sizes",
+    "src": "Tensor | Number | None",
+    "strides": "Sizes",
+    "value": "Tensor | Number | None",
+    "weight": "Tensor | Number | None",
+}
 # flags of functions that are written in Python there: any value counts by its truth
-_TRUTHS = frozenset("center copy enforce_sorted error_if_nonfinite get_infos inplace return_indices".split())
+_TRUTHS = frozenset(
+    "antialias enforce_sorted error_if_nonfinite foreach get_infos inplace recompute_scale_factor "
+    "return_indices".split()
+)
 
 
-def _words(function: Any, name: str) -> list[str]:
-    """What a parameter takes; nothing where anything does."""
+def _words(function: Any, name: str, error: Exception | None = None) -> list[str]:
+    """What a parameter takes; nothing where anything does. An error says that something did not fit."""
     if name in _TRUTHS:
-        return []
+        return ["Truth"]
     written = str(inspect.unwrap(function).__annotations__.get(name))
+    if written == "object":  # the function looks itself
+        return []
     words = written.split(" | ")
     if not set(words) - {"None"} <= _FITS.keys() or words == ["None"]:
-        words = _EVERYWHERE[name].split(" | ") if name in _EVERYWHERE else []
+        found = _EVERYWHERE.get(name) or (
+            None if error is None or isinstance(error, TypeError) else _OF_ERRORS.get(name)
+        )
+        words = found.split(" | ") if found else []
     return words
 
 
@@ -256,6 +310,11 @@ def _classes(function: Any, name: str) -> frozenset[type]:
 def _takes_none(function: Any, name: str, words: list[str]) -> bool:
     default = _signature(function).parameters[name].default
     return "None" in words or "Sizes" in words or default is None
+
+
+# functions of torch that are written in Python there
+_IN_PYTHON = frozenset("norm pca_lowrank split svd_lowrank tensordot unravel_index".split())
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 @functools.cache
@@ -280,25 +339,41 @@ def refuse_others(
         return None
     read = False
     for place, (key, value) in enumerate(bound.arguments.items(), 1):
-        variadic = bound.signature.parameters[key].kind in (
-            inspect.Parameter.VAR_POSITIONAL,
-            inspect.Parameter.VAR_KEYWORD,
-        )
-        words = [] if variadic else _words(function, key)
+        if bound.signature.parameters[key].kind in _VARIADIC:
+            words = ["Sizes"] if key == "given" and error is not None else []
+            value = value[0] if words and len(value) == 1 else value  # as one sequence
+        else:
+            words = _words(function, key, error)
         if not words or (value is None and _takes_none(function, key, words)):
             continue
         if isinstance(value, Tensor) and _is_number(value, words):
             if not is_lifted(value):
                 bound.arguments[key], read = value.item(), True
+        elif words == ["Truth"]:
+            bound.arguments[key], read = bool(value), True
         elif not any([value.__class__ in _FITS[word][0] or _FITS[word][1](value) for word in words if word != "None"]):
             if isinstance(error, ValueError) and "str" in words:
                 continue  # it says which words there are
-            wanted, kind = " or ".join([word for word in words if word != "None"]), type(value).__name__
-            raise TypeError(f"{name}(): argument '{key}' (position {place}) must be {wanted}, not {kind}") from None
-        elif "Sizes" in words and error is not None and not {"Tensor", "str"} & {*words} and not _are_sizes(value):
-            kind = type(value).__name__
+            if key == "reduction":
+                raise ValueError(f"{value} is not a valid value for reduction") from None
+            wanted = " or ".join([_CALLED.get(word, word) for word in words if word != "None"])
+            asked = place == 1 or key in ("target", "per_sample_weights")  # for `size()`; others go on to C++
+            wrong_kind = asked and "Tensor" in words and (".nn." in function.__module__ or name in _IN_PYTHON)
+            raise (WrongKindError if wrong_kind else TypeError)(
+                f"{name}(): argument '{key}' (position {place}) must be {wanted}, not {type(value).__name__}"
+            ) from None
+        elif error is not None and {"int", "Sizes"} & {*words} and _is_long(value):
+            raise (ValueError if value.__class__ is int else TypeError)(
+                f"{name}(): argument '{key}' (position {place}): Overflow when unpacking long long"
+            ) from error
+        elif (
+            "Sizes" in words
+            and error is not None
+            and not {"Tensor", "dtype", "str"} & {*words}
+            and not _are_sizes(value)
+        ):
             raise TypeError(
-                f"{name}(): argument '{key}' (position {place}) must be tuple of ints, not {kind}"
+                f"{name}(): argument '{key}' (position {place}) must be tuple of ints, not {type(value).__name__}"
             ) from None
     if isinstance(error, MemoryError):
         raise RuntimeError(f"{name}(): can't allocate memory: {error}") from error
@@ -312,7 +387,7 @@ def refuse_others(
         inside = isinstance(error.obj, Tensor) and str(error.name).startswith("_")  # an error of ours
         if not inside and not isinstance(error.obj, ModuleType):
             given = ", ".join([type(value).__name__ for value in bound.arguments.values()])
-            raise TypeError(f"{name}() received an invalid combination of arguments - got ({given})") from error
+            raise WrongKindError(f"{name}() received an invalid combination of arguments - got ({given})") from error
     return bound if read else None
 
 
@@ -322,7 +397,27 @@ def _is_number(x: Tensor, words: list[str]) -> bool:
         return False
     if {"float", "Number"} & set(words):
         return x._dtype.kind != "c" or "Number" in words
-    return x._dtype.kind in "iu"
+    return x._dtype.kind in "iu" and not {"int", "Sizes", "Truth"}.isdisjoint(words)
+
+
+def one_of(name: str, what: str, given: Any, named: Any) -> tuple[Any, ...]:
+    """Sizes or axes that are given one by one, as one sequence, or by name. Raises TypeError for none, and for both."""
+    if named is not None and given:
+        raise TypeError(f"{name}() got multiple values for argument '{what}'")
+    if named is None and not given:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "{what}"')
+    found = (named,) if named is not None else given
+    return tuple(found[0]) if len(found) == 1 and isinstance(found[0], (tuple, list)) else tuple(found)
+
+
+def tensors_of(values: Any, name: str, at: int = 0) -> Any:
+    """The values, a list or tuple of tensors. Raises TypeError for anything else."""
+    if isinstance(values, Tensor):
+        raise TypeError(f"{name}(): argument 'tensors' (position {at + 1}) must be tuple of Tensors, not Tensor")
+    for i, x in enumerate(values):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument {at}, but got {type(x).__name__}")
+    return values
 
 
 def tensor_of(value: Any, name: str, place: str = "other") -> Any:
@@ -332,11 +427,21 @@ def tensor_of(value: Any, name: str, place: str = "other") -> Any:
     return value
 
 
-# functions whose out= has the very type of the result, and those that write while they read
+# functions whose out= has the very type of the result, those whose out= may be of bytes as well, and those of linalg
+# whose out= may be of any type
 _EXACT = frozenset(
-    "aminmax complex gather index_select isin log_softmax masked_select msort scatter_reduce softmax take "
-    "diagonal_scatter select_scatter slice_scatter".split()
+    "addbmm addmm all amax amin aminmax any baddbmm bitwise_not bmm chain_matmul clamp clamp_max clamp_min complex "
+    "conj_physical cross diag diagonal_scatter dot float_power frac gather heaviside histc index_add index_reduce "
+    "index_select inner inverse isin isneginf isposinf log_softmax logcumsumexp lu_solve masked_select matmul mm msort "
+    "mv nan_to_num nanquantile nonzero_static norm quantile renorm round scatter scatter_add scatter_reduce "
+    "select_scatter sgn signbit slice_scatter softmax take take_along_dim tensordot tril triu vdot".split()
 )
+_OR_BYTES = frozenset(("all", "any"))
+_ANY_TYPE = frozenset("cond householder_product matrix_power matrix_rank pinv tensorinv tensorsolve".split())
+_JOINS = frozenset("cat column_stack dstack hstack row_stack stack vstack".split())
+_REAL = frozenset("hfft hfft2 hfftn irfft irfft2 irfftn".split())
+# reductions that are of one axis where they have an out=
+_OF_AN_AXIS = frozenset("median nanmedian prod sum".split())
 # functions whose places go to integers alone; of several results the last are places
 _OF_PLACES = frozenset(
     "argmax argmin bucketize cummax cummin kthvalue max median min mode nanmedian nonzero searchsorted sort "
@@ -365,11 +470,25 @@ def with_out(function: Any) -> Any:
     def wrapped(*args: Any, out: Any = None, **options: Any) -> Any:
         if out is not None and not isinstance(out, (Tensor, tuple, list)):
             raise TypeError(f"{wrapped.__name__}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        name = wrapped.__name__
+        if out is not None and name in _OF_AN_AXIS and len(args) + len(options.keys() - {"dtype", "keepdim"}) < 2:
+            raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
         made = careful(*args, **options)
         if out is None:
             return made
-        name, operands = wrapped.__name__, (*args, *options.values())
+        operands = (*args, *options.values())
         exact = name in _EXACT or name.endswith("_copy") or function.__module__ == "adjoint.torch.linalg"
+        exact = exact and name not in _ANY_TYPE
+        if isinstance(out, Tensor) and isinstance(made, Tensor):
+            kinds = made._dtype.kind + out._dtype.kind
+            if name in _OR_BYTES and out._dtype == np.dtype("uint8"):
+                exact = False
+            elif name in _JOINS and kinds in ("fi", "fu", "cf", "ci", "cu"):
+                raise TypeError(
+                    f"torch.cat(): input types can't be cast to the desired output type {out.dtype.class_name}"
+                )
+            elif name in _REAL and kinds == "fc":
+                raise RuntimeError(f"{name} expects a floating point output tensor, but got {out.dtype.class_name}")
         if name in _OF_PLACES:
             o, places = out, made
             if isinstance(made, tuple) and isinstance(out, (tuple, list)) and len(out) == len(made):

@@ -81,6 +81,15 @@ def number_of(value: Any, name: str, place: str, at: int = 0) -> Any:
     return value.item()
 
 
+def only_number(value: Any, name: str, place: str, at: int = 0) -> Any:
+    """The same. Raises TypeError for what is no number."""
+    found = number_of(value, name, place, at)
+    if isinstance(found, (*NUMBERS, np.number, np.bool_)):
+        return found
+    position = f" (position {at})" if at else ""
+    raise TypeError(f"{name}(): argument '{place}'{position} must be Number, not {type(value).__name__}")
+
+
 def run(
     name: str, operands: Any, made: str | None = None, *, floating: bool = False, dtype: Any = None, **parameters: Any
 ) -> Tensor:

@@ -14,8 +14,8 @@ from adjoint.torch.tensor import Tensor
 VIEWS = ("as_strided diagonal expand permute select split squeeze t transpose unbind unfold unsqueeze view").split()
 
 
-def _slice(input: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
-    return input[(slice(None),) * (dim % input.ndim) + (slice(start, end, step),)]
+def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+    return input[(slice(None),) * (dim % input.ndim) + (slice(start, end, step),)]  # type: ignore[index]
 
 
 def _narrow(input: Any, dim: int, start: Any, length: int) -> Any:

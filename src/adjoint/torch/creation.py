@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.torch import lifted, state
-from adjoint.torch.calls import into, number_of, without_slope
+from adjoint.torch.calls import into, number_of, only_number, without_slope
 from adjoint.torch.devices import chosen
 from adjoint.torch.dtypes import (
     DTYPES,
@@ -60,6 +60,10 @@ def filling(made: Any) -> Any:
         **options: Any,
     ) -> Any:  # fmt: skip
         check_placing(made.__name__, layout, pin_memory, memory_format)
+        if out is not None and made.__name__.endswith("_like"):
+            raise TypeError(f"{made.__name__}() got an unexpected keyword argument 'out'")
+        if isinstance(out, Tensor) and out._dtype.kind not in "fc" and made.__name__ in ("rand", "randn", "normal"):
+            raise NotImplementedError(f"{made.__name__} is not implemented for '{out.dtype.class_name}'")
         if memory_format is not None and not made.__name__.startswith("empty") and not made.__name__.endswith("_like"):
             raise TypeError(f"{made.__name__}() got an unexpected keyword argument 'memory_format'")
         if out is not None and options.get("dtype") is None and isinstance(out, Tensor):
@@ -217,6 +221,9 @@ def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Any:
     """`as_tensor`, or a copy; with `copy=False` an error where there would be one."""
+    for what, flag in (("copy", copy), ("requires_grad", requires_grad)):
+        if flag is not None and flag.__class__ is not bool:
+            raise TypeError(f"asarray(): argument '{what}' must be bool, not {type(flag).__name__}")
     given = obj.detach() if requires_grad is False and isinstance(obj, Tensor) and obj.requires_grad else obj
     made = as_tensor(given, dtype, device)
     shares = made is given or (isinstance(obj, np.ndarray) and np.shares_memory(looked(made), obj))
@@ -341,7 +348,9 @@ randn: Any = _of_sizes(
 
 @filling
 def full(size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
-    fill = number_of(fill_value, "full", "fill_value", 2)
+    if isinstance(size, (int, np.integer)):
+        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
+    fill = only_number(fill_value, "full", "fill_value", 2)
     kind = numpy_dtype(dtype) or (fill_value._dtype if isinstance(fill_value, Tensor) else dtype_of_number(fill))
     return finished(np.full(sizes_of((size,)), fill, kind), kind, requires_grad, device)
 
@@ -352,7 +361,7 @@ def full_like(
 ) -> Tensor:
     _check_tensor("full_like", input)
     kind = numpy_dtype(dtype) or input._dtype
-    made = np.full(tuple(input.shape), number_of(fill_value, "full_like", "fill_value", 2), kind)
+    made = np.full(tuple(input.shape), only_number(fill_value, "full_like", "fill_value", 2), kind)
     return lifted.as_many(
         finished(made, kind, requires_grad, input.device if device is None else device), lifted.examples_of(input)
     )
@@ -375,7 +384,7 @@ def arange(
         start, end, step = (*args, *(end, step)[len(args) - 1 :])
     if end is None:
         raise TypeError('arange() missing 1 required positional arguments: "end"')
-    start, end, step = (_whole(number_of(v, "arange", "end"), dtype) for v in (start, end, step))
+    start, end, step = (_whole(only_number(v, "arange", "end"), dtype) for v in (start, end, step))
     if not math.isfinite(start) or not math.isfinite(end):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if step == 0:
@@ -394,7 +403,7 @@ def _whole(value: Any, dtype: Any) -> Any:
 
 
 def _ends(name: str, start: Any, end: Any, steps: Any, dtype: Any) -> list[Any]:
-    """Both ends as numbers. Raises TrackedError for tensors that are tracked, which PyTorch gives no gradient."""
+    """Both ends as numbers. Raises TypeError for tensors that are tracked, which PyTorch gives no gradient."""
     if not isinstance(steps, (int, np.integer)):
         raise TypeError(f"{name}() received an invalid combination of arguments: steps is an integer, not {steps!r}")
     if steps < 0:
@@ -406,7 +415,7 @@ def _ends(name: str, start: Any, end: Any, steps: Any, dtype: Any) -> list[Any]:
             f"end with {axes[1]} dimension(s)."
         )
     if modes.enabled and any([isinstance(x, Tensor) and x.requires_grad for x in (start, end)]):
-        raise errors.TrackedError(
+        raise TypeError(
             f"{name}(): the ends have no gradient here, and one of them requires it; multiply torch.{name}(0, 1, ...) "
             "by what is tracked, or detach it"
         )
@@ -447,7 +456,7 @@ def scalar_tensor(
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     check_placing("scalar_tensor", layout, pin_memory)
-    return finished(number_of(s, "scalar_tensor", "s"), numpy_dtype(dtype) or default_float(), requires_grad, device)
+    return finished(only_number(s, "scalar_tensor", "s"), numpy_dtype(dtype) or default_float(), requires_grad, device)
 
 
 def _bound(value: Any, place: str) -> int:
@@ -504,6 +513,13 @@ def normal(
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Normal numbers of a mean and a standard deviation each."""
+    for what, flag in (("mean", mean), ("std", std)):
+        if not isinstance(flag, Tensor):
+            only_number(flag, "normal", what)
+    if size is not None and not isinstance(size, (tuple, list)):
+        raise TypeError(f"normal(): argument 'size' must be tuple of ints, not {type(size).__name__}")
+    if requires_grad.__class__ is not bool:
+        raise TypeError(f"normal(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
     if size is None:
         size = np.broadcast_shapes(*[tuple(v.shape) for v in (mean, std) if isinstance(v, Tensor)])
     if device is None:
@@ -545,6 +561,10 @@ def multinomial(
 ) -> Tensor:
     """Places of a row, drawn with chances that are in proportion to its entries."""
     _check_tensor("multinomial", input)
+    if replacement.__class__ is not bool:
+        raise TypeError(f"multinomial(): argument 'replacement' must be bool, not {type(replacement).__name__}")
+    if not isinstance(num_samples, (int, np.integer)) or isinstance(num_samples, bool):
+        raise TypeError(f"multinomial(): argument 'num_samples' must be int, not {type(num_samples).__name__}")
     if out is not None:
         if isinstance(out, Tensor) and out._dtype != np.dtype("int64"):
             raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.class_name}")
@@ -598,7 +618,7 @@ def _new_full(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     check_placing("new_full", layout, pin_memory)
-    fill_value = number_of(fill_value, "new_full", "fill_value", 2)
+    fill_value = only_number(fill_value, "new_full", "fill_value", 2)
     out = full(
         size,
         fill_value,
@@ -610,6 +630,9 @@ def _new_full(
 
 
 METHODS["new_tensor"], METHODS["new_full"] = _new_tensor, _new_full
-METHODS["bernoulli"], METHODS["multinomial"] = bernoulli, multinomial
+METHODS["bernoulli"] = lambda self, p=None, *, generator=None: bernoulli(self, p, generator=generator)
+METHODS["multinomial"] = lambda self, num_samples, replacement=False, *, generator=None: multinomial(
+    self, num_samples, replacement, generator=generator
+)
 FUNCTIONS["is_tensor"] = lambda obj: isinstance(obj, Tensor)
 FUNCTIONS["Size"] = Size

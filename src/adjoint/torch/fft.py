@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 import adjoint as ad
-from adjoint.torch.arguments import guarded, with_out
+from adjoint.torch.arguments import Sizes, guarded, with_out
 from adjoint.torch.calls import call
 from adjoint.torch.creation import check_placing, finished
 from adjoint.torch.dtypes import default_float, numpy_dtype
@@ -31,14 +31,14 @@ def _along_one(name: str) -> Any:
         axis = axis_of(dim, x.ndim)
         if n is not None and n < 1:
             raise RuntimeError(f"Invalid number of data points ({n}) specified")
-        return call(f"fft.{name}", _NODES[name], x, n=n, axis=axis, norm=norm or "backward")
+        return call(f"fft.{name}", _NODES[name], x, n=n, axis=axis, norm="backward" if norm is None else norm)
 
     transform.__name__ = transform.__qualname__ = name
     return with_out(transform)
 
 
 def _along_several(name: str, usual: Any) -> Any:
-    def transform(input: Tensor, s: Any = None, dim: Any = usual, norm: str | None = None) -> Any:
+    def transform(input: Tensor, s: Sizes = None, dim: Any = usual, norm: str | None = None) -> Any:
         x = _ready(input, name)
         if dim is None:
             dim = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
@@ -47,7 +47,7 @@ def _along_several(name: str, usual: Any) -> Any:
         axes = axes_of(dim if isinstance(dim, int) else tuple(dim), x.ndim)
         sizes = None if s is None else tuple([x.shape[a] if n == -1 else n for n, a in zip(s, axes, strict=True)])
         function = name[:-1] + "n" if name.endswith("2") else name
-        return call(f"fft.{function}", _NODES[name], x, s=sizes, axes=axes, norm=norm or "backward")
+        return call(f"fft.{function}", _NODES[name], x, s=sizes, axes=axes, norm="backward" if norm is None else norm)
 
     transform.__name__ = transform.__qualname__ = name
     return with_out(transform)

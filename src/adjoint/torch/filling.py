@@ -104,7 +104,8 @@ def _filled(x: Any, value: Any) -> Tensor:
     return beside(x, np.full(tuple(x.shape), value, x._dtype))
 
 
-METHODS["copy_"] = _copy_
+_copy_.__name__ = _copy_.__qualname__ = "copy_"
+METHODS["copy_"] = guarded(_copy_)
 METHODS["fill_"] = _fill_
 METHODS["zero_"] = lambda self: _erase(self, _filled(self, 0), "Zero")
 

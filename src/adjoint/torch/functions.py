@@ -10,7 +10,7 @@ import numpy as np
 import adjoint as ad
 from adjoint import errors
 from adjoint.torch import complexes, creation, devices, lifted
-from adjoint.torch.arguments import public, same_types, spelled_as, tensor_of
+from adjoint.torch.arguments import guarded, public, same_types, spelled_as, tensor_of
 from adjoint.torch.calls import NUMBERS, call, into, number, number_of, off, operand, run
 from adjoint.torch.dtypes import bfloat16, default_float, numpy_dtype, of_numpy, result_dtype
 from adjoint.torch.graph import label
@@ -168,8 +168,8 @@ def resolve_neg(input: Tensor) -> Tensor:
 
 # what takes no numbers of Python's, and what takes none as its first operand
 _TENSORS = frozenset(
-    "arctan2 atan2 complex fmax fmin gcd heaviside hypot igamma igammac isclose lcm logaddexp logical_and logical_or "
-    "logical_xor maximum minimum nextafter polar".split()
+    "arctan2 atan2 complex fmax fmin gammainc gammaincc gcd heaviside hypot igamma igammac isclose lcm logaddexp "
+    "logical_and logical_or logical_xor maximum minimum nextafter polar".split()
 )
 _FIRST = frozenset("copysign fmod rsub".split())
 
@@ -178,7 +178,7 @@ def check_tensors(name: str, *operands: Any, places: tuple[str, str] = ("input",
     """Raise PyTorch's TypeError for numbers where a function takes tensors alone."""
     count = 2 if name in _TENSORS else 1 if name in _FIRST else 0
     for i, (place, x) in enumerate(zip(places[:count], operands, strict=False)):
-        if isinstance(x, NUMBERS):
+        if not isinstance(x, Tensor):
             raise TypeError(f"{name}(): argument '{place}' (position {i + 1}) must be Tensor, not {type(x).__name__}")
     if not count and not any([isinstance(x, Tensor) for x in operands]):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(operands[0]).__name__}")
@@ -302,6 +302,9 @@ def composed(name: str, function: Any, made: str, parameters: str, *, floating: 
     def apply(*args: Any, **options: Any) -> Any:
         check_tensors(name, *args)
         tensors = [a for a in args if isinstance(a, _KNOWN)]
+        if len(tensors) < len(args):
+            strange = next(a for a in args if not isinstance(a, _KNOWN))
+            raise TypeError(f"{name}(): an argument must be Tensor or Number, not {type(strange).__name__}")
         dtype = result_dtype(tensors)
         if floating and dtype.kind in "biu":
             dtype = default_float()
@@ -419,6 +422,13 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     bounds = [b for b in (min, max) if b is not None]
+    for what, b in (("min", min), ("max", max)):
+        if b is not None and not isinstance(b, _KNOWN):
+            raise TypeError(f"clamp(): argument '{what}' must be Tensor or Number, not {type(b).__name__}")
+    if len({isinstance(b, Tensor) for b in bounds}) == 2 and not all(
+        [b.ndim == 0 for b in bounds if isinstance(b, Tensor)]
+    ):
+        raise TypeError("clamp() received an invalid combination of arguments: one bound is a number, one a tensor")
     dtype = result_dtype([input, *bounds])
     x = input if input._dtype is dtype else input.to(dtype=dtype)
     if not any([isinstance(b, Tensor) for b in bounds]):
@@ -549,7 +559,8 @@ def _moved(x: Tensor, there: Any) -> Tensor:
     return of(array)
 
 
-METHODS["bfloat16"] = lambda self, *, memory_format=None: to(self, dtype=bfloat16)
+def _bfloat16(self: Tensor, *, memory_format: Any = None) -> Tensor:
+    return to(self, dtype=bfloat16)
 
 
 def _cast(name: str, kind: str) -> None:
@@ -573,16 +584,33 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         if found is None:
             raise ValueError(f"invalid type: {dtype!r}")
         dtype = found
+    if non_blocking.__class__ is not bool:
+        raise TypeError(f"type(): argument 'non_blocking' must be bool, not {type(non_blocking).__name__}")
+    if isinstance(dtype, Tensor):
+        raise TypeError("dtype must be a type, str, or dtype object")
     return to(self, dtype=getattr(dtype, "dtype", dtype))  # of torch.FloatTensor and its like it is the type's
 
 
+def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    return to(self, device=devices.CPU)
+
+
+def _cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    return to(self, device=devices.on_gpu(device), memory_format=memory_format)
+
+
+def _pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    return self
+
+
 METHODS["type"] = _type
+_by_name: dict[str, Any] = {
+    "cpu": _cpu, "cuda": _cuda, "bfloat16": _bfloat16, "pin_memory": _pin_memory,
+}  # fmt: skip
+for _name, _spelled in _by_name.items():
+    _spelled.__name__ = _spelled.__qualname__ = _name
+    METHODS[_name] = guarded(_spelled)
 METHODS["type_as"] = lambda self, other: to(self, dtype=tensor_of(other, "type_as")._dtype)
-METHODS["cpu"] = lambda self, memory_format=None: to(self, device=devices.CPU)
-METHODS["cuda"] = lambda self, device=None, non_blocking=False, memory_format=None: to(
-    self, device=devices.on_gpu(device), memory_format=memory_format
-)
-METHODS["pin_memory"] = lambda self, device=None: self
 METHODS["share_memory_"] = lambda self: self
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 import weakref
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from adjoint.graph.nodes import var_of
 from adjoint.torch import engine, lifted, memory, writes
 from adjoint.torch.dtypes import dtype, numpy_dtype, of_numpy
+from adjoint.torch.dtypes import memory_format as MemoryFormat
 from adjoint.torch.grad_fn import grad_fn
 from adjoint.torch.graph import Accumulate, Handle, leaves_are_watched, watched_marks
 from adjoint.torch.kinds import Bits
@@ -266,6 +268,9 @@ class Gradients:
         inputs: Any = None,
     ) -> None:
         """Add the gradients of this tensor to `.grad` of the leaves that it was computed from."""
+        for flag in (retain_graph, create_graph):
+            if flag is not None and flag.__class__ is not bool:
+                operator.index(flag)
         engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     # --- without history ---
@@ -348,10 +353,15 @@ class Gradients:
 
     def is_contiguous(self: Any, memory_format: Any = None) -> bool:
         """Whether its elements lie in memory one after the other, in its own order."""
+        if memory_format is not None and not isinstance(memory_format, MemoryFormat):
+            kind = type(memory_format).__name__
+            raise TypeError(f"is_contiguous(): argument 'memory_format' must be torch.memory_format, not {kind}")
         return memory.is_contiguous(self)
 
     def numpy(self: Any, *, force: bool = False) -> Any:
         """The values as an array of NumPy's that shares the memory: what is written to one is in the other."""
+        if force.__class__ is not bool:
+            raise TypeError(f"numpy(): argument 'force' must be bool, not {type(force).__name__}")
         if self.requires_grad and modes.enabled and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if is_lifted(self):

@@ -82,6 +82,12 @@ class Accumulate(LeafNode):
     tensor: Any
 
 
+class Outgrown(Accumulate):
+    """What is left in older graphs of a leaf that was given another shape."""
+
+    __slots__ = ()
+
+
 class Watched(Node):
     """A node that hooks look at, or whose result was overwritten."""
 
@@ -185,6 +191,7 @@ _single: collections.deque[int] = (
 )  # ids of single elements among them, which have no weak references
 # a leaf has had hooks: the order in which leaves get their gradients can be seen
 leaves_are_watched: list[bool] = [False]
+some_outgrown: list[bool] = [False]  # a leaf has been given another shape
 writes_allowed: list[bool] = [False]  # in a block that says that values may be overwritten
 _KEPT = 4096  # so many of these are kept alive, so that their ids stay theirs
 
@@ -262,6 +269,16 @@ def overwritten_error(node: Any, value: Any) -> RuntimeError:
     kind = dtypes.of_numpy(dtype_of(value)).class_name
     what = f"[torch.{kind}Tensor {list(value.shape)}], which is what {shown_name(node)} saved,"
     return RuntimeError(OVERWRITTEN.format(what=what))
+
+
+def refuse_outgrown(nodes: list[Any], wanted: Any) -> None:
+    """Raise PyTorch's error for gradients of a leaf that was given another shape behind a graph's back."""
+    for node in nodes:
+        if node.__class__ is Outgrown:
+            x = node.tensor and node.tensor()
+            if x is not None and (wanted is None or x._array.node in wanted):
+                what = f"a leaf of shape {list(node.shape)}, which has the shape {list(x.shape)} now,"
+                raise RuntimeError(OVERWRITTEN.format(what=what))
 
 
 def result_error(node: Any) -> RuntimeError:

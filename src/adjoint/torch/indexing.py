@@ -13,7 +13,7 @@ import adjoint as ad
 from adjoint.graph.nodes import Var, numbers, var_of
 from adjoint.torch import creation, state
 from adjoint.torch.arguments import guarded, public
-from adjoint.torch.calls import NUMBERS, call, explained, number, put
+from adjoint.torch.calls import NUMBERS, call, explained, number, only_number, put
 from adjoint.torch.functions import to
 from adjoint.torch.graph import overwritten
 from adjoint.torch.kinds import Index
@@ -470,7 +470,7 @@ def _scattered(mode: str, made: str) -> Any:
         if not input.ndim:
             return scattered(as_line(input), 0, as_line(index), as_line(src), value=value).reshape(())
         in_range(index, input.shape[axis], dim=axis)
-        src = value if src is None else src
+        src = only_number(value, "scatter", "value") if src is None else src
         if isinstance(src, Tensor):
             if src._dtype is not input._dtype:
                 raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
@@ -493,7 +493,11 @@ _multiply = _scattered("multiply", "ScatterReduce")
 
 @public("scatter", in_place=True, out=True)
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
+    if src is not None and value is not None:
+        raise TypeError("scatter() received an invalid combination of arguments: src and value")
     if reduce is not None:
+        if not isinstance(reduce, str):
+            raise TypeError(f"scatter(): argument 'reduce' must be str, not {type(reduce).__name__}")
         if reduce not in ("add", "multiply"):
             raise RuntimeError("reduce argument must be either add or multiply.")
         return (_add if reduce == "add" else _multiply)(input, dim, index, src, value=value)
@@ -570,6 +574,10 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     if not input.ndim:
         return index_fill(as_line(input), 0, as_line(index), value).reshape(())
     in_range(index, input.shape[axis], dim=axis, error=IndexError)
+    if isinstance(value, Tensor) and value.ndim:
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
     if isinstance(value, complex) and input._dtype.kind != "c":
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     fill = to(value, dtype=input._dtype) if isinstance(value, Tensor) else constant(number(value, input._dtype))
@@ -597,6 +605,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
         raise RuntimeError(
             f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.class_name}"
         )
+    if source._dtype is not input._dtype:
+        raise RuntimeError("masked_scatter: expected self and source to have same dtypes")
     shape = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
     x = input if tuple(input.shape) == shape else input.expand(shape)
     return call("masked_scatter", "MaskedScatter", x, mask, source)

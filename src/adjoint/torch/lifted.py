@@ -51,7 +51,7 @@ _SHARED = (
     "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
     "over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic."
 )
-_CAPTURED = (
+CAPTURED = (
     "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation that "
     "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to "
     "explicitly accept the mutated Tensor(s) as inputs."
@@ -478,7 +478,7 @@ def check_write(x: Any) -> None:
     root = chain[-1]
     if root._rare is None or innermost not in root._rare.born:
         if not any([t is known for t in chain for known in innermost.given]):
-            raise RuntimeError(_CAPTURED)
+            raise RuntimeError(CAPTURED)
         return
     if root._rare.argument and modes.enabled:
         what = "a leaf" if root is x else "a view of a leaf"

@@ -9,7 +9,7 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import creation, return_types
-from adjoint.torch.arguments import guarded, one_node, same_types, spelled_as, with_out
+from adjoint.torch.arguments import Sizes, guarded, one_node, same_types, spelled_as, tensors_of, with_out
 from adjoint.torch.calls import LinAlgError as LinAlgError
 from adjoint.torch.calls import call
 from adjoint.torch.dtypes import of_numpy, promote
@@ -53,14 +53,28 @@ def cholesky(input: Tensor, *, upper: bool = False) -> Any:
 
 
 @with_out
-def pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
+def pinv(
+    input: Tensor,
+    rcond: Tensor | float | None = None,
+    hermitian: bool = False,
+    *,
+    atol: Tensor | float | None = None,
+    rtol: Tensor | float | None = None,
+) -> Any:
     """The inverse on what the matrix reaches. `rcond` is an older name of `rtol`."""
     bound = _relative(input, atol, rtol if rcond is None else rcond)
     return call("linalg.pinv", "LinalgPinv", input, rtol=bound, hermitian=hermitian)
 
 
 @with_out
-def matrix_rank(input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
+def matrix_rank(
+    input: Tensor,
+    tol: Tensor | float | None = None,
+    hermitian: bool = False,
+    *,
+    atol: Tensor | float | None = None,
+    rtol: Tensor | float | None = None,
+) -> Any:
     """How many singular values are not nearly zero. `tol` is an older name of `atol`, beside which nothing counts."""
     bound = _relative(input, atol, rtol) if tol is None else _relative(input, tol, 0.0)
     return call(lambda a: ad.linalg.matrix_rank(a, rtol=bound, hermitian=hermitian), None, input.detach())
@@ -290,6 +304,9 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 @one_node("LinalgLuSolve")
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Any:
     """The X of A X = B from `lu_factor` of A, of X A = B with left=False, of the adjoint of A with `adjoint`."""
+    same_types("linalg.lu_solve", LU, B)
+    if pivots._dtype != np.dtype("int32"):
+        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     if not left:
         return lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
     order = _each_row(pivots, _order, pivots.shape[-1], np.int64)
@@ -301,7 +318,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
 
 @with_out
 @one_node("LinalgLstsq")
-def lstsq(input: Tensor, b: Tensor, rcond: Any = None, *, driver: Any = None) -> Any:
+def lstsq(input: Tensor, b: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
     """The X for which input X - b is shortest. There are residuals, and singular values, where PyTorch's driver
     has them."""
     same_types("torch.linalg.lstsq", input, b)
@@ -397,12 +414,14 @@ def matrix_power(input: Tensor, n: int) -> Any:
 
 @with_out
 def multi_dot(tensors: Any) -> Any:
+    same_types("multi_dot()", *tensors_of(tensors, "linalg_multi_dot"))
     return call(lambda *xs: ad.linalg.multi_dot(xs), "View", *tensors)
 
 
 @with_out
 @guarded
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
+    same_types("linalg.cross", input, other)
     if input.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     axis = axis_of(dim, input.ndim)
@@ -428,7 +447,7 @@ def matmul(input: Tensor, other: Tensor) -> Any:
 
 
 @with_out
-def tensorsolve(input: Tensor, other: Tensor, dims: Any = None) -> Any:
+def tensorsolve(input: Tensor, other: Tensor, dims: Sizes = None) -> Any:
     """The X for which the sum of products of input with it over its last axes is other."""
     if dims is not None:
         moved = [axis_of(d, input.ndim) for d in dims]
@@ -453,6 +472,8 @@ def vander(x: Tensor, *, N: int | None = None) -> Any:
     """The powers of each element along a last axis, from the zeroth on."""
     x = x if x.ndim else x.reshape(1)
     count = x.shape[-1] if N is None else N
+    if count <= 1:
+        raise RuntimeError("N must be greater than 1.")
     return x.unsqueeze(-1) ** creation.arange(count)
 
 

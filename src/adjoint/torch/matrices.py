@@ -6,7 +6,7 @@ from typing import Any
 
 import adjoint as ad
 from adjoint.torch import creation, linalg, return_types
-from adjoint.torch.arguments import guarded, public, same_types, spelled_as
+from adjoint.torch.arguments import guarded, public, same_types, spelled_as, tensors_of
 from adjoint.torch.calls import call, into
 from adjoint.torch.functions import to
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -32,6 +32,7 @@ def inverse(input: Tensor) -> Any:
 
 @public("chain_matmul", method=False, out=True)
 def chain_matmul(*matrices: Tensor) -> Any:
+    matrices = tensors_of(matrices, "chain_matmul")
     return matrices[0].clone() if len(matrices) == 1 else linalg.multi_dot(matrices)
 
 

@@ -296,7 +296,7 @@ def detached(x: Tensor, *, silent: bool = False) -> Tensor:
         rare.born = modes.transforms
     if memory.buffer is None:
         out._array = var_of(whole_of(rare) if silent else values(x), None)
-        if rare.path and (silent or rare.where is not None):
+        if rare.path:  # a view that was not looked at yet has nothing that the memory knows
             memory.read(out._array)
     memory.add(out)
     return out

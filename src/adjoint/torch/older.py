@@ -7,7 +7,7 @@ import warnings
 from typing import Any, NamedTuple
 
 from adjoint.torch import linalg
-from adjoint.torch.arguments import public, tensor_of
+from adjoint.torch.arguments import public, same_types, tensor_of
 from adjoint.torch.graph import label
 from adjoint.torch.operators import METHODS
 from adjoint.torch.tensor import Tensor, is_lifted, next_number
@@ -49,6 +49,7 @@ def triangular_solve(
         UserWarning,
         stacklevel=3,
     )
+    same_types("triangular_solve", input, A)
     matrix = A.mT if transpose else A
     found = linalg.solve_triangular(matrix, input, upper=upper != transpose, unitriangular=unitriangular)
     return _Solved(found, A.clone())

@@ -229,17 +229,24 @@ _ONE_OPERAND = inspect.signature(lambda input, *, out=None: None)
 
 
 def _renamed(options: dict[str, Any]) -> dict[str, Any]:
-    """Options with operands under PyTorch's names."""
+    """Options with operands under PyTorch's names. Raises TypeError for an `out` that is no tensor."""
+    if (out := options.get("out")) is not None and not isinstance(out, Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     return {own if (own := OPERANDS.get(name, name)) not in options else name: x for name, x in options.items()}
 
 
-def _named_operands(name: str, operator: Any, function: Any) -> Any:
-    """A function of two operands, also by NumPy's names; of a tensor and another, or a float, it is the operator."""
+def _named_operands(name: str, operator: Any, function: Any, *, method: bool = False) -> Any:
+    """A function of two operands, also by NumPy's names; of a tensor and another, or a float, it is the operator.
+
+    A method takes no `out`.
+    """
     function.__name__ = function.__qualname__ = name  # for errors of a wrong call
 
     @functools.wraps(function)
     def called(*operands: Any, **options: Any) -> Any:
         if options:
+            if method and "out" in options:
+                raise TypeError(f"{name}() got an unexpected keyword argument 'out'")
             return function(*operands, **_renamed(options))
         if len(operands) == 2 and operands[0].__class__ is Tensor and operands[1].__class__ in _USUAL:
             return operator(*operands)
@@ -259,6 +266,8 @@ def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bo
         kind = input._dtype.kind
         if kind == "b" and name in ("sign", "square"):  # a truth is its own sign
             return into(out, input.clone() if name == "sign" else plain(input.long()))
+        if kind == "b" and name == "relu":
+            raise RuntimeError("Boolean inputs not supported for relu")
         if kind == "b" and name in ("neg", "abs"):
             what = "Negation, the `-` operator," if name == "neg" else name
             way = " If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
@@ -269,14 +278,21 @@ def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bo
             raise RuntimeError(f"{name} is not supported for complex")
         if kind in "biu" and name in ("ceil", "floor", "trunc", "round"):
             return into(out, input.clone())
-        return into(out, run(primitive, (input,), made, floating=floating))
+        found = run(primitive, (input,), made, floating=floating)
+        if out is not None and out._dtype is not found._dtype and not floating and name != "square":
+            raise RuntimeError(f"Found dtype {out.dtype.class_name} but expected {found.dtype.class_name}")
+        return into(out, found)
 
-    def slow(input: Any = _NOTHING, **options: Any) -> Any:
+    def slow(input: Any = _NOTHING, *more: Any, **options: Any) -> Any:
+        if more:
+            raise TypeError(f"{name}() takes 1 positional argument but {1 + len(more)} were given")
         return plain(*([] if input is _NOTHING else [input]), **_renamed(options))
 
     plain.__qualname__ = name  # for errors of a wrong call
     alone = _UNARY_SOURCE.format(options="", asked="", out="")
-    with_options = _UNARY_SOURCE.format(options="=nothing, **options", asked=" or options", out=", **options")
+    with_options = _UNARY_SOURCE.format(
+        options="=nothing, *more, **options", asked=" or options or more", out=", *more, **options"
+    )
     method = _compiled(name, alone, kinds, primitive, slow)
     function = _compiled(name, with_options, kinds, primitive, slow)
     function.__signature__ = _ONE_OPERAND
@@ -319,7 +335,8 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
     elif name == "sub":
         reflected = _named(reflected, "RsubBackward1")
     METHODS[f"__r{symbol}__"] = reflected
-    function = _named_operands(name, straight, _spelled(name, straight, apply))
+    spelled = _spelled(name, straight, apply)
+    function, method = [_named_operands(name, straight, spelled, method=of_tensor) for of_tensor in (False, True)]
     write_source = _WRITE_SOURCE.format(
         parameter=", other=nothing, *older", argument=", other", prepare=_PREPARE_OPERAND, value=", array"
     ).replace("options:\n        return slow(self, other", "options or older:\n        return slow(self, other, *older")
@@ -338,7 +355,7 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
     writes = kinds.replace("i", "")
     in_place = _compiled(name + "_", write_source, writes, primitive, slow_write)
     METHODS[f"__i{symbol}__"] = _compiled(name + "_", write_source, writes, primitive, slow_operator)
-    _declare(names, function, in_place)
+    _declare(names, function, in_place, method)
 
 
 _KNOWN = (Tensor, *NUMBERS, np.number, np.bool_)
@@ -433,7 +450,7 @@ def _comparison(names: list[str], symbol: str, primitive: str) -> None:
     name = names[0]
 
     def apply(input: Any, other: Any, *, out: Any = None) -> Any:
-        if isinstance(input, NUMBERS):
+        if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         x, y = operand(input, name, "input"), operand(other, name)
         if name not in ("eq", "ne") and result_dtype((x, y)).kind == "c":
@@ -449,14 +466,16 @@ def _comparison(names: list[str], symbol: str, primitive: str) -> None:
         operands="self._here, array", inner_operands="self._here.value, array", dtype="bool_"
     )
     METHODS[f"__{symbol}__"] = _compiled(name, source, "fi", primitive, slow)
-    function = _named_operands(name, METHODS[f"__{symbol}__"], apply)
-    _declare(names, function, lambda self, *other, **named: write(self, function, *other, **_renamed(named)))
+    straight = METHODS[f"__{symbol}__"]
+    function, method = [_named_operands(name, straight, apply, method=of_tensor) for of_tensor in (False, True)]
+    in_place = lambda self, *other, **named: write(self, method, *other, **_renamed(named))
+    _declare(names, function, in_place, method)
 
 
-def _declare(names: list[str], function: Any, in_place: Any, method: Any = None) -> None:
+def _declare(names: list[str], function: Any, in_place: Any, method: Any) -> None:
     for name in names:
         function.__name__ = function.__qualname__ = names[0]
-        FUNCTIONS[name], METHODS[name] = function, method or function
+        FUNCTIONS[name], METHODS[name] = function, method
         METHODS[name + "_"] = in_place
         if in_place is not None:
             in_place.__name__ = in_place.__qualname__ = names[0] + "_"
@@ -477,10 +496,10 @@ for _row in _rows(_COMPARISONS):
     *_names, _symbol, _primitive = _row
     _comparison(_names, _symbol, _primitive)
 for _name in ("true_divide",):
-    FUNCTIONS[_name] = METHODS[_name] = FUNCTIONS["div"]
+    FUNCTIONS[_name], METHODS[_name] = FUNCTIONS["div"], METHODS["div"]
     METHODS[_name + "_"] = METHODS["div_"]
 for _name in ("absolute",):
     FUNCTIONS[_name], METHODS[_name] = FUNCTIONS["abs"], METHODS["abs"]
     METHODS[_name + "_"] = METHODS["abs_"]
-METHODS["__neg__"] = FUNCTIONS["neg"]
-METHODS["__abs__"] = FUNCTIONS["abs"]
+METHODS["__neg__"] = METHODS["neg"]
+METHODS["__abs__"] = METHODS["abs"]

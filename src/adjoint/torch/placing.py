@@ -11,7 +11,7 @@ import numpy as np
 import adjoint as ad
 from adjoint.graph.nodes import var_of
 from adjoint.torch import creation
-from adjoint.torch.arguments import Number, public, spelled_as
+from adjoint.torch.arguments import Number, guarded, public, same_types, spelled_as, tensors_of
 from adjoint.torch.calls import call, off
 from adjoint.torch.dtypes import complex_of, default_float, numpy_dtype
 from adjoint.torch.functions import clone
@@ -35,7 +35,7 @@ from adjoint.torch.tensor import (
     rare_of,
     unnoticed,
 )
-from adjoint.torch.writes import check_write, leave_if_alone
+from adjoint.torch.writes import check_write, leave_if_alone, outgrown
 
 # --- parts of a copy --------------------------------------------------------------------------------------
 
@@ -92,6 +92,8 @@ def scatter_reduce(
         one, places, given = map(as_line, (input, index, src))
         return scatter_reduce(one, 0, places, given, reduce, include_self=include_self).reshape(())
     in_range(index, input.shape[axis], dim=axis)
+    if src._dtype is not input._dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     cut = tuple([slice(n) for n in index.shape])
 
     def place(x: Any, i: Any, s: Any) -> Any:
@@ -141,7 +143,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     return call(_of_bits(place) if bits else place, "Put", input, index, source)
 
 
-def _fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
+def _fill_diagonal_(self: Any, fill_value: Number, wrap: bool = False) -> Any:
     """Fill the main diagonal, in a tall matrix with `wrap` again and again."""
     if self.ndim < 2:
         raise RuntimeError("dimensions must larger than 1")
@@ -153,7 +155,8 @@ def _fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     return self
 
 
-METHODS["fill_diagonal_"] = _fill_diagonal_
+_fill_diagonal_.__name__ = _fill_diagonal_.__qualname__ = "fill_diagonal_"
+METHODS["fill_diagonal_"] = guarded(_fill_diagonal_)
 
 
 @public("fill", method=False)
@@ -198,6 +201,7 @@ def block_diag(*tensors: Tensor) -> Any:
 @public("cartesian_prod", method=False)
 def cartesian_prod(*tensors: Tensor) -> Any:
     """All choices of one element of each vector, as rows."""
+    same_types("cartesian_prod", *tensors_of(tensors, "cartesian_prod"))
     return call(lambda *xs: ad.cartesian_prod(*xs), "Stack", *tensors)
 
 
@@ -289,12 +293,11 @@ def unravel_index(indices: Tensor, shape: Any) -> Any:
 
 @public("range", method=False, out=True)
 def range_(
-    start: Number, end: Number = None, step: Number = 1, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    start: Number, end: Number, step: Number = 1, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Numbers from a start up to an end, which is in it. PyTorch deprecates it for `arange`."""
     creation.check_placing("range", layout, pin_memory)
-    start, end = (0, start) if end is None else (start, end)
     made = start + np.arange(int((end - start) / step) + 1) * step
     return creation.finished(made, numpy_dtype(dtype) or default_float(), requires_grad, device)
 
@@ -355,8 +358,7 @@ def _reshaping(*names: str) -> None:
         array.value = copied(array.value)  # in the order in which it lies in memory
         if leaf:
             overwritten(old.value, next_number())  # graphs that saved it are of another shape
-            array = var_of(array.value, old.node)
-            old.node.value, old.node.shape = array.value, array.value.shape
+            array = var_of(array.value, outgrown(self, old.node, array.value))
         else:
             kind = 3 if not (args or options) else 5 if isinstance([*args, *options.values()][0], tuple) else 4
             label(array.node, f"SqueezeBackward{kind}" if names[0] == "squeeze" else f"{made}Backward1")

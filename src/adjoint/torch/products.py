@@ -147,6 +147,7 @@ def _einsum_name(equation: str, operands: tuple[Any, ...]) -> str:
 
 @public("tensordot", method=False, out=True)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
+    same_types("tensordot", a, b)
     if isinstance(dims, int):
         dims = tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims))
     ours, theirs = ([*axes_of(tuple(d), x.ndim)] for d, x in zip(dims, (a, b), strict=True))

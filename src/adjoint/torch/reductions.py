@@ -8,7 +8,7 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import complexes, return_types
-from adjoint.torch.arguments import Sizes, public, same_types
+from adjoint.torch.arguments import Sizes, one_of, public, same_types, tensors_of
 from adjoint.torch.calls import call, named, off, without_slope
 from adjoint.torch.creation import tensor
 from adjoint.torch.dtypes import numpy_dtype, of_numpy, result_dtype
@@ -444,13 +444,8 @@ def one_type(tensors: Any) -> list[Tensor]:
 
 @public("cat", "concat", "concatenate", method=False, out=True)
 def cat(tensors: Any, dim: int = 0) -> Any:
-    if isinstance(tensors, Tensor):
-        raise TypeError("cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
-    if not len(tensors):
+    if not len(tensors_of(tensors, "cat")):
         raise ValueError("expected a non-empty list of Tensors")
-    for i, x in enumerate(tensors):
-        if not isinstance(x, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}")
     if any([not x.ndim for x in tensors]):
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
     parts = one_type(tensors)
@@ -489,7 +484,7 @@ def stack(tensors: Any, dim: int = 0) -> Any:
 
 def _joins(name: str, function: str) -> None:
     def spelled(tensors: Any) -> Any:
-        if not len(tensors):
+        if not len(tensors_of(tensors, name)):
             raise RuntimeError(f"{name} expects a non-empty TensorList")
         return call(lambda *xs: named(function)(xs), "Cat", *one_type(tensors))
 
@@ -503,8 +498,8 @@ for _name, _function in {
 
 
 @public("flip")
-def flip(input: Tensor, *given: Any, dims: Any = ()) -> Any:
-    given = _repeats(given or (dims,))
+def flip(input: Tensor, *given: Any, dims: Any = None) -> Any:
+    given = one_of("flip", "dims", given, dims)
     return call("flip", "Flip", input, axis=axes_of(given, input.ndim)) if given else FUNCTIONS["clone"](input)
 
 
@@ -545,12 +540,8 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Any:
     return call(lambda x: ad.rot90(x, k, tuple(dims)), "Rot90", input)
 
 
-def _repeats(args: Any) -> tuple[int, ...]:
-    return tuple(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else tuple(args)
-
-
-def _repeat(self: Tensor, *given: Any, repeats: Any = ()) -> Any:
-    counts = _repeats(given or (repeats,))
+def _repeat(self: Tensor, *given: Any, repeats: Any = None) -> Any:
+    counts = one_of("repeat", "repeats", given, repeats)
     if len(counts) < self.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     return call(lambda x: ad.tile(x, counts), "Repeat", self)
@@ -560,12 +551,13 @@ METHODS["repeat"] = _repeat
 
 
 @public("tile")
-def tile(input: Tensor, *given: Any, dims: Any = ()) -> Any:
-    return call(lambda x: ad.tile(x, _repeats(given or (dims,))), "Repeat", input)
+def tile(input: Tensor, *given: Any, dims: Any = None) -> Any:
+    counts = one_of("tile", "dims", given, dims)
+    return call(lambda x: ad.tile(x, counts), "Repeat", input)
 
 
 @public("repeat_interleave")
-def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, output_size: Any = None) -> Any:
+def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Any:
     counts = repeats.tolist() if isinstance(repeats, Tensor) else repeats
     return call(lambda x: ad.repeat(x, counts, axis=dim), "IndexSelect", input)
 

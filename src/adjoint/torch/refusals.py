@@ -1,4 +1,4 @@
-"""What PyTorch says of writes that it refuses."""
+"""What PyTorch says of writes and arguments that it refuses."""
 
 from __future__ import annotations
 
@@ -17,6 +17,14 @@ _OF_SEVERAL = (
     "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
     "to be modified inplace. You should replace the inplace operation by an out-of-place one."
 )
+
+
+class WrongKindError(TypeError, AttributeError):
+    """What stands in the place of a tensor is none.
+
+    PyTorch's functions that are written in Python ask it for `size()`
+    or `dim()`, and raise an AttributeError; its others raise a TypeError.
+    """
 
 
 class InFunction:

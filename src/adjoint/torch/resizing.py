@@ -13,8 +13,8 @@ from adjoint.torch.graph import result_overwritten
 from adjoint.torch.kinds import contiguous_strides
 from adjoint.torch.memory import counter_of, memory_of, place_of, shape_of, strided
 from adjoint.torch.operators import FUNCTIONS, METHODS
-from adjoint.torch.tensor import Rare, Tensor, copied, is_lifted, leaf_node, new, rare_of, unnoticed
-from adjoint.torch.writes import check_write, move
+from adjoint.torch.tensor import Rare, Tensor, copied, is_lifted, leaf_node, new, rare_of, unnoticed, values
+from adjoint.torch.writes import check_write, move, outgrown
 
 
 def _refuse_tracked(x: Tensor, name: str) -> None:
@@ -44,15 +44,21 @@ def _moved(x: Any, other: Tensor) -> Any:
     return x
 
 
+def _set(x: Any, other: Tensor) -> Any:
+    if x.requires_grad and x.is_leaf:  # graphs that it is in are of the tensor that it was
+        node, value = x._array.node, values(x)
+        same = shape_of(x) == shape_of(other)
+        x._array = var_of(value, leaf_node(value, x) if same else outgrown(x, node, value))
+    return _moved(x, other)
+
+
 def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
     """From now on the same part of the same memory as source, or a part of it; without source it has no elements."""
     check_write(self, filling=True)
     if not off() or is_lifted(self):
         _refuse_tracked(self, "set_")
-    if self.requires_grad and self.is_leaf:  # graphs that it is in are of the tensor that it was
-        self._array = var_of(self._array.value, leaf_node(self._array.value, self))
     if source is None:
-        return _moved(self, FUNCTIONS["zeros"](0, dtype=self.dtype, device=self.device))
+        return _set(self, FUNCTIONS["zeros"](0, dtype=self.dtype, device=self.device))
     if not isinstance(source, Tensor):
         raise NotImplementedError("adjoint.torch: set_() takes a tensor; there are no storages")
     if source._dtype is not self._dtype:
@@ -60,10 +66,10 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
             f"Could not set tensor of type {source.dtype.class_name} to a tensor of type {self.dtype.class_name}"
         )
     if size is None:
-        return _moved(self, source)
+        return _set(self, source)
     shape = sizes_of((tuple(size),))
     steps = contiguous_strides(shape) if stride is None else tuple(stride)
-    return _moved(self, strided(_whole(source), shape, steps, storage_offset, "AsStrided"))
+    return _set(self, strided(_whole(source), shape, steps, storage_offset, "AsStrided"))
 
 
 def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:

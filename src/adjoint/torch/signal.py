@@ -8,6 +8,7 @@ from typing import Any
 from adjoint.torch.arguments import guarded, spelled_as
 from adjoint.torch.creation import finished
 from adjoint.torch.dtypes import DTYPES, default_float, numpy_dtype, strided
+from adjoint.torch.dtypes import dtype as DType
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.missing import room as _room
 from adjoint.torch.operators import FUNCTIONS
@@ -25,6 +26,8 @@ def _window(name: str, values: Any, **defaults: Any) -> Any:
             raise ValueError(f"{name} requires non-negative window length, got M={M}")
         if layout not in (None, strided):
             raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
+        if dtype is not None and not isinstance(dtype, DType):
+            raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
         kind = numpy_dtype(dtype) or default_float()
         if kind.name not in ("float32", "float64"):
             raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
@@ -32,8 +35,8 @@ def _window(name: str, values: Any, **defaults: Any) -> Any:
         return finished(made, kind, requires_grad, device)
 
     words = "".join([f"{key}, " if value is ... else f"{key}={value!r}, " for key, value in defaults.items()])
-    options = "sym=True, dtype=None, layout=None, device=None, requires_grad=False"
-    spelled = spelled_as(name, f"M, *, {words}{options}", window)
+    options = "sym: Truth=True, dtype: object=None, layout: object=None, device=None, requires_grad=False"
+    spelled = spelled_as(name, f"M: int, *, {words}{options}", window)
     spelled.__doc__ = f"The window `{name}`; without `sym` it is one period of a longer one."
     return guarded(spelled)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import creation, generators
-from adjoint.torch.arguments import public, spelled_as
+from adjoint.torch.arguments import Truth, public, same_types, spelled_as
 from adjoint.torch.calls import call, without_slope
 from adjoint.torch.creation import finished
 from adjoint.torch.dtypes import default_float, numpy_dtype
@@ -54,7 +54,7 @@ _window("kaiser_window", "kaiser", beta=12.0)
 @public("stft")
 def stft(
     input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
-    window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
+    window: Tensor | None = None, center: Truth = True, pad_mode: str = "reflect", normalized: bool = False,
     onesided: bool | None = None, return_complex: bool | None = None,
 ) -> Any:  # fmt: skip
     """The Fourier transforms of overlapping windows of signals.
@@ -141,6 +141,10 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 @public("binomial", method=False)
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """How many of so many attempts succeed with these chances."""
+    for what, x in (("count", count), ("prob", prob)):
+        if x._dtype.kind != "f":
+            raise ValueError(f"binomial only supports floating-point dtypes for {what}, got: {x.dtype.class_name}")
+    same_types("binomial", count, prob)
     draw = lambda source, n, p: source.binomial(n.astype(np.int64), p)
     return without_slope("Binomial", generators.drawn_by(draw, generator, count, prob), count, prob)  # type: ignore[no-any-return]
 

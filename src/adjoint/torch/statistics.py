@@ -8,8 +8,8 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import creation, return_types
-from adjoint.torch.arguments import public
-from adjoint.torch.calls import call, without_slope
+from adjoint.torch.arguments import Number, public
+from adjoint.torch.calls import NUMBERS, call, without_slope
 from adjoint.torch.functions import floating_of, to
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.operators import FUNCTIONS
@@ -62,7 +62,7 @@ def corrcoef(input: Tensor) -> Any:
 
 
 @public("histc", out=True)
-def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
+def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> Tensor:
     """How many elements are in each of so many bins between two bounds, by default those of the elements."""
     if input._dtype.kind != "f":
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.class_name}'")
@@ -102,9 +102,24 @@ def _bounds(array: Any, low: Any, high: Any) -> Any:
     return (low - 1, high + 1) if low == high else (low, high)
 
 
+def _two(bounds: Any) -> Any:
+    """Two numbers. Raises TypeError for something else, RuntimeError for more of them, or fewer."""
+    if not isinstance(bounds, (tuple, list)) or not all([isinstance(n, (*NUMBERS, np.number)) for n in bounds]):
+        raise TypeError(f"histogram(): argument 'range' must be tuple of floats, not {type(bounds).__name__}")
+    if len(bounds) != 2:
+        raise RuntimeError(f"torch.histogramdd: range should have 2 elements, but got {len(bounds)}")
+    return tuple(bounds)
+
+
 @public("histogram", out=True)
-def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+def histogram(
+    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
+) -> Any:
     """How many elements are in each bin, or their weights, and the edges."""
+    if range is not None:
+        range = _two(range)
+    if input._dtype.kind != "f" or input._dtype.itemsize < 4:
+        raise NotImplementedError(f"\"histogramdd\" not implemented for '{input.dtype.class_name}'")
     bounds = bins
     if not isinstance(bins, Tensor):  # edges that are rounded as PyTorch's, to which elements are compared
         low, high = np.histogram_bin_edges(looked(input), 1, range).tolist()
@@ -118,7 +133,12 @@ def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None
 
 def _quantile(name: str) -> None:
     def spelled(
-        input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+        input: Tensor,
+        q: Tensor | float,
+        dim: int | None = None,
+        keepdim: bool = False,
+        *,
+        interpolation: str = "linear",
     ) -> Any:
         if input._dtype.kind != "f":
             raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
@@ -245,6 +265,9 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 @public("isin", out=True)
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among others."""
+    for what, x in (("elements", elements), ("test_elements", test_elements)):
+        if not isinstance(x, (Tensor, *NUMBERS, np.number, np.bool_)):
+            raise TypeError(f"isin(): argument '{what}' must be Tensor or Number, not {type(x).__name__}")
     if is_batched(elements) or is_batched(test_elements):
         given = [x if isinstance(x, Tensor) else FUNCTIONS["tensor"](x) for x in (elements, test_elements)]
         among = FUNCTIONS["reshape"](given[1], -1)
@@ -264,6 +287,13 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Any:
 @public("cdist")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Any:
     """The distances of all pairs of rows."""
+    if compute_mode not in (
+        None, 0, 1, 2, "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist",
+    ):  # fmt: skip
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    for what, x in (("X1", x1), ("X2", x2)):
+        if x._dtype.kind != "f":
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {what} got: {x.dtype.class_name}")
     found = call(lambda a, b: ad.cdist(a, b, p), "Cdist", x1, x2)
     return found if p else without_slope("Cdist", found, x1, x2)
 
@@ -282,13 +312,13 @@ def _points(y: Tensor, x: Any, dim: int) -> tuple[Tensor, Any]:
 
 
 @public("trapezoid", "trapz", method=False)
-def trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number = 1, dim: int = -1) -> Any:
     """The integral along an axis by trapezoids."""
     return call("trapezoid", "MulBackward1" if x is None else "DivBackward1", *_points(y, x, dim), dx=dx, axis=dim)
 
 
 @public("cumulative_trapezoid", method=False)
-def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number = 1, dim: int = -1) -> Any:
     """The integral up to each point."""
     return call(
         "cumulative_trapezoid", "CumsumBackward0" if x is None else "DivBackward1", *_points(y, x, dim), dx=dx, axis=dim

@@ -18,6 +18,7 @@ from adjoint.backends.numpy import NumPy
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.graph.nodes import Var, new_leaf, numbers, var_of
 from adjoint.torch import anomaly, devices, dtypes, state
+from adjoint.torch.devices import device as Device
 from adjoint.torch.devices import dtype_of, where_of
 from adjoint.torch.dtypes import Size, dtype, strided
 from adjoint.torch.graph import Accumulate
@@ -190,6 +191,8 @@ class Tensor:
     is_neg = is_distributed = is_shared = is_conj
 
     def is_pinned(self, device: Any = None) -> bool:
+        if device is not None and not isinstance(device, (Device, str, int)):
+            raise TypeError(f"is_pinned(): argument 'device' must be torch.device, not {type(device).__name__}")
         return False
 
     def is_nonzero(self) -> bool:
@@ -504,6 +507,8 @@ def leaf_node(value: Any, tensor: Tensor | None) -> Accumulate:
 def axis_of(dim: Any, ndim: int) -> int:
     """The axis that a possibly negative number means; a tensor without axes counts as one of one axis."""
     size = max(ndim, 1)
+    if dim.__class__ is bool:
+        raise TypeError("argument 'dim' must be int, not bool")
     try:
         dim = dim.__index__()
     except AttributeError:

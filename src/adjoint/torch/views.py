@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.torch.arguments import public, tensor_of
+from adjoint.torch.arguments import one_of, public, tensor_of
 from adjoint.torch.creation import sizes_of
 from adjoint.torch.dtypes import dtype as _dtype
 from adjoint.torch.functions import clone
@@ -192,8 +192,8 @@ def _permuted(x: Tensor, axes: Any, name: str) -> Tensor:
 
 
 @public("permute")
-def permute(input: Tensor, *given: Any, dims: Any = ()) -> Tensor:
-    dims = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given or dims
+def permute(input: Tensor, *given: Any, dims: Any = None) -> Tensor:
+    dims = one_of("permute", "dims", given, dims)
     axes = [axis_of(d, input.ndim) for d in dims]
     if len(axes) != input.ndim:
         raise RuntimeError(

@@ -171,7 +171,7 @@ class Pass:
 
     def alone(self, node: Any, g: Any) -> list[Any]:
         """The cotangents of a function's operands, from those of its results, which no hook sees."""
-        parents, marks = graph.operands_of(node), marks_of(node)
+        parents, marks, self.at = graph.operands_of(node), marks_of(node), node
         with INNER.quiet(), grad_mode(self.create):
             if marks.start is not None:  # of several primitives
                 self.quiet = True
@@ -199,6 +199,8 @@ class Pass:
     def run(self, cotangents: dict[Node, Any], wanted: set[Node] | None, accumulating: bool) -> dict[Node, Any]:
         """Pull cotangents back: to the wanted nodes, whose cotangents are the answer, or to all leaves."""
         nodes = toposort(list(cotangents), keep=True)
+        if graph.some_outgrown[0]:
+            graph.refuse_outgrown(nodes, wanted)
         needed = None if wanted is None else leading_to(wanted, nodes)
         if graph.leaves_are_watched[0]:
             nodes = graph.with_leaves_early(nodes)
@@ -270,6 +272,8 @@ class Pass:
                 if kind is Accumulate:
                     self.leaf(node, marks, g)
                     continue
+                if kind is graph.Outgrown:  # of a leaf that nobody has any more
+                    continue
                 if node.result is not None:
                     first: Any = node.first
                     slots = cotangents.setdefault(first, [None] * len(first.shape))
@@ -333,7 +337,7 @@ class Pass:
                     below = self.of_array(c)
                     add, add_into = below.add, below.add_into
                 if c.shape != parent.shape:
-                    c = unbroadcast(below, c, tuple(parent.shape))
+                    c = self._fitted(c, parent)
                 known = held(parent)
                 if known is None:
                     cotangents[parent] = c
@@ -351,7 +355,16 @@ class Pass:
         return found
 
     def _fitted(self, c: Any, parent: Any) -> Any:
-        return c if c.shape == parent.shape else unbroadcast(self.of_array(c), c, tuple(parent.shape))
+        if c.shape == parent.shape:
+            return c
+        shape, given = tuple(parent.shape), tuple(c.shape)
+        pairs = zip(shape[::-1], given[::-1], strict=False)  # sizes of Dask's may be nan, which are not known
+        if len(given) < len(shape) or any([n not in (1, m) and n == n and m == m for n, m in pairs]):
+            raise RuntimeError(
+                f"Function {graph.shown_name(self.at)} returned an invalid gradient - got {list(given)} but expected "
+                f"shape compatible with {list(shape)}: the tensor was given another shape through .data or set_()"
+            )
+        return unbroadcast(self.of_array(c), c, shape)
 
     def leaf(self, node: Any, marks: Any, g: Any) -> None:
         x = node.tensor and node.tensor()

@@ -10,7 +10,16 @@ import numpy as np
 
 from adjoint.graph.nodes import Var, var_of
 from adjoint.torch import lifted, state
-from adjoint.torch.graph import Accumulate, is_hooked, label, move_retained, overwritten, result_overwritten
+from adjoint.torch.graph import (
+    Accumulate,
+    Outgrown,
+    is_hooked,
+    label,
+    move_retained,
+    overwritten,
+    result_overwritten,
+    some_outgrown,
+)
 from adjoint.torch.kinds import MULTIPLE_PLACES, Gather, is_dense, positions, repeats
 from adjoint.torch.memory import (
     base_of,
@@ -33,6 +42,7 @@ from adjoint.torch.tensor import (
     Tensor,
     copied,
     forget,
+    leaf_node,
     leaf_of,
     level_of,
     new,
@@ -314,8 +324,10 @@ def move(x: Tensor, other: Tensor) -> None:
     memory = rare.memory
     memory.aliases = [known for known in memory.aliases if known() is not alias]
     value = values(alias)
-    if node.__class__ is Accumulate:
-        node.value, node.shape, node.level = value, value.shape, level_of(other)
+    if node.__class__ is Accumulate and node.shape != value.shape:
+        node = outgrown(x, node, value)
+    elif node.__class__ is Accumulate:
+        node.value, node.level = value, level_of(other)
     x._dtype, x._rare = alias._dtype, rare
     if memory.buffer is None:
         x._array = var_of(value, node)
@@ -325,6 +337,16 @@ def move(x: Tensor, other: Tensor) -> None:
         forget(x)
         rare.node = node
     memory.add(x)
+
+
+def outgrown(x: Tensor, node: Any, value: Any) -> Any:
+    """The new node of a leaf that gets another shape. Graphs that have the old one give it no gradient any more."""
+    made: Any = leaf_node(value, x)
+    if (marks := getattr(node, "marks", None)) is not None:  # its hooks go on
+        made.marks = marks
+    node.__class__ = Outgrown
+    some_outgrown[0] = True
+    return made
 
 
 _STANDS_FOR = (

@@ -11,7 +11,7 @@ from adjoint.operands import common_backend, lift_to
 from adjoint.tensor import wrap
 from adjoint.torch.calls import put_lifted, shares, translated
 from adjoint.torch.devices import where_of_leaf
-from adjoint.torch.lifted import in_transform, primal_of, to_face, to_inner
+from adjoint.torch.lifted import CAPTURED, in_transform, primal_of, to_face, to_inner
 from adjoint.torch.memory import base_of, is_view
 from adjoint.torch.state import grad_mode, modes
 from adjoint.torch.tensor import LEVEL, Tensor, copied, is_lifted, of, values
@@ -166,6 +166,10 @@ class FunctionRules(CustomRules):
         ctx.use_saved_for_forward()
         pushed = self.in_places([_apart(t) for t in tangents])
         found = self.function.jvp(ctx, *pushed)
+        if any([one.differentiates for one in modes.transforms]):
+            for x, t in zip(self.faces, pushed, strict=False):
+                if isinstance(t, Tensor) and _is_written(t) and not self.is_written(x):
+                    raise RuntimeError(CAPTURED)
         given = list(found) if isinstance(found, tuple) else [found]
         moved = []
         self.unmoved = [i for i, t in enumerate(given) if t is None]

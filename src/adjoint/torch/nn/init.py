@@ -28,6 +28,8 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     True
     """
     linear = ["linear", "sigmoid", *[f"conv{t}{n}d" for t in ("", "_transpose") for n in (1, 2, 3)]]
+    if not isinstance(nonlinearity, str):
+        raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
     if nonlinearity in linear:
         return 1.0
     if nonlinearity == "leaky_relu":
@@ -129,7 +131,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
 
 
-def _kaiming_std(tensor: Any, a: float, mode: str, nonlinearity: str) -> float:
+def _kaiming_std(tensor: Any, a: Any, mode: Any, nonlinearity: Any) -> float:
     mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
@@ -139,7 +141,7 @@ def _kaiming_std(tensor: Any, a: float, mode: str, nonlinearity: str) -> float:
 
 @guarded
 def kaiming_uniform_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+    tensor: Tensor, a: Any = 0, mode: Any = "fan_in", nonlinearity: Any = "leaky_relu", generator: Any = None
 ) -> Any:
     """Fill with numbers of variance gain^2 / fan. K. He et al. (2015)."""
     if 0 in tensor.shape:
@@ -151,7 +153,7 @@ def kaiming_uniform_(
 
 @guarded
 def kaiming_normal_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+    tensor: Tensor, a: Any = 0, mode: Any = "fan_in", nonlinearity: Any = "leaky_relu", generator: Any = None
 ) -> Any:
     """The same, of normal numbers."""
     if 0 in tensor.shape:

@@ -12,6 +12,7 @@ from adjoint.torch.devices import chosen
 from adjoint.torch.dtypes import default_float, numpy_dtype
 from adjoint.torch.memory import detached
 from adjoint.torch.missing import missing as _missing
+from adjoint.torch.refusals import WrongKindError
 from adjoint.torch.tensor import Tensor, beside, constant, forget, give_array, placed, rare_of, where_is
 
 
@@ -32,7 +33,7 @@ class Parameter(Tensor):
         if data is None:
             data = torch.empty(0)
         if not isinstance(data, Tensor):
-            raise TypeError(f"Parameter data must be a Tensor, but got {type(data).__name__}")
+            raise WrongKindError(f"Parameter data must be a Tensor, but got {type(data).__name__}")
         made = detached(data)
         made.__class__ = cls
         return made.requires_grad_(requires_grad)
@@ -72,7 +73,7 @@ class Buffer(Tensor, metaclass=_IsBuffer):
         import adjoint.torch as torch
 
         if data is not None and not isinstance(data, Tensor):
-            raise TypeError(f"Buffer takes a Tensor, not {type(data).__name__}")
+            raise WrongKindError(f"Buffer takes a Tensor, not {type(data).__name__}")
         made: Any = detached(torch.empty(0) if data is None else data)
         if data is not None and data.requires_grad:
             made.requires_grad_()
@@ -97,6 +98,8 @@ class Waiting(Tensor):
     wanted: bool  # whether it will ask for a gradient
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        if requires_grad.__class__ is not bool:
+            raise TypeError(f"argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
         kind = numpy_dtype(dtype) or default_float()
         made: Any = placed(np.zeros(0, kind), chosen(device))
         forget(made)

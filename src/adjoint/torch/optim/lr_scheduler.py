@@ -13,6 +13,7 @@ from adjoint.torch.optim.lr_scheduler_base import LRScheduler as LRScheduler
 from adjoint.torch.optim.lr_scheduler_base import give as _give
 from adjoint.torch.optim.lr_scheduler_base import is_optimizer as _is_optimizer
 from adjoint.torch.optim.lr_scheduler_base import per_group as _per_group
+from adjoint.torch.refusals import WrongKindError as _WrongKindError
 
 
 class _LRScheduler(LRScheduler):
@@ -57,7 +58,7 @@ class LambdaLR(LRScheduler):
     _left_out = ("lr_lambdas",)
 
     def __init__(self, optimizer: Any, lr_lambda: Any, last_epoch: int = -1) -> None:
-        _is_optimizer(optimizer)
+        _is_optimizer(optimizer, _WrongKindError)
         self.lr_lambdas: list[Any] = _functions(lr_lambda, optimizer)
         super().__init__(optimizer, last_epoch)
 
@@ -471,9 +472,9 @@ class SequentialLR(LRScheduler):
     """One scheduler after the other, from milestones on."""
 
     def __init__(self, optimizer: Any, schedulers: Any, milestones: Any, last_epoch: int = -1) -> None:
-        _is_optimizer(optimizer)
         if not schedulers:
             raise ValueError("SequentialLR expects at least one scheduler, but got no scheduler.")
+        _is_optimizer(optimizer)
         _check_schedulers("SequentialLR", schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
@@ -526,7 +527,7 @@ class ChainedScheduler(LRScheduler):
         self._schedulers = list(schedulers)
         for scheduler in self._schedulers:
             if not isinstance(scheduler, (LRScheduler, ReduceLROnPlateau)):
-                raise TypeError(f"ChainedScheduler takes schedulers, not {type(scheduler).__name__}")
+                raise _WrongKindError(f"ChainedScheduler takes schedulers, not {type(scheduler).__name__}")
         self.optimizer: Any = self._schedulers[0].optimizer if optimizer is None else optimizer
         _check_schedulers("ChainedScheduler", self._schedulers, self.optimizer)
         self._last_lr = self._rates()

@@ -14,9 +14,9 @@ EPOCH_DEPRECATION_WARNING = (
 )
 
 
-def is_optimizer(optimizer: Any) -> None:
+def is_optimizer(optimizer: Any, kind: type[Exception] = TypeError) -> None:
     if not isinstance(optimizer, Optimizer):
-        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        raise kind(f"{type(optimizer).__name__} is not an Optimizer")
 
 
 class LRScheduler:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from adjoint.torch.graph import Handle
 from adjoint.torch.nn.module import clear_gradient, kind_of
+from adjoint.torch.refusals import WrongKindError
 from adjoint.torch.state import grad_mode
 from adjoint.torch.tensor import Tensor
 
@@ -74,7 +75,7 @@ class Optimizer:
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         if not isinstance(defaults, dict):
-            raise TypeError(f"defaults must be a dict of settings, not {kind_of(defaults)}")
+            raise WrongKindError(f"defaults must be a dict of settings, not {kind_of(defaults)}")
         self.defaults = defaults
         self._begin_hooks()
         if isinstance(params, Tensor):

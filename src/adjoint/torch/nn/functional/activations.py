@@ -11,7 +11,7 @@ from adjoint.torch import complexes
 from adjoint.torch.arguments import guarded
 from adjoint.torch.calls import call, into, number_of, without_slope, write
 from adjoint.torch.creation import full_like
-from adjoint.torch.nn.functional.shared import drawing, of_integers, tensor
+from adjoint.torch.nn.functional.shared import drawing, of_integers, real, tensor
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.tensor import Tensor, axis_of
 
@@ -43,6 +43,16 @@ ALL: dict[str, Any] = {}
 _ONE = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
+def _operand(input: Any, name: str) -> Tensor:
+    """What an activation is of. Raises for types that PyTorch does not compute."""
+    x = tensor(input, name)
+    if name in ("hardtanh", "relu6") and x._dtype.kind == "b":
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    if name in ("softsign", "tanhshrink") and x._dtype.kind != "b":
+        return x
+    return real(x, name, integers=name in ("hardtanh", "relu6"))
+
+
 def _declare(row: str, writes: bool) -> None:
     name, core, made, *settings = row.split()
     defaults = {key: eval(value) for key, _, value in [s.partition("=") for s in settings]}
@@ -53,12 +63,13 @@ def _declare(row: str, writes: bool) -> None:
         if len(args) > len(names) or not given.keys() <= set(names[len(args) :]):
             raise TypeError(f"{name}() takes input and {names}, received {args} and {given}")
         given.update(zip(names, args, strict=False))
+        inplace = bool(given.pop("inplace", False))
         for key, value in given.items():
             given[key] = number_of(value, name, key)
         low, high = given.get("min_val", -1.0), given.get("max_val", 1.0)
         if name == "hardtanh" and low > high:
             raise ValueError("min_val cannot be greater than max_val")
-        inplace = given.pop("inplace", False)
+        x = _operand(input, name)
 
         def apply(x: Any) -> Any:
             if name == "hardtanh" and low == high:  # one number, which is no interval
@@ -67,7 +78,7 @@ def _declare(row: str, writes: bool) -> None:
 
         if name in ("hardtanh", "relu6"):
             apply = of_integers(apply)
-        return write(tensor(input, name), apply) if inplace else apply(tensor(input, name))
+        return write(x, apply) if inplace else apply(x)
 
     spelled.__name__ = spelled.__qualname__ = name
     known = [inspect.Parameter(n, _ONE, default=defaults.get(n, False)) for n in names]
@@ -96,16 +107,16 @@ def relu_(input: Tensor) -> Any:
 
 
 def sigmoid(input: Tensor) -> Any:
-    return FUNCTIONS["sigmoid"](input)
+    return FUNCTIONS["sigmoid"](tensor(input, "sigmoid"))
 
 
 def tanh(input: Tensor) -> Any:
-    return FUNCTIONS["tanh"](input)
+    return FUNCTIONS["tanh"](tensor(input, "tanh"))
 
 
 def glu(input: Tensor, dim: int = -1) -> Any:
     """The first half times the sigmoid of the second. Raises RuntimeError where the size is odd."""
-    axis = axis_of(dim, tensor(input, "glu").ndim)
+    axis = axis_of(dim, real(input, "glu").ndim)
     if input.ndim and input.shape[axis] % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {input.shape[axis]}")
     return call("nn.glu", "Glu", input, axis=axis)
@@ -114,18 +125,19 @@ def glu(input: Tensor, dim: int = -1) -> Any:
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """log(1 + exp(beta x)) / beta, and x where beta x is above the threshold."""
     return call(
-        lambda x: ad.where(x * beta > threshold, x, ad.nn.softplus(x, beta)), "Softplus", tensor(input, "softplus")
+        lambda x: ad.where(x * beta > threshold, x, ad.nn.softplus(x, beta)), "Softplus", real(input, "softplus")
     )
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
     """x where it is above the threshold, else a value."""
+    real(input, "threshold", integers=True)
 
     @of_integers
     def apply(x: Any) -> Any:
         return call("nn.threshold", "Threshold", x, threshold, value)
 
-    return write(input, apply) if inplace else apply(tensor(input, "threshold"))
+    return write(input, apply) if inplace else apply(input)
 
 
 def threshold_(input: Tensor, threshold: float, value: float) -> Any:
@@ -144,18 +156,19 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
                 f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and "
                 f"channel size = {channels}."
             )
-    return call("nn.prelu", "PreluKernel", tensor(input, "prelu"), weight)
+    return call("nn.prelu", "PreluKernel", real(input, "prelu"), weight)
 
 
 def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Any:
     """As leaky_relu, with slopes drawn between two bounds in training, and their mean otherwise."""
+    real(input, "rrelu")
 
     def apply(x: Any) -> Any:
         return drawing("nn.rrelu", "RreluWithNoise", x, lower, upper, training)
 
-    return write(input, apply) if inplace else apply(tensor(input, "rrelu"))
+    return write(input, apply) if inplace else apply(input)
 
 
 def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:

@@ -11,8 +11,12 @@ from adjoint.torch.nn.functional.shared import drawing, tensor
 from adjoint.torch.tensor import Tensor
 
 
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+def pad(input: Tensor, pad: Sizes, mode: str = "constant", value: Any = None) -> Any:
     """x with so many elements more, or less, before and behind each of its last axes, the last one first."""
+    if not isinstance(mode, str):
+        raise TypeError(f"pad(): argument 'mode' (position 3) must be str, not {type(mode).__name__}")
+    if not isinstance(pad, (list, tuple)):
+        raise TypeError(f"pad(): argument 'pad' (position 2) must be tuple of ints, not {type(pad).__name__}")
     widths = tuple([int(n) for n in pad])
     if len(widths) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
@@ -43,7 +47,7 @@ def unfold(input: Tensor, kernel_size: Sizes, dilation: Sizes = 1, padding: Any 
 
 
 def fold(
-    input: Tensor, output_size: Any, kernel_size: Sizes, dilation: Sizes = 1, padding: Any = 0, stride: Sizes = 1
+    input: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes = 1, padding: Any = 0, stride: Sizes = 1
 ) -> Any:
     """Images from patches, which are added up where they meet."""
     options = {"dilation": _sizes(dilation), "padding": _sizes(padding), "stride": _sizes(stride)}
@@ -96,6 +100,11 @@ def interpolate(
         raise ValueError(
             "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
         )
+    if not 1 <= axes <= 3:
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {axes + 2}D) for the modes: "
+            f"{' | '.join(_MODES)}"
+        )
     wanted = _AXES.get(mode)
     if mode not in _MODES:
         raise NotImplementedError(f"Input Error: {mode!r} is none of the modes {' | '.join(_MODES)}")
@@ -135,12 +144,17 @@ def _warn_of(name: str) -> None:
     )
 
 
-def affine_grid(theta: Tensor, size: Any, align_corners: Any = None) -> Any:
+def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Any:
     """Where an affine map takes the pixels of an image from, for `grid_sample`."""
+    axes = len(size) - 2
+    if axes not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. "
+            f"Got size {tuple(size)}."
+        )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {tuple(size)}")
-    axes = len(size) - 2
-    if axes in (2, 3) and (theta.ndim != 3 or tuple(theta.shape[1:]) != (axes, axes + 1)):
+    if theta.ndim != 3 or tuple(theta.shape[1:]) != (axes, axes + 1):
         raise ValueError(
             f"Expected a batch of {axes}D affine matrices of shape Nx{axes}x{axes + 1} for size {tuple(size)}. Got "
             f"{theta.shape}."
@@ -149,7 +163,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: Any = None) -> Any:
 
 
 def grid_sample(
-    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: Any = None
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Any:
     """The values of images at places between -1 and 1."""
     if mode not in ("bilinear", "nearest", "bicubic"):
@@ -168,8 +182,8 @@ def grid_sample(
 
 
 def scaled_dot_product_attention(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
-    scale: Any = None, enable_gqa: bool = False,
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: Any = None, enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
     """softmax(query @ key.mT scale + mask) @ value."""
     options = {"dropout_p": dropout_p, "is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}

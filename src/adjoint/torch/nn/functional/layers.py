@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any
 
@@ -72,6 +73,7 @@ def _convolution(axes: int) -> Any:
     ) -> Any:  # fmt: skip
         if groups <= 0:
             raise RuntimeError("non-positive groups is not supported")
+        _check_axes(weight)
         _check_images(f"conv{axes}d", axes, input, weight, weight.shape[1] * groups, groups, "")
         _check_bias(input, bias)
         return call(
@@ -88,6 +90,7 @@ def _transposed(axes: int) -> Any:
         input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes | str = 0,
         output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1,
     ) -> Any:  # fmt: skip
+        _check_axes(weight)
         _check_images(f"conv_transpose{axes}d", axes, input, weight, weight.shape[0], groups, "transposed=1, ")
         _check_bias(input, bias)
         return call(
@@ -104,6 +107,11 @@ def _sizes(value: Any) -> Any:
     if not isinstance(value, (list, tuple)):
         return value
     return value[0] if len(value) == 1 else tuple(value)
+
+
+def _check_axes(weight: Tensor) -> None:
+    if weight.ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions")
 
 
 def _check_images(name: str, axes: int, x: Tensor, weight: Tensor, channels: int, groups: int, more: str) -> None:
@@ -189,7 +197,9 @@ def _adaptive(kind: str, axes: int) -> Any:
     def output(input: Tensor, output_size: Any) -> Any:
         """The sizes, where None stands for the input's."""
         if axes > 1 and input.ndim < axes + 1:
-            raise ValueError(f"Input dimension should be at least {axes + 1}")
+            if isinstance(output_size, (tuple, list)):
+                raise ValueError(f"Input dimension should be at least {axes + 1}")
+            raise RuntimeError(f"{name}(): Expected {axes + 1}D or {axes + 2}D tensor, but got: {list(input.shape)}")
         if isinstance(output_size, (tuple, list)):
             if len(output_size) != axes:
                 raise RuntimeError(f"{name}(): output_size must be {axes} integers, received {len(output_size)}")
@@ -197,10 +207,10 @@ def _adaptive(kind: str, axes: int) -> Any:
             return tuple([own if wanted is None else wanted for wanted, own in sizes])
         return output_size if output_size is not None else tuple(input.shape[-axes:])
 
-    def pool(input: Tensor, output_size: Any) -> Any:
+    def pool(input: Tensor, output_size: Sizes) -> Any:
         return call(f"nn.{name}", made, input, output(input, output_size))
 
-    def pool_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    def pool_with_indices(input: Tensor, output_size: Sizes, return_indices: bool = False) -> Any:
         return call(f"nn.{name}", made, input, output(input, output_size), return_indices=return_indices)
 
     found: Any = pool if kind == "avg" else pool_with_indices
@@ -215,7 +225,7 @@ def _unpool(axes: int) -> Any:
         kernel_size: Sizes,
         stride: Sizes = None,
         padding: Any = 0,
-        output_size: Any = None,
+        output_size: Sizes = None,
     ) -> Any:
         size = _unpooled(input, axes, kernel_size, stride, padding, output_size)
         return call(
@@ -257,10 +267,12 @@ def _lp_pool(axes: int) -> Any:
 
 def _fractional(axes: int) -> Any:
     def pool(
-        input: Tensor, kernel_size: Sizes, output_size: Any = None, output_ratio: Any = None,
-        return_indices: bool = False, _random_samples: Any = None,
+        input: Tensor, kernel_size: Sizes, output_size: Sizes = None, output_ratio: Any = None,
+        return_indices: bool = False, _random_samples: Tensor | None = None,
     ) -> Any:  # fmt: skip
         """The largest element under each of so many windows, whose places are drawn."""
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"fractional_max_pool{axes}d requires specifying either an output_size or an output_ratio")
         if _random_samples is not None:
             raise NotImplementedError(
                 f"adjoint.torch: fractional_max_pool{axes}d(_random_samples=...) is not there; places of windows "
@@ -279,7 +291,12 @@ def _fractional(axes: int) -> Any:
 def _with_places(pool: Any) -> Any:
     """The form of a pool that always gives places, too."""
 
+    place = [*inspect.signature(pool).parameters].index("return_indices")
+
     def spelled(*args: Any, **options: Any) -> Any:
+        if len(args) > place:  # what it is does not matter
+            args = (*args[:place], True, *args[place + 1 :])
+            return pool(*args, **options)
         return pool(*args, **{**options, "return_indices": True})
 
     spelled.__name__ = spelled.__qualname__ = f"{pool.__name__}_with_indices"
@@ -393,6 +410,12 @@ def layer_norm(
 ) -> Any:
     """The last axes with mean 0 and variance 1, then scaled and shifted."""
     shape = _fitting(tensor(input, "layer_norm"), normalized_shape)
+    for x in (weight, bias):
+        if x is not None and x._dtype is not input._dtype and input._dtype.itemsize > 2:
+            raise RuntimeError(
+                f"mixed dtype (CPU): expect parameter to have scalar type of {input.dtype.class_name}, but got "
+                f"{x.dtype.class_name}"
+            )
     return call("nn.layer_norm", "NativeLayerNorm", input, shape, weight, bias, eps)
 
 
@@ -488,10 +511,15 @@ def _renormed(weight: Tensor, rows: Tensor, max_norm: float, norm_type: float) -
 
 def embedding_bag(
     input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
-    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Any = None,
+    scale_grad_by_freq: bool = False, mode: Any = "mean", sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False, padding_idx: Any = None,
 ) -> Any:  # fmt: skip
     """Rows of a table, joined by bags."""
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if weight.ndim != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
     _rows(input, weight, "embedding_bag")
     if input.ndim == 2 and offsets is not None:
         raise ValueError(

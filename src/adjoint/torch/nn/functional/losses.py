@@ -104,7 +104,7 @@ def binary_cross_entropy(
 
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
-    reduction: str = "mean", pos_weight: Any = None,
+    reduction: str = "mean", pos_weight: Tensor | None = None,
 ) -> Any:  # fmt: skip
     """The same of logits."""
     reduction = reduction_of(size_average, reduce, reduction)

@@ -11,14 +11,24 @@ import numpy as np
 from adjoint.random_keys import seeded
 from adjoint.torch import generators, lifted
 from adjoint.torch.calls import call
+from adjoint.torch.refusals import WrongKindError
 from adjoint.torch.tensor import Tensor
 
 
 def tensor(value: Any, name: str, place: str = "input") -> Tensor:
     """A tensor. Raises TypeError for anything else."""
     if not isinstance(value, Tensor):
-        raise TypeError(f"{name}(): argument '{place}' (position 1) must be Tensor, not {type(value).__name__}")
+        raise WrongKindError(f"{name}(): argument '{place}' (position 1) must be Tensor, not {type(value).__name__}")
     return value
+
+
+def real(value: Any, name: str, *, integers: bool = False) -> Tensor:
+    """A tensor of real floating numbers, or of integers. Raises NotImplementedError for another type."""
+    x = tensor(value, name)
+    kind = x._dtype.kind
+    if kind != "f" and not (integers and kind in "iu"):
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{x.dtype.class_name}'")
+    return x
 
 
 def drawing(function: Any, made: str | None, *args: Any, **options: Any) -> Any:

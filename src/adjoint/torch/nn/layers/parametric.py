@@ -11,6 +11,7 @@ from adjoint.torch.nn import init
 from adjoint.torch.nn.layers.base import made_of, several
 from adjoint.torch.nn.module import Module
 from adjoint.torch.nn.parameter import Parameter
+from adjoint.torch.refusals import WrongKindError
 from adjoint.torch.tensor import Tensor
 
 _F: Any = F.ALL
@@ -522,7 +523,7 @@ class _Table(Module):
             self.reset_parameters()
         else:
             if not isinstance(given, Tensor):
-                raise TypeError(f"_weight must be a Tensor, not {type(given).__name__}")
+                raise WrongKindError(f"_weight must be a Tensor, not {type(given).__name__}")
             if tuple(given.shape) != (rows, width):
                 raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
             self.weight = Parameter(given, requires_grad=not freeze)

@@ -54,6 +54,9 @@ class RNNBase(Module):
         for name, size in (("input_size", input_size), ("hidden_size", hidden_size)):
             if not isinstance(size, int):
                 raise TypeError(f"{name} should be of type int, got: {type(size).__name__}")
+        for name, flag in (("bias", bias), ("batch_first", batch_first)):
+            if not isinstance(flag, bool):
+                raise TypeError(f"{name} should be of type bool, got: {type(flag).__name__}")
         if not isinstance(mode, str) or mode.partition("_")[0] not in _GATES:
             raise ValueError(f"Unrecognized RNN mode: {mode}")
         if hidden_size <= 0:

@@ -13,6 +13,7 @@ from adjoint.torch.missing import missing as _missing
 from adjoint.torch.missing import room as _room
 from adjoint.torch.nn.utils import rnn as rnn
 from adjoint.torch.operators import FUNCTIONS
+from adjoint.torch.refusals import WrongKindError as _WrongKindError
 from adjoint.torch.state import no_grad
 from adjoint.torch.tensor import Tensor
 
@@ -41,7 +42,7 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
 
 
 @_guarded
-def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: Any = None) -> None:
+def clip_grads_with_norm_(parameters: Any, max_norm: Any, total_norm: Any, foreach: Any = None) -> None:
     """Scale gradients by max_norm over their norm where that is less than 1."""
     factor = FUNCTIONS["clamp"](float(max_norm) / (total_norm + 1e-6), max=1.0)
     for g in _gradients(parameters):
@@ -50,7 +51,7 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, for
 
 @_guarded
 def clip_grad_norm_(
-    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
+    parameters: Any, max_norm: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
 ) -> Any:
     """Scale the gradients of parameters so that their norm is at most `max_norm`; the norm that they had.
 
@@ -96,7 +97,7 @@ def vector_to_parameters(vec: Any, parameters: Any) -> None:
 
 @_guarded
 def clip_grad_norm(
-    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
+    parameters: Any, max_norm: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
 ) -> Any:
     """The older name of `clip_grad_norm_`."""
     warnings.warn(
@@ -120,6 +121,8 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
 
 def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
     """The module itself: the order of axes in memory is that of the axes."""
+    if not hasattr(module, "children"):
+        raise _WrongKindError(f"argument 'module' (position 1) must be Module, not {type(module).__name__}")
     return module
 
 

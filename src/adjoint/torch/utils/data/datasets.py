@@ -8,6 +8,7 @@ import math
 from typing import Any, Generic, TypeVar
 
 from adjoint.torch import creation
+from adjoint.torch.refusals import WrongKindError
 from adjoint.torch.tensor import Tensor
 
 T_co = TypeVar("T_co", covariant=True)
@@ -45,7 +46,7 @@ class TensorDataset(Dataset[Any]):
     def __init__(self, *tensors: Any) -> None:
         for x in tensors:
             if not isinstance(x, Tensor):
-                raise TypeError(f"TensorDataset takes Tensors, not {type(x).__name__}")
+                raise WrongKindError(f"TensorDataset takes Tensors, not {type(x).__name__}")
         if any([x.shape[0] != tensors[0].shape[0] for x in tensors]):
             raise AssertionError("Size mismatch between tensors")
         self.tensors = tensors
