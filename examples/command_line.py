@@ -92,7 +92,7 @@ class Stop:
     def __init__(self, program: str, presses: int = 1) -> None:
         self.program, self.left = program, presses
         self.asked = False
-        signal.signal(signal.SIGINT, self._ask)
+        self._before = signal.signal(signal.SIGINT, self._ask)
 
     def _ask(self, *_: Any) -> None:
         self.asked = True
@@ -109,3 +109,4 @@ class Stop:
             traceback.clear_frames(trace)  # which takes down a live bar
             print(f"{self.program}: interrupted; no picture was written", file=sys.stderr)
             sys.exit(130)  # as shells say it: 128 and the number of the signal
+        signal.signal(signal.SIGINT, self._before)

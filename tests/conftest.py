@@ -58,13 +58,23 @@ def no_collector() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, object, object]:
-    """What a test declares is gone after it: others go through the table of primitives."""
-    before = set(DECLARED)
+    """What a test declares is gone after it: others go through the table of primitives. Nor does it leave handlers."""
+    before, handlers = set(DECLARED), _handlers()
     try:
-        return (yield)
+        result = yield
     finally:
         for name in set(DECLARED) - before:
             withdraw(name)
+        left = {number: now for number, now in _handlers().items() if now is not handlers[number]}
+        for number in left:
+            signal.signal(number, handlers[number])
+    assert not left, f"the test left handlers of signals, which would end another test: {left}"
+    return result
+
+
+def _handlers() -> dict[int, Any]:
+    """What Python does at signals; a handler in C shows as None."""
+    return {number: signal.getsignal(number) for number in signal.valid_signals()}
 
 
 def peer(name: str, extra: str = "peers") -> Any:

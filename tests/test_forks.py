@@ -49,6 +49,8 @@ def work():
     t = torch.tensor([1.0, 2.0], requires_grad=True)
     with torch.no_grad():
         t * 2
+    torch.rand(2)
+    torch.Generator().manual_seed(torch.initial_seed())
     (t * t).sum().backward()
     torch.func.vmap(torch.sin)(t)
     layer = ad.nn.Linear(3, 1)
@@ -73,8 +75,8 @@ work()
 held, done = threading.Event(), threading.Event()
 
 def hold():
-    for lock in list(locks._made):
-        lock.acquire()
+    for lock in [*locks._made, torch.default_generator.source.bit_generator.lock]:
+        lock.acquire(False)
     held.set()
     done.wait()
 

@@ -12,6 +12,7 @@ from training import Note, learner, lossy, network, pairs, same
 
 import adjoint as ad
 from adjoint import errors
+from adjoint.train.stopping import Interrupts
 
 
 @pytest.mark.parametrize("at", [2, 5, 7])
@@ -140,6 +141,18 @@ def test_ctrl_c_of_another_program_comes_after_the_step(
         assert told == [2]
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_works_after_blocks_that_were_dropped_in_any_order() -> None:
+    """As those of trainings that a signal ended where the block begins, kept meanwhile by their errors."""
+    first = Interrupts().__enter__()
+    with Interrupts():
+        del first
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # --- nans ---

@@ -11,6 +11,7 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import messages
 import numpy as np
@@ -18,6 +19,7 @@ import pytest
 from each import Each
 
 import adjoint as ad
+import adjoint.torch as torch
 from adjoint import errors
 
 SLOW = {
@@ -64,6 +66,21 @@ def test_numpy_names_our_error_as_the_cause() -> None:
     with pytest.raises(ValueError, match="setting an array element") as caught:
         ad.vmap(assign)(np.ones((2, 3)))
     assert re.match(r"n\[i\] = x: .* differ between the examples of a batch.*ad\.zeros", str(caught.value.__cause__))
+
+
+def test_names_in_messages_are_cut_where_they_are_long() -> None:
+    long, many = "x" * 10**6, 10**5000
+    calls: list[Any] = [
+        lambda: getattr(ad, long), lambda: getattr(ad.nn, long), lambda: getattr(torch, long),
+        lambda: getattr(ad.nn.Linear(1, 1), long), lambda: getattr(ad.optim.SGD(lr=0.1), long),
+        lambda: ad.sum(ad.ones(3), **{long: 1}), lambda: torch.zeros(1, device=long), lambda: torch.zeros(many),
+        lambda: torch.zeros(-many), lambda: torch.manual_seed(many),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises((AttributeError, TypeError, RuntimeError, ValueError)) as caught:
+            call()
+        assert len(str(caught.value)) < 1000
+        assert "Exceeds the limit" not in str(caught.value)  # Python's, of writing a number
 
 
 def test_no_file_of_our_own_making_is_shown() -> None:

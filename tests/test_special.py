@@ -175,6 +175,15 @@ def test_relative_errors_in_double_precision(name: str) -> None:
     assert error <= BOUNDS[name], error
 
 
+def test_kl_div_of_numbers_far_apart_keeps_the_digits_of_its_derivatives() -> None:
+    y = np.array([3.0, 9e4, 1e-5, 2.5, 7.0])
+    x = y * [1.0, 1e-8, 1e-15, 1e8, 0.5]
+    f = S.kl_div
+    for exact in (1 - x / y, x / y**2, -2 * x / y**3):
+        f = ad.grad(f, 1)
+        np.testing.assert_allclose(ad.vmap(f)(x, y), exact, rtol=4e-15, atol=0)
+
+
 # computed in their own precision, for speed: each is a few operations
 QUICK = {"erf", "expit", "log_expit", "xlogy", "xlog1py"}
 

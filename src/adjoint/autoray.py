@@ -14,6 +14,7 @@ import numpy as np
 
 from adjoint import dtypes, errors, linalg, random, special
 from adjoint.functions import creation
+from adjoint.locks import released_by_forks
 from adjoint.tensor import Tensor
 
 _ASKING_TENSORS = (np.ufunc, type(np.sum))  # functions of NumPy's that tensors may compute
@@ -74,6 +75,7 @@ class _Generator:
 
     def __init__(self, seed: Any = None) -> None:
         self._generator = np.random.default_rng(seed)
+        released_by_forks(self._generator.bit_generator.lock)
 
     def __getattr__(self, name: str) -> Any:
         draw = getattr(self._generator, name)

@@ -22,6 +22,11 @@ def lock() -> threading.RLock:
     return made
 
 
+def released_by_forks(lock: Any) -> None:
+    """Have forked processes release a lock of Python's that another library keeps, as those of this module."""
+    _made.add(lock)
+
+
 def held_over_forks(lock: Any) -> None:
     """Have forks wait for a lock of another library's, whose threads may hold more, in C, while they hold it."""
     forking = threading.local()  # a fork of another thread may have begun before this one is told of

@@ -19,7 +19,8 @@ def missing(module: str, name: str) -> AttributeError:
     asked_for = "importlib" not in sys._getframe(2).f_code.co_filename  # which asks before it imports a module
     if not hint and asked_for and not name.startswith("_"):
         hint = counterpart(module, name) or _elsewhere(name) or _of_numpy(module, name) or _LISTED
-    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name, obj=sys.modules[module])
+    cut = name if len(name) <= 200 else f"{name[:120]}...{name[-77:]}"  # not by `errors.shown`: errors imports this
+    return AttributeError(f"module {module!r} has no attribute {cut!r}{hint}", name=name, obj=sys.modules[module])
 
 
 _LISTED = "; docs/functions.md lists what there is"

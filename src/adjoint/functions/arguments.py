@@ -536,4 +536,4 @@ def keyword_error(function: Callable[..., Any], unknown: Mapping[str, Any]) -> e
         hint = f"; write {meant[0]}={errors.shown(value)}"
     else:
         hint = counterpart("parameters", name) or f"; its parameters are {', '.join(known)}"
-    return errors.ArgumentTypeError(f"{function.__name__}: no parameter is called {name}{hint}")
+    return errors.ArgumentTypeError(f"{function.__name__}: no parameter is called {errors.said(name)}{hint}")

@@ -142,7 +142,8 @@ class Fields(trees.Branch, metaclass=_Meta):
 
     def __getattr__(self, name: str) -> Any:
         hint = counterpart("Module", name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
+        said = f"{type(self).__name__!r} object has no attribute {errors.shown(name)}{hint}"
+        raise AttributeError(said, name=name, obj=self)
 
     def __delattr__(self, name: str) -> None:
         raise errors.FrozenModuleError(

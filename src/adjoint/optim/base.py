@@ -96,7 +96,8 @@ class Optimizer(Settings):
 
         def __getattr__(self, name: str) -> Any:
             hint = counterpart("Optimizer", name)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
+            said = f"{type(self).__name__!r} object has no attribute {errors.shown(name)}{hint}"
+            raise AttributeError(said, name=name, obj=self)
 
     def group(self, *where: Where, use: Optimizer | None = None, **settings: Any) -> Self:
         """The optimizer with other settings for some parameters, or with another one for them.

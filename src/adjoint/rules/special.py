@@ -304,6 +304,13 @@ def _log_ratio(B: Any, x: Any, y: Any) -> Any:
     return B.log(B.divide(x, B.where(B.equal(y, 0.0), 1.0, y)))
 
 
+def _kl_div_y(B: Any, g: Any, x: Any, y: Any) -> Any:
+    """1 - x / y in the form that has all digits, and whose derivatives have them, too: y - x is exact for x near y."""
+    near = B.less(y, B.multiply(x, 2.0))
+    far = B.subtract(1.0, safe_divide(B, x, y))
+    return B.multiply(g, B.where(near, safe_divide(B, B.subtract(y, x), y), far))
+
+
 RECORDS: dict[str, Record] = {
     "erfc": Elementwise(x=lambda B, g, x: B.negative(gauss(B, g, x))),
     # 7.18.5: the derivatives of erfcx are multiples of exp(x^2) times the repeated integrals of erfc
@@ -430,7 +437,7 @@ RECORDS: dict[str, Record] = {
     ),
     "kl_div": Elementwise(
         x=lambda B, g, x, y: B.multiply(g, _log_ratio(B, x, y)),
-        y=lambda B, g, x, y: B.multiply(g, safe_divide(B, B.subtract(y, x), y)),
+        y=_kl_div_y,
     ),
     # in two parts, because the product x (1 - x) would make infinities of both signs in further derivatives near 0
     "logit": Elementwise(x=lambda B, g, x: B.add(B.divide(g, x), B.divide(g, B.subtract(1.0, x)))),

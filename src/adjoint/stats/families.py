@@ -59,7 +59,8 @@ class Family:
                     f": of {self.name} there is no {name} with derivatives; {summed}, and ad.external gives SciPy's "
                     "the derivatives that you know"
                 )
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
+            said = f"{type(self).__name__!r} object has no attribute {errors.shown(name)}{hint}"
+            raise AttributeError(said, name=name, obj=self)
 
         def __call__(self, *parameters: Any, **named: Any) -> NoReturn:
             method = "logpmf" if hasattr(self, "logpmf") else "logpdf"

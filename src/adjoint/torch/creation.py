@@ -257,12 +257,16 @@ def sizes_of(size: Any) -> tuple[int, ...]:
         raise TypeError("argument 'size' must be tuple of ints, not Tensor")
     out = tuple([n if n.__class__ is int else size_of(n) for n in size])
     if any([n < 0 for n in out]):
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(out)}: {list(out)}")
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {errors.shown(min(out))}: {errors.shown(list(out))}"
+        )
     if any([n > 1 << 62 for n in out]) or math.prod([n for n in out if n]) > 1 << 60:
         if max(out) >= 1 << 63:
-            raise TypeError(f"argument 'size' failed to unpack: Overflow when unpacking long long: {list(out)}")
+            raise TypeError(
+                f"argument 'size' failed to unpack: Overflow when unpacking long long: {errors.shown(list(out))}"
+            )
         if 0 not in out:
-            raise RuntimeError(f"Storage size calculation overflowed with sizes={list(out)}")
+            raise RuntimeError(f"Storage size calculation overflowed with sizes={errors.shown(list(out))}")
     return out
 
 

@@ -102,8 +102,8 @@ def _known(name: str) -> str:
         found = None
     if not isinstance(found, LeafBackend) or found is NumPy():
         raise RuntimeError(
-            f"Expected one of cpu, cuda, {', '.join(_LIBRARIES)} device type at start of device string: {name}; "
-            "further ones are what ad.device knows, without decorators"
+            f"Expected one of cpu, cuda, {', '.join(_LIBRARIES)} device type at start of device string: "
+            f"{errors.said(name)}; further ones are what ad.device knows, without decorators"
         )
     return name
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from adjoint import errors
+from adjoint.locks import released_by_forks
 from adjoint.torch import lifted
 from adjoint.torch.devices import CPU
 from adjoint.torch.devices import device as device_of
@@ -33,9 +35,12 @@ class Generator:
         except (TypeError, ValueError):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}") from None
         if not -(1 << 63) <= number < 1 << 64:
-            raise ValueError(f"manual_seed: a seed has 64 bits, received {seed}: Overflow when unpacking long long")
+            raise ValueError(
+                f"manual_seed: a seed has 64 bits, received {errors.shown(seed)}: Overflow when unpacking long long"
+            )
         self._seed: int = number % (1 << 64)
         self.source: np.random.Generator = np.random.default_rng(self._seed)
+        released_by_forks(self.source.bit_generator.lock)  # which another thread may hold, as it draws
         return self
 
     def initial_seed(self) -> int:

@@ -125,7 +125,8 @@ def why_not(path: str) -> str | None:
 def missing(name: str, of: str = "adjoint.torch") -> AttributeError:
     """The error for a name that PyTorch has and the face has not."""
     why = why_not(f"{of}.{name}".removeprefix("adjoint.torch."))
-    return AttributeError(f"{of} has no {name!r}" + (f": {why}" if why else "; docs/torch.md lists what is there"))
+    hint = f": {why}" if why else "; docs/torch.md lists what is there"
+    return AttributeError(f"{of} has no {errors.shown(name)}{hint}")
 
 
 class _Absent:
@@ -170,7 +171,8 @@ class _Refusals:
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
         name = fullname.removeprefix("adjoint.torch.")
         if name != fullname and (why := why_not(name)) is not None:
-            raise errors.OutOfScopeError(f"adjoint.torch has no module {name!r}: {why}", name=f"torch.{name}")
+            said = f"adjoint.torch has no module {errors.shown(name)}: {why}"
+            raise errors.OutOfScopeError(said, name=f"torch.{name}")
 
 
 def room(path: str, names: Any, of: Any = None, *, package: bool = False) -> ModuleType:

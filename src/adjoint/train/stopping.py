@@ -108,7 +108,7 @@ class Interrupts:
         if threading.current_thread() is threading.main_thread():
             before = signal.getsignal(signal.SIGINT)
             if callable(before):  # else it is ignored, as by a process in the background, or ends the process
-                self._before, self._handler = before, _asking(weakref.ref(self))
+                self._before, self._handler = before, _asking(weakref.ref(self), before)
                 signal.signal(signal.SIGINT, self._handler)
         return self
 
@@ -139,11 +139,13 @@ class Interrupts:
             self._before(signal.SIGINT, None)
 
 
-def _asking(block: weakref.ref[Interrupts]) -> Callable[[int, Any], None]:
-    """A handler that does not keep the block alive."""
+def _asking(block: weakref.ref[Interrupts], before: Callable[[int, Any], Any]) -> Callable[[int, Any], None]:
+    """A handler that does not keep the block alive. A later block may have set it again when its own was dropped."""
 
     def handler(number: int, frame: Any) -> None:
         if (asked := block()) is not None:
             asked._ask(number, frame)
+        else:
+            before(number, frame)
 
     return handler
