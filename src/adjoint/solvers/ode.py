@@ -68,9 +68,10 @@ def odeint(
         The longest step.
     gradient
         "direct" differentiates the steps, in a backward pass whose memory grows with their number. Where they are too
-        long for the derivative, it takes shorter ones. "adjoint" solves the adjoint equation (L. Pontryagin 1962; R. Chen et al., Neural ordinary
-        differential equations, 2018) backwards in time, and in forward mode the equation of the tangents: up to the
-        tolerance the derivative of the solution, in memory that does not grow with the steps.
+        long for the derivative, it takes shorter ones. "adjoint" solves the adjoint equation (L. Pontryagin 1962; R.
+        Chen et al., Neural ordinary differential equations, 2018) backwards in time, and in forward mode the equation
+        of the tangents: up to the tolerance the derivative of the solution, in memory that does not grow with the
+        steps.
     method
         "RK45", the explicit method of orders 5 and 4 of J. Dormand and P. Prince (1980), or for stiff equations
         "Radau", the implicit method Radau IIA of order 5 (E. Hairer and G. Wanner 1996), whose steps end at the times

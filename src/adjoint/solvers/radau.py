@@ -128,9 +128,7 @@ class Radau:
                 if found is not None or fresh:
                     break
             if found is None:
-                raise errors.ConvergenceError(
-                    f"{self.control.name}: the step from t = {now:.6g} to {ahead:.6g} was not solved"
-                )
+                raise too_short(now, 0, self.control)  # or too long: this is the cause of what the caller reads
             z, iterations, rate = found
             y = y + self._tracked(z, y, now, h)[2 * v.shape[-1] :]
             yield Step(now, h, ahead, y)
