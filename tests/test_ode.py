@@ -285,8 +285,8 @@ def test_what_is_kept() -> None:
             t = np.array([0.0, 1.0])
             ys = ad.odeint(lambda y, t, rate: -rate * y, 1.0, t, rate, hmax=hmax, **WAYS[way])
             counts[way, hmax] = nodes_of(ys)
-    assert counts["direct", 0.05] > 1.8 * counts["direct", 0.1]
-    assert counts["adjoint", 0.05] == counts["adjoint", 0.1] < 5
+    assert len(set(counts.values())) == 1  # steps are recorded by the backward pass
+    assert counts["direct", 0.1] < 5
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -7,6 +7,7 @@ whose table II.5.2 has the coefficients.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Generator
 from typing import Any
@@ -78,6 +79,14 @@ class DormandPrince:
     def steps(self) -> Generator[Step | None, float | None, None]:
         f, end, control = self.f, self.end, self.control
         y, k, now = self.start, self.k, self.begin
+        if control.nodes is not None:
+            for now, ahead in itertools.pairwise(control.nodes):
+                h = ahead - now
+                after, slopes = stepped(f, y, k, now, h)
+                slopes.append(f(after, constant(ahead, y)))
+                yield Step(now, h, ahead, after, functools.partial(_interpolated, y, slopes, h))
+                y, k = after, slopes[-1]
+            return
         h = first_step(f, y, k, now, end, control)
         count, most, asked = 0, 10.0, False
         while now != end:

@@ -13,8 +13,10 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.functions.arguments import as_choice, as_positive, called
 from adjoint.functions.contraction import vecdot
+from adjoint.functions.elementwise import abs
 from adjoint.functions.shape import concat, stack
 from adjoint.operands import cast, common_backend
+from adjoint.solvers.compared import Compared, Grids
 from adjoint.solvers.dormand_prince import DormandPrince, stepped
 from adjoint.solvers.radau import Radau
 from adjoint.solvers.steps import Control, Method, Slope, Vector, states_at, values_of
@@ -26,7 +28,10 @@ from adjoint.transforms.forward import jvp
 from adjoint.transforms.hosted import hosted, waits
 from adjoint.transforms.levels import CustomRules, Tensors
 from adjoint.transforms.libraries import of_any_library
+from adjoint.transforms.recomputed import HiddenTensorError, active_ones
 from adjoint.transforms.reverse import vjp
+
+_MARGIN = 10.0  # what a solution is wrong by, in units of what a step may be
 
 
 @of_any_library
@@ -62,10 +67,11 @@ def odeint(
     hmax
         The longest step.
     gradient
-        "direct" differentiates the steps: exactly the derivative of what was computed, in memory that grows with the
-        number of steps. "adjoint" solves the adjoint equation (L. Pontryagin 1962; R. Chen et al., Neural ordinary
-        differential equations, 2018) backwards in time, and in forward mode the equation of the tangents: up to the
-        tolerance the derivative of the solution, in memory that does not grow with the steps.
+        "direct" differentiates the steps, in a backward pass whose memory grows with their number. Where they are too
+        long for the derivative, it takes shorter ones. "adjoint" solves the adjoint equation (L. Pontryagin 1962; R.
+        Chen et al., Neural ordinary differential equations, 2018) backwards in time, and in forward mode the equation
+        of the tangents: up to the tolerance the derivative of the solution, in memory that does not grow with the
+        steps.
     method
         "RK45", the explicit method of orders 5 and 4 of J. Dormand and P. Prince (1980), or for stiff equations
         "Radau", the implicit method Radau IIA of order 5 (E. Hairer and G. Wanner 1996), whose steps end at the times
@@ -79,18 +85,25 @@ def odeint(
     Notes
     -----
     Derivatives by `y0`, `t`, `args` and the tensors that func closes over are there in every mode and of every order.
-    Lengths of steps count as constants, and are chosen for the solution alone. Where it jumps, a derivative needs a
-    smaller `rtol` than the solution: of van der Pol's oscillator with mu = 1e6 that by y0 is -8e2 at 1e-6, -14 at 1e-7
-    and -1.0 at 1e-8, beside about -1. Compare two tolerances.
+    Lengths of steps count as constants, and are chosen for the solution.
 
-    In `vmap` all examples take the same steps, those of the one that needs the
-    shortest, and share `t`.
+    Each "direct" derivative, of any order, is computed twice: on the steps of the solution, and on steps that are twice
+    as long. While the two differ by more than is allowed, it is computed on shorter steps, which a smaller tolerance
+    chooses. Of each argument a gradient may be wrong by `sqrt(rtol)` of its largest entry, weighted by the argument's
+    own entries, and by what changes of the result of `10 * (atol + rtol * |y|)` amount to; that is an estimate, and
+    no bound. Derivatives that are exact to the root alone are those where func has kinks; of smooth functions they are
+    about as exact as the solution. The value is always that of the solution's steps. Not compared are the derivatives
+    of "adjoint", those of `odeint_event`, Taylor series, and with "RK45" those by tensors that are neither arguments
+    nor in the closure of func.
+
+    In `vmap` all examples take the same steps, those of the one that needs the shortest, and share `t`.
 
     Raises
     ------
     ConvergenceError
-        More steps than `mxstep`, a step that became too short, or a derivative that is not finite. Of the adjoint
-        equation, which a backward pass solves, it is the cause of a BackwardError.
+        More steps than `mxstep`, a step that became too short, or a slope that is not finite; a derivative that no
+        steps were short enough for, as of a chaotic solution; an adjoint equation that leaves the solution on its way
+        back. In a backward pass it is the cause of a BackwardError.
     ShapeError, ArgumentError, DtypeError
         `t` has other than one axis, is empty, or neither increases nor decreases; func gives another structure, shape
         or kind than the state's; y0 is not floating; "Radau" with "adjoint", which explodes where it goes backwards.
@@ -181,7 +194,12 @@ class Equation:
         state, parameters = self.state, self.parameters
         xs = [state.vector, self.times, *parameters.tensors]
         if waits(xs):  # then what func closes over is among the arguments
-            return self._later(lambda xs: self._steps(lambda y, s: self.slope(y, s, xs[2:]), xs), xs)
+            return self._later(lambda xs: self._compared(xs) if _tracked(xs) else self._steps(self._at(xs), xs), xs)
+        if _tracked(xs):
+            try:
+                return self._compared(xs)
+            except HiddenTensorError:  # func uses one that is not among the arguments: the steps are recorded
+                pass
 
         def f(y: Vector, s: Vector) -> Vector:
             with state.precise():
@@ -191,13 +209,41 @@ class Equation:
 
         return self._steps(f, xs)
 
-    def _steps(self, f: Slope, xs: Tensors) -> Vector:
+    def _at(self, xs: Tensors) -> Slope:
+        return lambda y, s: self.slope(y, s, xs[2:])
+
+    def _compared(self, xs: Tensors) -> Vector:
+        """The states, with derivatives that are compared between grids of steps."""
+        values = values_of(xs[1]).astype(np.float64)
+        # steps of the explicit method pass the times that are asked for
+        grids = Grids(self.control, values.tolist() if self.control.method == "Radau" else ())
+
+        def ends(xs: Tensors, control: Control) -> list[float]:
+            fixed, found = [x.detach() for x in xs], [float(values[0])]
+            self._steps(self._at(fixed), fixed, control, found)
+            return found
+
+        def f(xs: Tensors) -> Tensors:
+            control = grids.current(lambda control: ends(xs, control), float(dtypes.finfo(xs[0].dtype).eps))
+            found = [float(values[0])]
+            ys = self._steps(self._at(xs), xs, control, found)
+            if control is self.control:
+                grids.keep(found)
+            return [ys, _MARGIN * (self.control.atol + self.control.rtol * abs(ys.detach()))]
+
+        return Compared(self.name, f, active_ones(self.name, xs), grids).on(xs)[0]
+
+    def _steps(self, f: Slope, xs: Tensors, control: Control | None = None, ends: list[float] | None = None) -> Vector:
         """The states that steps of y' = f(y, t) lead to, from [y0, t, *theta]."""
         y, t, *theta = xs
         method: Callable[..., Method] = functools.partial(DormandPrince, f)
         if self.control.method == "Radau":
             method = functools.partial(Radau, self.slope, theta)
-        return _integrated(f, y, t, self.control, method)
+        return _integrated(f, y, t, control or self.control, method, ends)
+
+
+def _tracked(xs: Tensors) -> bool:
+    return any(x.device.tracked(x._array) for x in xs)
 
 
 def _check_times(name: str, t: Vector) -> None:
@@ -225,7 +271,14 @@ def check_values(name: str, t: Vector) -> None:
 # --- the steps -----------------------------------------------------------------------------------
 
 
-def _integrated(f: Slope, y: Vector, t: Vector, control: Control, method: Callable[..., Method]) -> Vector:
+def _integrated(
+    f: Slope,
+    y: Vector,
+    t: Vector,
+    control: Control,
+    method: Callable[..., Method],
+    ends: list[float] | None = None,
+) -> Vector:
     """The states at all times, of shape (m, n), in operations on tensors that any level may record.
 
     The steps lie at constant times. Where the times in t are tracked, the ends are joined to them by steps of length
@@ -236,7 +289,7 @@ def _integrated(f: Slope, y: Vector, t: Vector, control: Control, method: Callab
     with y.device.leaf.quiet():  # a step that is too long may leave the domain of f
         if moves:
             y, _ = stepped(f, y, f(y, t[0]), t[0], t[0].detach() - t[0])
-        ys = states_at(method(y, times, control), times, control)
+        ys = states_at(method(y, times, control), times, control, ends)
         if not moves:
             return ys
         fixed = t.detach()
@@ -297,10 +350,24 @@ class _Continuous(CustomRules):
             times.append(vecdot(self.f(ys[i], t[i], theta), g[i]))
             z = concat([ys[i], cotangent, *total])
             z = applied(rules, [z, stack([t[i], t[i - 1]]), *theta])[1]
+            self._check_return(z[:n], ys[i - 1], t[i], t[i - 1])
             cotangent = z[n : 2 * n] + g[i - 1]
             total = [z[2 * n :]] if weights else []
         times.append(-vecdot(self.f(y0, t[0], theta), cotangent - g[0]))
         return [cotangent, stack(times[::-1]), *with_floats(theta, weights.unravel(total[0]) if weights else floats)]
+
+    def _check_return(self, y: Vector, known: Vector, begin: Vector, end: Vector) -> None:
+        """Raises ConvergenceError where the state that goes backwards has left the solution."""
+        control = self.control
+        off = values_of(abs(y.detach() - known.detach()))
+        size = values_of(abs(known.detach()))
+        allowed = math.sqrt(max(control.rtol, float(dtypes.finfo(y.dtype).eps))) * size.max(axis=-1, keepdims=True)
+        if not (off <= allowed + 100 * (control.atol + control.rtol * size)).all():
+            raise errors.ConvergenceError(
+                f"{self.name}: backwards from t = {float(np.max(values_of(begin))):.6g} to "
+                f"{float(np.max(values_of(end))):.6g} the adjoint equation leaves the solution, as errors grow where "
+                "the solution damps them; take gradient='direct', or ask for more times t"
+            )
 
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
         """The state and its tangent, of which a later start takes what the state does meanwhile."""

@@ -11,6 +11,7 @@ part of the equation keeps its ends, and the estimated error, close to.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Generator
 from typing import Any
@@ -100,6 +101,43 @@ class Radau:
         return self.linear.matrix(lambda y: self.f(y, constant(s, y)), self.tensor(y))
 
     def steps(self) -> Generator[Step | None, float | None, None]:
+        return self._along(self.control.nodes) if self.control.nodes is not None else self._chosen()
+
+    def _along(self, nodes: tuple[float, ...]) -> Generator[Step | None, float | None, None]:
+        """Steps from one of these times to the next."""
+        y, v = self.start, values_of(self.low)
+        matrix: Matrix | None = None
+        solves: tuple[Solve, Solve] | None = None
+        factored = 0.0
+        guess = np.zeros((*v.shape[:-1], 3, v.shape[-1]))
+        before: tuple[Values, float] | None = None
+        for now, ahead in itertools.pairwise(nodes):
+            h = ahead - now
+            if now + h == now:
+                raise too_short(now, 0, self.control)
+            if before is not None:
+                guess = _between(before[0], 1 + NODES * h / before[1]) - before[0][..., 2:, :]
+            allowed = self.control.atol + self.control.rtol * np.abs(v)
+            found = None
+            for fresh in (matrix is None, True):
+                if matrix is None or fresh:
+                    matrix, solves = self.jacobian(v, now), None
+                if solves is None or abs(h / factored - 1) > 1e-3:
+                    solves, factored = _systems(matrix, h), h
+                found = solves and self._stages(v, now, h, guess, solves, allowed)
+                if found is not None or fresh:
+                    break
+            if found is None:
+                raise too_short(now, 0, self.control)  # or too long: this is the cause of what the caller reads
+            z, iterations, rate = found
+            y = y + self._tracked(z, y, now, h)[2 * v.shape[-1] :]
+            yield Step(now, h, ahead, y)
+            v, before = v + z[..., 2, :], (z, h)
+            if iterations > 2 and rate > 1e-3:
+                matrix = None
+
+    def _chosen(self) -> Generator[Step | None, float | None, None]:
+        """Steps that are as long as their errors let them be."""
         control = self.control
         now, *stops = np.unique(self.times).tolist()[:: -1 if self.times[0] > self.times[-1] else 1]
         y, v, k = self.start, values_of(self.low), values_of(self.k)

@@ -21,7 +21,10 @@ Slope = Callable[[Vector, Vector], Vector]  # of the state and the time
 
 @dataclasses.dataclass(frozen=True)
 class Control:
-    """How steps are chosen. The error is that of the part, of these sizes, where it is largest; None is one part."""
+    """How steps are chosen. The error is that of the part, of these sizes, where it is largest; None is one part.
+
+    Where `nodes` are given steps go from one to the next, whatever their errors.
+    """
 
     rtol: float
     atol: float
@@ -30,6 +33,7 @@ class Control:
     method: str = "RK45"
     name: str = "odeint"  # of the function that was called
     parts: tuple[int, ...] | None = None
+    nodes: tuple[float, ...] | None = None
 
 
 class Step(NamedTuple):
@@ -75,8 +79,8 @@ def started(f: Slope, y: Vector, begin: float, control: Control) -> tuple[Vector
     return with_examples_of(y, k), k
 
 
-def states_at(method: Method, times: np.ndarray[Any, Any], control: Control) -> Vector:
-    """The states at times that are constants, of shape (times, states)."""
+def states_at(method: Method, times: np.ndarray[Any, Any], control: Control, ends: list[float] | None = None) -> Vector:
+    """The states at times that are constants, of shape (times, states). The ends of steps are appended to `ends`."""
     rows, i = [method.start.reshape((1, -1))], 1
     while i < len(times) and times[i] == times[0]:
         rows.append(rows[0])
@@ -91,6 +95,8 @@ def states_at(method: Method, times: np.ndarray[Any, Any], control: Control) -> 
         if step is None:
             continue
         now, last = step.now, i
+        if ends is not None:
+            ends.append(now)
         while last < len(times) and (times[last] - now) * step.h < 0:
             last += 1
         if last > i and step.between is not None:
