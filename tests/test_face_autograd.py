@@ -552,14 +552,62 @@ def test_differential_equations_have_derivatives_by_all_arguments() -> None:
         autograd.grad(lambda y: np.sum(odeint(slope, y, times, (0.5, 0.1), Dfun=slope)))(y0)
 
 
+def test_a_normal_distribution_in_a_plane_has_derivatives_by_x_and_the_mean() -> None:
+    """Where the covariance has no inverse; off the plane the density is 0."""
+    peer("scipy")
+    import scipy.stats
+
+    from adjoint.autograd.scipy.stats import multivariate_normal
+
+    random = onp.random.default_rng(5)
+    factor = random.normal(size=(4, 2))
+    covariance, mean = factor @ factor.T, factor @ onp.ones(2)
+    xs, along, step = random.normal(size=(3, 2)) @ factor.T, factor @ onp.array([1.0, -2.0]), 1e-5
+    for name in ("logpdf", "pdf"):
+
+        def plain(x: Any, name: str = name) -> Any:
+            density = getattr(scipy.stats.multivariate_normal, name)
+            return density(x, mean, covariance, allow_singular=True).sum()
+
+        def f(x: Any, mean: Any, name: str = name) -> Any:
+            return np.sum(getattr(multivariate_normal, name)(x, mean, covariance, allow_singular=True))
+
+        value, (by_x, by_mean) = autograd.value_and_grad(f, (0, 1))(xs, mean)
+        assert_allclose(value, plain(xs), rtol=1e-12)
+        assert_allclose(by_mean, -by_x.sum(0), rtol=1e-12)
+        assert_allclose((by_x @ along).sum(), (plain(xs + step * along) - plain(xs - step * along)) / (2 * step), 1e-6)
+        off = xs + random.normal(size=4)
+        value, by_x = autograd.value_and_grad(f)(off, mean)
+        assert value == plain(off)
+        assert not by_x.any()
+
+
+def test_the_entropy_of_normal_vectors_by_their_covariance() -> None:
+    peer("scipy")
+    import scipy.stats
+
+    from adjoint.autograd.scipy.stats import multivariate_normal
+
+    slope = autograd.value_and_grad(multivariate_normal.entropy, 1)
+    inverse = onp.linalg.inv(MATRIX)
+    for given, full, expected in (
+        (MATRIX, MATRIX, inverse),
+        (onp.diag(MATRIX), onp.diag(onp.diag(MATRIX)), 1 / onp.diag(MATRIX)),
+        (2.0, 2.0 * onp.eye(3), 1.5),
+    ):
+        value, gradient = slope(onp.zeros(3), given)
+        assert_allclose(value, scipy.stats.multivariate_normal.entropy(onp.zeros(3), full), rtol=1e-12)
+        assert_allclose(gradient, 0.5 * expected, rtol=1e-12)
+
+
 def test_what_is_not_there_raises_by_name() -> None:
     peer("scipy")
     from adjoint.autograd.scipy import linalg, special, stats
 
     covariance = MATRIX
     for call, said in (
-        (lambda x: stats.multivariate_normal.entropy(x, covariance), "VJP of entropy"),
-        (lambda x: stats.multivariate_normal.logpdf(x, x, covariance, allow_singular=True), "allow_singular"),
+        (lambda x: stats.multivariate_normal.logpdf(X, X, x[0] * covariance, allow_singular=True), "the covariance"),
+        (lambda x: stats.multivariate_normal.cdf(x, X, covariance), "VJP of cdf"),
         (lambda x: special.pbdv(1.0, x)[0], "VJP of pbdv"),
         (lambda x: linalg.circulant(x), "VJP of circulant"),
         (lambda x: linalg.solve(covariance, x, assume_a="pos"), "assume_a"),

@@ -30,7 +30,7 @@ def public(*names: str, in_place: bool = False, method: bool = True, out: bool =
         spelled: Any = function if made is None else one_node(*made.split())(function)
         careful = guarded(spelled)
         several = len(_parameters(function)) > 1
-        called = with_out(spelled) if out else careful
+        called = _writing_out(careful) if out else careful
         known: Any = called if out or several else spelled
         for f in (function, spelled, careful, called):
             f.__name__ = f.__qualname__ = names[0]
@@ -163,9 +163,9 @@ def _renaming(function: Any) -> Any:
 def guarded(function: F) -> F:
     """A function as users call it: arguments also by NumPy's names, and PyTorch's errors for those of wrong types."""
     rename = _renaming(function)
-    by_name = {name: classes for name in _parameters(function) if (classes := _classes(function, name))}
-    code = inspect.unwrap(function).__code__
-    by_place = [by_name.get(name) for name in code.co_varnames[: code.co_argcount]]
+    own = inspect.unwrap(function)
+    by_name = {name: classes for name in _parameters(own) if (classes := _classes(own, name))}
+    by_place = [by_name.get(name) for name in own.__code__.co_varnames[: own.__code__.co_argcount]]
 
     @functools.wraps(function)
     def called(*args: Any, **options: Any) -> Any:
@@ -282,11 +282,14 @@ _TRUTHS = frozenset(
 )
 
 
-def _words(function: Any, name: str, error: Exception | None = None) -> list[str]:
-    """What a parameter takes; nothing where anything does. An error says that something did not fit."""
+def _words(own: Any, name: str, error: Exception | None = None) -> list[str]:
+    """What a parameter of a function without wrappers takes; nothing where anything does.
+
+    An error says that something did not fit.
+    """
     if name in _TRUTHS:
         return ["Truth"]
-    written = str(inspect.unwrap(function).__annotations__.get(name))
+    written = str(own.__annotations__.get(name))
     if written == "object":  # the function looks itself
         return []
     words = written.split(" | ")
@@ -298,18 +301,25 @@ def _words(function: Any, name: str, error: Exception | None = None) -> list[str
     return words
 
 
-def _classes(function: Any, name: str) -> frozenset[type]:
+def _classes(own: Any, name: str) -> frozenset[type]:
     """The classes of values that surely fit a parameter; none where anything does, or functions look themselves."""
-    words = _words(function, name)
+    words = _words(own, name)
     if "str" in words:
         return frozenset()
-    optional = {type(None)} if words and _takes_none(function, name, words) else set()
+    optional = {type(None)} if words and _takes_none(own, name, words) else set()
     return frozenset().union(optional, *[_FITS[word][0] for word in words if word != "None"])
 
 
-def _takes_none(function: Any, name: str, words: list[str]) -> bool:
-    default = _signature(function).parameters[name].default
-    return "None" in words or "Sizes" in words or default is None
+def _takes_none(own: Any, name: str, words: list[str]) -> bool:
+    return "None" in words or "Sizes" in words or name in _none_by_default(own)
+
+
+@functools.cache
+def _none_by_default(own: Any) -> frozenset[str]:
+    """The parameters whose default is None, without the time that a signature takes."""
+    places, values = own.__code__.co_varnames[: own.__code__.co_argcount], own.__defaults__ or ()
+    by_place = zip(places[len(places) - len(values) :], values, strict=True)
+    return frozenset([name for name, value in [*by_place, *(own.__kwdefaults__ or {}).items()] if value is None])
 
 
 # functions of torch that are written in Python there
@@ -330,7 +340,7 @@ def refuse_others(
     Where tensors of one element stand in the place of numbers, which PyTorch reads, the result is the arguments with
     the numbers. A tensor that is tracked is no number: its gradient would be lost. None if nothing is wrong with them.
     """
-    name = function.__name__
+    name, own = function.__name__, inspect.unwrap(function)
     if isinstance(error, NotImplementedError):
         return None
     try:
@@ -343,8 +353,8 @@ def refuse_others(
             words = ["Sizes"] if key == "given" and error is not None else []
             value = value[0] if words and len(value) == 1 else value  # as one sequence
         else:
-            words = _words(function, key, error)
-        if not words or (value is None and _takes_none(function, key, words)):
+            words = _words(own, key, error)
+        if not words or (value is None and _takes_none(own, key, words)):
             continue
         if isinstance(value, Tensor) and _is_number(value, words):
             if not is_lifted(value):
@@ -464,9 +474,11 @@ def _check_places(out: Any, made: Any, operands: Any, exact: bool) -> None:
 
 def with_out(function: Any) -> Any:
     """A guarded function that takes `out=`, too, tensors that its results are written to."""
-    careful = guarded(function)
+    return _writing_out(guarded(function))
 
-    @functools.wraps(function)
+
+def _writing_out(careful: Any) -> Any:
+    @functools.wraps(careful)
     def wrapped(*args: Any, out: Any = None, **options: Any) -> Any:
         if out is not None and not isinstance(out, (Tensor, tuple, list)):
             raise TypeError(f"{wrapped.__name__}(): argument 'out' must be Tensor, not {type(out).__name__}")
@@ -477,7 +489,7 @@ def with_out(function: Any) -> Any:
         if out is None:
             return made
         operands = (*args, *options.values())
-        exact = name in _EXACT or name.endswith("_copy") or function.__module__ == "adjoint.torch.linalg"
+        exact = name in _EXACT or name.endswith("_copy") or careful.__module__ == "adjoint.torch.linalg"
         exact = exact and name not in _ANY_TYPE
         if isinstance(out, Tensor) and isinstance(made, Tensor):
             kinds = made._dtype.kind + out._dtype.kind

@@ -9,15 +9,8 @@ import adjoint as ad
 from adjoint import nn
 
 
-def sigmoid(z: Any) -> Any:
-    """1 / (1 + exp(-z)), whose exponential is at most 1."""
-    right = ad.real(z) >= 0
-    small = ad.exp(ad.where(right, -z, z))
-    return ad.where(right, 1.0, small) / (1.0 + small)
-
-
 def silu(z: Any) -> Any:
-    return z * sigmoid(z)
+    return z * nn.sigmoid(z)
 
 
 def sinc(z: Any) -> Any:

@@ -118,6 +118,8 @@ def _patterns() -> list[tuple[Any, str]]:
 def why_not(path: str) -> str | None:
     """Why a name is not there, which is given with the modules that it is in; None where there is no reason."""
     parts = path.split(".")
+    if parts[-1].startswith("__"):  # Python's own, such as __path__, for which every import from a module asks
+        return None
     names = {".".join(parts[:end]) for end in range(1, len(parts) + 1)} | {parts[-1]}
     return next((why for pattern, why in _patterns() if any([pattern.fullmatch(name) for name in names])), None)
 
