@@ -12,7 +12,7 @@ from each import Each
 
 import adjoint as ad
 from adjoint.decorators.tangent import Dual
-from adjoint.primitives import TABLE, Primitive
+from adjoint.primitives import ELEMENTWISE, TABLE, Primitive
 from adjoint.rules import RECORDS, Custom, NotDifferentiable
 
 
@@ -94,3 +94,35 @@ def test_a_plain_call() -> None:
     x = ad.tensor([0.5, 1.0], device=ad.Tangent(ad.NumPy()))
     np.testing.assert_array_equal(ad.sin(x).numpy(), np.sin(np.float32([0.5, 1.0])))
     assert not x.is_tracked()
+
+
+PAIRS = sorted(
+    name
+    for name, primitive in TABLE.items()
+    if primitive.kind is ELEMENTWISE and len(primitive.operands) == 2 and not primitive.parameters
+    if primitive.results == 1 and len(RECORDS[name].differentiable(primitive)) == 2
+)
+
+
+@pytest.mark.parametrize("inner", [ad.NumPy(), ad.Tangent(ad.NumPy()), ad.Autodiff(ad.NumPy())], ids=str)
+@pytest.mark.parametrize("name", PAIRS)
+def test_beside_a_wider_constant_a_tangent_has_the_shape_of_the_result(name: str, inner: Any) -> None:
+    level: Any = ad.Tangent(inner)
+    constant = lambda *values: inner.from_numpy(np.array(values), copy=False)
+    narrow, wide = Dual(constant(1.5), constant(1.0)), Dual(constant(1.25, 2.5, 0.5), None)
+    run = getattr(level, name)
+    assert run(narrow, wide).tangent.shape == (3,)
+    assert run(wide, narrow).tangent.shape == (3,)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_one_array_as_both_operands_is_like_two_equal_ones(name: str, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(3)
+    value, tangent = rng.uniform(1.2, 2.0, shape), rng.normal(size=shape)
+    for inner in (ad.NumPy(), ad.Tangent(ad.NumPy())):
+        lift = lambda x, on=inner: on.from_numpy(np.asarray(x) if shape else np.float64(x), copy=False)
+        x, y = (Dual(lift(value), lift(tangent)) for _ in range(2))
+        run = getattr(ad.Tangent(inner), name)
+        once, twice = (inner.to_numpy(out.tangent) for out in (run(x, x), run(x, y)))
+        np.testing.assert_array_equal(once, twice)

@@ -72,10 +72,10 @@ def _ode(lib: Library, data: Data) -> Run:
     """y_0' = x_0, y_i' = x_i y_(i-1) from 0 to 2 in s steps; the gradient of the last y by x."""
     x, steps = data
     xp, h = lib.xp, 2.0 / steps
-    one = lib.array(np.ones(1))
 
     def last(x: Any) -> Any:
         whole, half = h * x, 0.5 * h * x
+        one = xp.ones_like(x[:1])
 
         def change(hx: Any, y: Any) -> Any:
             """In a step, or half of one, with this slope."""

@@ -148,6 +148,18 @@ def lift_to(x: Tensor[Any], device: Backend) -> Array:
     return device.lift(*found)
 
 
+def met(x: Tensor[Any], y: Tensor[Any]) -> tuple[Backend, Array, Array]:
+    """The backend that two tensors can be lifted to, and their arrays there."""
+    here: Any = x._device
+    there: Any = y._device
+    if here.depth > there.depth and here.inner is there:
+        return here, x._array, here.wrap(y._array)
+    if there.depth > here.depth and there.inner is here:
+        return there, there.wrap(x._array), y._array
+    device = common_backend(x, y)
+    return device, lift_to(x, device), lift_to(y, device)
+
+
 def operand(value: Any, like: Tensor[Any], name: str, wide: bool = False) -> Tensor[Any]:
     """A tensor as it is; a copy of anything with values as a constant on the backend of `like`.
 

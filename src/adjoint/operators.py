@@ -13,9 +13,8 @@ from adjoint.operands import (
     binary,
     change,
     chosen_number,
-    common_backend,
     fail,
-    lift_to,
+    met,
     refuse_leaf,
     unary,
 )
@@ -38,8 +37,7 @@ def infix(name: str, *, reflected: bool = False) -> Callable[..., Any]:
             if other._dtype is not dtype or dtype.kind not in direct:
                 return binary(name, other, self) if reflected else binary(name, self, other)
             if other._device is not backend:
-                backend = common_backend(self, other)
-                value, mine = lift_to(other, backend), lift_to(self, backend)
+                backend, mine, value = met(self, other)
             else:
                 value, mine = other._array, self._array
         elif (kind is float or kind is int) and dtype.kind in beside_numbers:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation, in_backward, interned_backends, over_leaf
-from adjoint.dtypes import INEXACT
+from adjoint.dtypes import INEXACT, float64
 from adjoint.graph import codegen
 from adjoint.graph.codegen import make_vjp
 from adjoint.graph.locations import SourceLocation, location_of, sources_of, with_location
@@ -476,13 +476,14 @@ class Autodiff(Decorator[J]):
                     i += 1
                     if c is None:
                         continue
+                    known = held(parent)
+                    if c.__class__ is number and parent.shape == ():
+                        cotangents[parent] = c if known is None else known + c
+                        continue
                     if c.shape != parent.shape:
                         c = unbroadcast(below, c, tuple(parent.shape))
-                    known = held(parent)
                     if known is None:
                         cotangents[parent] = c
-                    elif c.__class__ is number:
-                        cotangents[parent] = known + c
                     elif parent in owned:
                         cotangents[parent] = add_into(known, c)
                     else:
@@ -513,14 +514,19 @@ def _lift_constant(run: Implementation) -> Implementation:
 def _root_cotangents(roots: list[tuple[Var, Array]], inner: Backend, level: Autodiff[Any]) -> dict[Node, Any]:
     """The cotangents of the roots, conjugated, ones for None, by node. Empties the list: nothing else holds them."""
     cotangents: dict[Node, Any] = {}
+    number = level._leaf.number_type
     while roots:
         root, g = roots.pop()
         if root.node is None:
             raise errors.GraphError("backward: the root is a constant; ad.why(x, root) tells where the path is cut")
-        if g is None and inner is level.inner and root.value.__class__ is level._leaf.number_type:
+        if g is None and inner is level.inner and root.value.__class__ is number:
             g = type(root.value)(1)
         elif g is None:
-            g = inner.full(shape=tuple(root.value.shape), value=1, dtype=level.inner.dtype_of(root.value))
+            dtype, shape = level.inner.dtype_of(root.value), tuple(root.value.shape)
+            if number is not None and dtype is float64 and not shape:  # on nested levels
+                g = inner.from_numpy(number(1), copy=False)
+            else:
+                g = inner.full(shape=shape, value=1, dtype=dtype)
         elif inner.dtype_of(g).kind == "c":
             g = inner.conj(g)
         known = cotangents.get(root.node)

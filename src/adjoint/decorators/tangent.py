@@ -7,6 +7,7 @@ W. Clifford (1871) and R. Wengert, A simple automatic derivative evaluation prog
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ from adjoint.backend import Array, Backend, Decorator, Implementation
 from adjoint.dtypes import INEXACT
 from adjoint.graph import codegen
 from adjoint.graph.jvp import JVP, definition_of, make_jvp, written
-from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, Primitive, Shape
+from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, DType, Primitive
 from adjoint.rules import NotDifferentiable, record_of
 
 J = TypeVar("J", bound=Backend, covariant=True)
@@ -29,9 +30,7 @@ class Dual:
         self.value: Array = value
         self.tangent: Array | None = tangent
 
-    @property
-    def shape(self) -> Shape:
-        return self.value.shape  # type: ignore[no-any-return]
+    shape = property(operator.attrgetter("value.shape"))  # in C, where a call of Python's costs three times as much
 
 
 class Tangent(Decorator[J]):
@@ -47,10 +46,15 @@ class Tangent(Decorator[J]):
     differentiates = True
 
     def wrap(self, value: Array) -> Dual:
-        return Dual(value, None)
+        dual = Dual.__new__(Dual)
+        dual.value, dual.tangent = value, None
+        return dual
 
     def unwrap(self, array: Dual) -> Array:
         return array.value
+
+    def dtype_of(self, array: Dual) -> DType:
+        return self.inner.dtype_of(array.value)
 
     def is_active(self, array: Dual) -> bool:
         return array.tangent is not None

@@ -129,10 +129,12 @@ def lifted(
                 if n1 is None:
                     var.node = None
                     return var
-                vjp, first, second, saved = vjp1, n1, None, (v0,)
+                first = n1
+                var.node = node = Node()
+                node.vjp, node.saved, node.second = vjp1, (v0,), None
             ...
-            var.node = node = Node()
-            node.vjp = vjp
+            node.first = first
+            node.number = next(number)
             ...
             return var
     """
@@ -143,7 +145,8 @@ def lifted(
     def branch(choice: tuple[int, ...], indent: str) -> list[str]:
         first, second = [*[f"n{i}" for i in choice], "None"][:2]
         saved = _at_hand(vjps[choice].saved, fixed)
-        lines = [f"vjp = {_name(choice)}", f"first = {first}", f"second = {second}", f"saved = {saved}"]
+        lines = [f"first = {first}", "var.node = node = Node()"]
+        lines += [f"node.vjp = {_name(choice)}", f"node.saved = {saved}", f"node.second = {second}"]
         return [indent + line for line in lines]
 
     constant = ["var.node = None", "return var"]
@@ -158,18 +161,11 @@ def lifted(
         lines += branch((second,), "        ")
         lines += [f"    elif n{second} is None:", *branch((first,), "        ")]
         lines += ["    else:", *branch((first, second), "        ")]
-    lines += [
-        "    var.node = node = Node()",
-        "    node.number = next(number)",
-        "    node.vjp = vjp",
-        "    node.saved = saved",
-        "    node.first = first",
-        "    node.second = second",
-        "    node.visit = 0",
-        "    sizes = out.shape",
-        "    node.shape = first.shape if sizes == first.shape else sizes",  # a tuple that is there already
-        "    return var",
-    ]
+    lines += ["    node.first = first", "    node.number = next(number)", "    node.visit = 0"]
+    lines += ["    if out.__class__ is Number:", "        node.shape = ()", "        return var"] * ("Number" in scope)
+    lines += ["    sizes = out.shape"]
+    lines += ["    node.shape = first.shape if sizes == first.shape else sizes"]  # a tuple that is there already
+    lines += ["    return var"]
     scope |= {"Var": Var, "Node": Node, "number": numbers}
     scope |= {_name(choice): vjp for choice, vjp in vjps.items()}
     return _made(lines, scope)
@@ -197,41 +193,55 @@ def pushed(
                 if t1 is None:
                     dual.tangent = None
                     return dual
-                tangent = r1(B, t1, v0)
+                tangent = B.multiply(t1, v0)
             ...
-            if tangent.shape != out.shape:
-                tangent = spread(tangent, shape=tuple(out.shape))
             dual.tangent = tangent
             return dual
+
+    Where a rule does not name the other operand, as that of `add`, its tangent is spread to the result's shape.
     """
     sources = sorted(rules)
     fixed, lines, scope = _opening(primitive, run, inner, sources, "Box", "tangent", "t")
     parameters = ", **p" if primitive.parameters else ""
     parts = {}
+    narrow = set()  # where a tangent may lack axes that another operand has
     for i, rule in rules.items():
         needs = names_of(rule, 2) if rule is not None else ()
         places = [_at_hand(saved_source(primitive, [need]), fixed)[1:-3] for need in needs]
         term = None if rule is None else term_of(rule, needs, primitive, places, f"t{i}")
         parts[i] = f"r{i}", term, ", ".join([f"t{i}", *places])
+        named = _named(term)
+        if "out" not in named and not named.issuperset([f"v{k}" for k in fixed if k != i]):
+            narrow.add(i)
 
     def ending(place: str, plus: str, numbers: bool, indent: str) -> list[str]:
         """The lines that push the tangents."""
         pushed = {i: _applied([part], place, numbers)[:-2] for i, part in parts.items()}
         pushed |= {i: f"run(t{i}{parameters})" for i, rule in rules.items() if rule is None}
-        wide = len(fixed) > 1 and not numbers
-        widened = ["if tangent.shape != out.shape:", "    tangent = spread(tangent, shape=tuple(out.shape))"] * wide
+
+        def pushing(i: int) -> list[str]:
+            widened = ["if tangent.shape != out.shape:", "    tangent = spread(tangent, shape=tuple(out.shape))"]
+            return [f"tangent = {pushed[i]}", *widened * (i in narrow and not numbers)]
+
         lines = ["dual = new(Box)", "dual.value = out"]
         constant = ["dual.tangent = None", "return dual"]
         first, second = f"t{sources[0]}", f"t{sources[-1]}"
         if len(sources) == 1:
             lines += [f"if {first} is None:", *[f"    {line}" for line in constant]]
-            lines += [f"tangent = {pushed[sources[0]]}", *widened]
+            lines += pushing(sources[0])
         else:
             lines += [f"if {first} is None:", f"    if {second} is None:", *[f"        {line}" for line in constant]]
-            lines += [f"    {line}" for line in [f"tangent = {pushed[sources[1]]}", *widened]]
-            lines += [f"elif {second} is None:"]
-            lines += [f"    {line}" for line in [f"tangent = {pushed[sources[0]]}", *widened]]
-            lines += ["else:", f"    tangent = {plus.format(pushed[sources[0]], pushed[sources[1]])}"]
+            lines += [f"    {line}" for line in pushing(sources[1])]
+            lines += [f"elif {second} is None:", *[f"    {line}" for line in pushing(sources[0])]]
+            left, right = pushed[sources[0]], pushed[sources[1]]
+            same = sources == [0, 1] and "(" in left and right.replace("t1", "t0").replace("v0", "v1") == left
+            if same and not numbers:  # as of x * x
+                lines += [
+                    "elif t0 is t1 and v0 is v1:",
+                    f"    tangent = {left}",
+                    "    tangent = plus(tangent, tangent)",
+                ]
+            lines += ["else:", f"    tangent = {plus.format(left, right)}"]
         return [indent + line for line in [*lines, "dual.tangent = tangent", "return dual"]]
 
     if "N" in scope:
@@ -379,6 +389,13 @@ def term_of(rule: Rule, needs: Sequence[str], primitive: Primitive, places: Sequ
     except Exception:  # of whatever a rule does with a term
         return None
     return found if type(found) is Term else None
+
+
+def _named(term: Any) -> set[str]:
+    """The arrays that a term names, elementwise: its shape is that of all of them together."""
+    if type(term) is not Term:
+        return set()
+    return {term.source} if term.operands is None else set().union(*map(_named, term.operands))
 
 
 def written(term: Any, backend: str, numbers: bool = False) -> str:

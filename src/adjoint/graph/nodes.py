@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from adjoint import errors
 from adjoint.backend import Array
 from adjoint.locks import lock
-from adjoint.primitives import Shape
 
 if TYPE_CHECKING:
     from adjoint.graph.locations import SourceLocation
@@ -137,9 +136,7 @@ class Var:
     location: SourceLocation  # only while locations are recorded: what a constant came from
     remat: Remat  # only under checkpointing: how to make the value again
 
-    @property
-    def shape(self) -> Shape:
-        return self.value.shape  # type: ignore[no-any-return]
+    shape = property(operator.attrgetter("value.shape"))  # in C, where a call of Python's costs three times as much
 
 
 def var_of(value: Array, node: Node | None) -> Var:

@@ -110,7 +110,7 @@ class Arguments:
     arrays: list[Any]
     dtypes: list[Any]
     held: Any
-    keys: list[int | str]
+    keys: Sequence[int | str]
     kwargs: Any
     leaves: list[Any]
     single: bool  # one argument is selected, and the answer is for it
@@ -130,8 +130,8 @@ class Arguments:
             check_callable(name, f)
         self.name = name
         self.args, self.kwargs = args, kwargs
-        if argnums.__class__ is range and args and argnums == range(len(args)):
-            self.single, self.all, self.keys = False, not kwargs, [*range(len(args))]
+        if isinstance(argnums, range) and args and argnums == range(len(args)):
+            self.single, self.all, self.keys = False, not kwargs, argnums
         else:
             self.single = isinstance(argnums, (int, str, np.integer))
             self.keys = _keys(name, f, argnums, args, kwargs)
@@ -143,7 +143,7 @@ class Arguments:
         else:
             holes = self._flatten(chosen)
         self.structure = self.held if holes is None else trees.structure(holes)
-        if holes is None and len(self.keys) == len(args) + len(kwargs):
+        if holes is None and (self.all or len(self.keys) == len(args) + len(kwargs)):
             others = self.leaves
         else:
             others = args if not kwargs and trees.are_leaves(args) else trees.flatten((args, kwargs))[0]
@@ -159,7 +159,8 @@ class Arguments:
                 for i, x in enumerate(self.leaves):
                     if x.__class__ is Tensor and x._dtype.kind in dtypes.INEXACT:
                         array, dtype = x._array if x._device is base else lift_to(x, base), x._dtype
-                        kinds.add(None if None in kinds or not counts_as_array(x) else dtype)
+                        if None not in kinds:
+                            kinds.add(dtype if counts_as_array(x) else None)
                     elif x.__class__ is np.ndarray and _FLOATING.get(x.dtype) is x.dtype:
                         array, dtype = base.from_numpy(x, copy=keep), x.dtype
                         kinds.add(dtype)
@@ -357,7 +358,8 @@ def as_argnums(name: str, argnums: Any) -> Argnums:
                 f"{name}: argnums are positions or names, received {errors.shown(entry)}; "
                 f"arguments are for what {name} gives: {name}(f)(x)"
             )
-    return entries or ()
+    found = tuple(entries or ())
+    return range(len(found)) if found == tuple(range(len(found))) else found  # a glance tells that it is all
 
 
 def _keys(name: str, f: Function, argnums: Argnums, args: Any, kwargs: Any) -> list[int | str]:
@@ -508,9 +510,6 @@ def matching(
             f"expected {errors.said(structure)}"
         )
 
-    def place(i: int) -> str:
-        return f"{name}: the {what}{trees.paths(structure)[i]}"
-
     fitting: list[Array | None] = []
     number = base.leaf.number_type
     for i, (x, like) in enumerate(zip(leaves, arrays, strict=True)):
@@ -528,12 +527,20 @@ def matching(
                 fitting.append(array)
                 continue
         if not is_value(x):
-            raise errors.ArgumentTypeError(f"{place(i)} is {kind_of(x)}, expected an array of {dtype}")
+            raise errors.ArgumentTypeError(
+                f"{_place(name, what, structure, i)} is {kind_of(x)}, expected an array of {dtype}"
+            )
         array = array_of(x, base, keep=True)
         kind = base.dtype_of(array)
         if tuple(array.shape) != tuple(like.shape):
-            raise errors.ShapeError(f"{place(i)} has shape {tuple(array.shape)}, expected {tuple(like.shape)}")
+            raise errors.ShapeError(
+                f"{_place(name, what, structure, i)} has shape {tuple(array.shape)}, expected {tuple(like.shape)}"
+            )
         if kind.kind == "c" and dtype.kind != "c":
-            raise errors.DtypeError(f"{place(i)} is {kind}, expected {dtype}; take its .real")
+            raise errors.DtypeError(f"{_place(name, what, structure, i)} is {kind}, expected {dtype}; take its .real")
         fitting.append(array if kind == dtype else base.astype(array, dtype=dtype))
     return fitting
+
+
+def _place(name: str, what: str, structure: Any, i: int) -> str:
+    return f"{name}: the {what}{trees.paths(structure)[i]}"

@@ -44,7 +44,9 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
     """
     if primals.__class__ is not tuple or tangents.__class__ is not tuple:
         check_tuples("jvp", primals=primals, tangents=tangents)
-    return _jvp("jvp", f, primals, tangents, as_flag(has_aux, "jvp", "has_aux"))
+    if has_aux is not False:
+        has_aux = as_flag(has_aux, "jvp", "has_aux")
+    return _jvp("jvp", f, primals, tangents, has_aux)
 
 
 def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> Any:

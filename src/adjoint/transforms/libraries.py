@@ -43,9 +43,8 @@ def of_libraries(run: F, like: Callable[..., Any], keep: bool = False) -> F:
 
     def either(*args: Any, **kwargs: Any) -> Any:
         try:
-            if (
-                not kwargs and (trees.ATOMS.issuperset(map(type, args)) or _all_ours(args))
-            ) or not libraries_imported():
+            atoms = not kwargs and trees.ATOMS.issuperset(map(type, args))
+            if atoms or not libraries_imported() or (not kwargs and _all_ours(args)):
                 return run(*args, **kwargs)
             return _given_any(run, args, kwargs, keep)
         except errors.DeviceError as error:
