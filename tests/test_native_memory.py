@@ -8,6 +8,7 @@ import mmap
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from adjoint.compiler import replay
 from adjoint.compiler.graph import Value
 from adjoint.compiler.native.blocks import shared_places
 from adjoint.compiler.native.kernels import bytes_of
+from benchmarks.compiled import MEMORY, MEMORY_END, PROGRAMS, Program, ours
 
 pytest.importorskip("llvmlite")
 
@@ -279,3 +281,17 @@ def test_the_gradient_of_a_convolution_needs_no_copy_of_its_cotangent() -> None:
         slope = ad.grad(lambda x, w, how=how: (ad.nn.conv2d(x, w, **how) ** 3).sum(), argnums=(0, 1))
         for a, b in zip(ad.compile(slope)(x, w), slope(x, w), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_benchmarks_need_no_more_memory_than_jax(program: Program) -> None:
+    """Than the page says that JAX reports; all of a program is one call of machine code."""
+    page = (Path(__file__).parents[1] / "docs" / "benchmarks.md").read_text()
+    table = page[page.index(MEMORY) : page.index(MEMORY_END)]
+    (row,) = [line.split(" | ") for line in table.splitlines() if line.startswith(f"| {program.name} |")]
+    f, values = ours(program)
+    lowered = f.lower(*values)
+    assert lowered.memory <= int(row[2].replace(",", ""))
+    assert set(re.findall(r"^ (n\d+)\(", lowered.source, re.MULTILINE)) == {"n0"}
+    assert not re.search(r"= c\d+\(", lowered.source)
