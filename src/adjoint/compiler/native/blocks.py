@@ -102,7 +102,7 @@ class Block:
         self, plan: Plan, written: list[Any], wanted: set[Any], donated: Container[Any], hosts: set[Value]
     ) -> None:
         """Have what is large lie in an output that is computed after its last use, if that is not much larger."""
-        lives = {}
+        lives: dict[Any, tuple[int, int]] = {}
         for i, n in enumerate(self.nests):
             for x in n.buffers:
                 if x.__class__ is Value:
