@@ -25,6 +25,7 @@ from benchmarks.harness import times
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 START, END = "<!-- compiled -->", "<!-- end of compiled -->"
+MEMORY, MEMORY_END = "<!-- memory -->", "<!-- end of memory -->"
 RATE = 0.01
 OURS, PEERS = "adjoint", ("JAX jit", "PyTorch", "torch.compile")
 Function = Callable[..., Any]
@@ -419,19 +420,30 @@ def whole(program: Program, f: Function, value_and_grad: Function) -> Function:
     return run
 
 
-def _ours(program: Program) -> Run:
+def ours(program: Program) -> tuple[Any, list[Any]]:
+    """The compiled function and its arguments."""
     import adjoint as ad
 
     f = ad.compile(whole(program, program.f(adjoint()), ad.value_and_grad))
-    values = [ad.tensor(x) for x in program.values]
+    return f, [ad.tensor(x) for x in program.values]
+
+
+def _ours(program: Program) -> Run:
+    f, values = ours(program)
     return lambda: f(*values)
+
+
+def _jax(program: Program) -> tuple[Any, list[Any]]:
+    import jax as library
+
+    f = library.jit(whole(program, program.f(jax()), library.value_and_grad))
+    return f, [library.numpy.asarray(x) for x in program.values]
 
 
 def _jitted(program: Program) -> Run:
     import jax as library
 
-    f = library.jit(whole(program, program.f(jax()), library.value_and_grad))
-    values = [library.numpy.asarray(x) for x in program.values]
+    f, values = _jax(program)
     return lambda: library.block_until_ready(f(*values))  # type: ignore[no-untyped-call]
 
 
@@ -487,6 +499,36 @@ def _cells(program: Program, threads: int, seconds: dict[str, float]) -> list[st
     return [program.name, str(threads), f"{ours * 1e3:.3g} ms", *ratios, goal]
 
 
+def _memory(programs: Sequence[Program]) -> str:
+    """Bytes of intermediate results: our one piece of memory, and what JAX's compiler reports as temporary."""
+    rows = [["compiled", "ours, bytes", "JAX jit, bytes", "ours / JAX"], ["---"] * 4]
+    for program in programs:
+        f, values = ours(program)
+        mine = f.lower(*values).memory
+        f, values = _jax(program)
+        theirs = f.lower(*values).compile().memory_analysis().temp_size_in_bytes
+        rows.append(bytes_row(program.name, mine, theirs))
+        print(program.name, file=sys.stderr)
+    return _table(rows)
+
+
+def bytes_row(name: str, mine: int, theirs: int) -> list[str]:
+    ratio = "-" if mine == theirs == 0 else "more" if not theirs else _ratio(mine / theirs)
+    return [name, f"{mine:,}", f"{theirs:,}", ratio + (" missed" if mine > theirs else "")]
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _written(text: str, start: str, end: str) -> None:
+    """Put a table between the marks of the page."""
+    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "jax", "torch", "llvmlite"))
+    made = f"{start}\n{text}\n\nMeasured {date.today().isoformat()}, {versions}.\n{end}"
+    page = PAGE.read_text()
+    PAGE.write_text(page[: page.index(start)] + made + page[page.index(end) + len(end) :])
+
+
 def _ratio(x: float) -> str:
     return f"{x:.2f}" if x >= 0.005 else "< 0.01"
 
@@ -495,6 +537,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compiled", description=__doc__)
     parser.add_argument("words", nargs="*", help="measure the programs whose name contains one; all if none is given")
     parser.add_argument("--threads", type=int, choices=(1, 2), help="measure here, and print seconds as JSON")
+    parser.add_argument("--memory", action="store_true", help="bytes of intermediate results in the place of times")
     parser.add_argument("--write", action="store_true", help="write the table into docs/benchmarks.md")
     options = parser.parse_args()
     chosen = [p for p in PROGRAMS if not options.words or any(word in p.name for word in options.words)]
@@ -506,16 +549,16 @@ def main() -> int:
         tick = partial(print, file=sys.stderr)
         print(json.dumps([times(case(p, options.threads), tick)[0] for p in chosen]))
         return 0
-    found = {threads: _measured(chosen, threads) for threads in (1, 2)}
-    head = ["compiled", "threads", "ours", *PEERS, "the best of them"]
-    rows = [_cells(p, threads, found[threads][i]) for i, p in enumerate(chosen) for threads in found]
-    text = "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows])
+    if options.memory:
+        text = _memory(chosen)
+    else:
+        found = {threads: _measured(chosen, threads) for threads in (1, 2)}
+        head = ["compiled", "threads", "ours", *PEERS, "the best of them"]
+        rows = [_cells(p, threads, found[threads][i]) for i, p in enumerate(chosen) for threads in found]
+        text = _table([head, ["---"] * len(head), *rows])
     print(text)
     if options.write:
-        versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "jax", "torch", "llvmlite"))
-        made = f"{START}\n{text}\n\nMeasured {date.today().isoformat()}, {versions}.\n{END}"
-        page = PAGE.read_text()
-        PAGE.write_text(page[: page.index(START)] + made + page[page.index(END) + len(END) :])
+        _written(text, *((MEMORY, MEMORY_END) if options.memory else (START, END)))
     return 0
 
 

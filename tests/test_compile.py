@@ -523,3 +523,32 @@ def test_attributes_of_a_function_do_not_stand_before_what_a_compiled_one_has() 
     g = ad.compile(f)
     assert str(g.lower(ad.ones(2))).count("add") == 1
     assert g.note == "kept"
+
+
+@pytest.mark.parametrize("disabled", [False, True])
+def test_results_without_arrays_are_tensors(disabled: bool) -> None:
+    """As those of the function itself; floats count as arrays, as transforms have it."""
+    drawn = lambda: ad.random.normal((2,))
+    for f, args in (
+        (lambda: TENSOR * 2, ()),
+        (lambda: [ad.ones(3), 1.5, "a"], ()),
+        (lambda n: ad.ones(n), (3,)),
+        (lambda name, more: {name: ad.zeros(2)}, ("a", None)),
+        (drawn, ()),
+    ):
+        expected = f(*args)
+        compiled = ad.compile(f)
+        for _ in range(4):
+            with ad.disable_compile() if disabled else contextlib.nullcontext():
+                found = compiled(*args)
+            xs, ys = (ad.tree.flatten(x)[0] for x in (found, expected))
+            assert list(map(type, xs)) == list(map(type, ys))
+            if f is not drawn:
+                for x, y in zip(xs, ys, strict=True):
+                    assert x.tolist() == y.tolist() if isinstance(x, ad.Tensor) else x == y
+    slope = ad.grad(lambda x: x * x)
+    for args in ((2.0,), (np.float64(2.0),)):
+        found = ad.compile(slope)(*args)
+        assert type(found) is type(slope(*args)) is np.float64
+        assert found == 4
+    assert type(ad.compile(lambda x: TENSOR * x)(X)) is np.ndarray

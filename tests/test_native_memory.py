@@ -8,6 +8,7 @@ import mmap
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,10 @@ from test_native import native as native
 
 import adjoint as ad
 from adjoint.compiler import replay
+from adjoint.compiler.graph import Value
+from adjoint.compiler.native.blocks import shared_places
+from adjoint.compiler.native.kernels import bytes_of
+from benchmarks.compiled import MEMORY, MEMORY_END, PROGRAMS, Program, ours
 
 pytest.importorskip("llvmlite")
 
@@ -61,7 +66,7 @@ def test_results_are_written_over_what_was_donated() -> None:
         return w - rate * m, m, (m * w).sum(axis=1), w[::-1].max()
 
     rng = np.random.default_rng(10)
-    given = [rng.normal(size=(300, 7)) for _ in range(3)]
+    given = [rng.normal(size=(300, 8)) for _ in range(3)]  # rows that vectors of any processor fill
     expected = [x.numpy() for x in step(*map(ad.asarray, given), 0.1)]
     f = ad.compile(step, donate=(0, 1))
     kept = ad.compile(lambda w, m, g: (w - m, w.sum(axis=0) + m[0]), donate=(0, 1))
@@ -210,3 +215,83 @@ def test_several_threads() -> None:
         for found, wanted in zip(pool.map(f, xs * 4), expected * 4, strict=True):
             for x, y in zip(found, wanted, strict=True):
                 np.testing.assert_array_equal(x, y)
+
+
+class Step:
+    """What the places of arrays depend on, of a step: what it has in memory, and what may be written over what."""
+
+    def __init__(self, buffers: list[Any], over: list[tuple[Any, Any]]) -> None:
+        self.buffers, self._over = buffers, over
+
+    def over(self) -> list[tuple[Any, Any]]:
+        return self._over
+
+
+def test_arrays_that_are_needed_at_once_have_places_of_their_own() -> None:
+    rng = np.random.default_rng(20)
+    for _ in range(200):
+        count = int(rng.integers(1, 12))
+        lives = [sorted(rng.integers(0, 8, 2).tolist()) for _ in range(count)]
+        xs = [Value((int(rng.integers(1, 5)) * 40,), np.dtype(np.float32)) for _ in lives]
+        steps = []
+        for i in range(8):
+            over = [
+                (out, x)
+                for out, (begins, _) in zip(xs, lives, strict=True)
+                for x, (before, ends) in zip(xs, lives, strict=True)
+                if begins == i == ends and before < i and out.shape == x.shape
+            ]
+            steps.append(Step([x for x, (first, last) in zip(xs, lives, strict=True) if first <= i <= last], over))
+        places, whole = shared_places(steps, xs)
+        assert max(sum(bytes_of(x) for x in s.buffers) for s in steps[:1]) <= whole
+        for a, (first, last) in zip(xs, lives, strict=True):
+            begin, end = places[id(a)], places[id(a)] + bytes_of(a)
+            assert begin % 64 == 0
+            assert end <= whole
+            for b, (other_first, other_last) in zip(xs, lives, strict=True):
+                written_over = any((b, a) in s.over() or (a, b) in s.over() for s in steps) and places[id(b)] == begin
+                if b is not a and first <= other_last and other_first <= last and not written_over:
+                    assert places[id(b)] + bytes_of(b) <= begin or end <= places[id(b)]
+
+
+def test_the_gradient_of_a_convolution_needs_no_copy_of_its_cotangent() -> None:
+    """Kernels' gradients read it where it lies with zeros around; large arrays lie where results will be."""
+
+    def step(x: Any, w: Any) -> Any:
+        return ad.value_and_grad(lambda x, w: (ad.nn.conv2d(x, w, padding=1, groups=4) ** 2).sum(), (0, 1))(x, w)
+
+    x, w = np.random.default_rng(21).normal(size=(16, 4, 20, 20)), np.random.default_rng(22).normal(size=(4, 1, 3, 3))
+    expected, f = step(ad.asarray(x), ad.asarray(w)), ad.compile(step)
+    found = f(ad.asarray(x), ad.asarray(w))
+    padded = 16 * 4 * 22 * 22 * 8
+    assert f.lower(ad.asarray(x), ad.asarray(w)).memory < 2 * padded + x.nbytes
+    for a, b in zip(ad.tree.leaves(found), ad.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-11, atol=1e-11)
+    for size, padding, dilation, groups in (
+        ((3, 3), 0, 1, 1),
+        ((3, 3), 2, 1, 2),
+        ((3, 3), 1, 2, 4),
+        ((3, 1), (1, 0), 1, 1),
+        ((3, 1), 0, 1, 4),
+        ((1, 3), (0, 1), 1, 2),
+        ((2, 3), (0, 2), 1, 1),
+    ):
+        w = np.random.default_rng(23).normal(size=(8, 4 // groups, *size))
+        how: Any = {"padding": padding, "dilation": dilation, "groups": groups}
+        slope = ad.grad(lambda x, w, how=how: (ad.nn.conv2d(x, w, **how) ** 3).sum(), argnums=(0, 1))
+        for a, b in zip(ad.compile(slope)(x, w), slope(x, w), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_benchmarks_need_no_more_memory_than_jax(program: Program) -> None:
+    """Than the page says that JAX reports; all of a program is one call of machine code."""
+    page = (Path(__file__).parents[1] / "docs" / "benchmarks.md").read_text()
+    table = page[page.index(MEMORY) : page.index(MEMORY_END)]
+    (row,) = [line.split(" | ") for line in table.splitlines() if line.startswith(f"| {program.name} |")]
+    f, values = ours(program)
+    lowered = f.lower(*values)
+    assert lowered.memory <= int(row[2].replace(",", ""))
+    assert set(re.findall(r"^ (n\d+)\(", lowered.source, re.MULTILINE)) == {"n0"}
+    assert not re.search(r"= c\d+\(", lowered.source)

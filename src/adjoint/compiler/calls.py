@@ -45,6 +45,13 @@ class Seen(NamedTuple):
     guard: tuple[Any, ...]
 
 
+def wants_numpy(leaves: list[Any]) -> bool:
+    """Whether arguments are NumPy's, or Python's floats, and none is a tensor: then results are NumPy's."""
+    return any([isinstance(x, (np.ndarray, np.generic, float, complex)) for x in leaves]) and not any(
+        [isinstance(x, Tensor) for x in leaves]
+    )
+
+
 class Signature:
     """A call: its arrays, and the key of all that the recording depends on."""
 
@@ -88,7 +95,7 @@ class Signature:
         tensors = [x for x in (*self.leaves, *self.closed) if isinstance(x, Tensor)]
         self.as_numpy: bool = (
             level is None
-            and not any([isinstance(x, Tensor) for x in self.leaves])
+            and wants_numpy(self.leaves)
             and not any([x._device.tracked(raw_array(x)) for x in self.closed])  # a result may be tracked by it
         )
         for x in tensors:

@@ -16,7 +16,7 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.compiler.again import UNLIKE, Again, again
-from adjoint.compiler.calls import Seen, Signature, can_vary
+from adjoint.compiler.calls import Seen, Signature, can_vary, wants_numpy
 from adjoint.compiler.cost import Cost, cost_of
 from adjoint.compiler.donated import exclusive, give_away
 from adjoint.compiler.environment import Environment, disabled
@@ -51,7 +51,7 @@ def compile(f: Callable[..., Any], *, dynamic: Any = None, donate: Any = ()) -> 
     The first call with arguments of some types runs f on tensors that have no values and records what it does: with
     all derivatives that are taken in it, with choices and loops (`ad.cond`, `ad.while_loop`, `ad.scan` and their like)
     as parts of the graph. Later calls run the graph, without what Python and adjoint do between primitives. Results are
-    those of f: of tensors tensors, of NumPy arrays NumPy arrays.
+    those of f: of tensors tensors, of NumPy arrays and of Python's floats NumPy arrays, without any of them tensors.
 
     Tensors and arrays are traced: other shapes, dtypes or devices make another recording, other values do not. All else
     counts as it is: Python's numbers, strings, functions, settings of modules. A number that is another one in
@@ -530,7 +530,7 @@ class Called:
 def _eager(f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """f as it is, with arrays in and out as they are for the compiled one."""
     leaves, structure = trees.flatten((args, kwargs))
-    inside = current_level() is not None or any([isinstance(x, Tensor) for x in leaves])
+    inside = current_level() is not None or not wants_numpy(leaves)
     device = current_level() or default_device()
     arrays = (np.ndarray, np.generic)
     given = [wrap(array_of(x, device), device) if isinstance(x, arrays) and is_numeric(x) else x for x in leaves]

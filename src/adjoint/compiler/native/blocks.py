@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
-import math
 from collections.abc import Container, Sequence
 from typing import Any
 
@@ -33,6 +31,8 @@ from adjoint.compiler.native.text import Builder, memory_type
 _BYTE = np.dtype(np.uint8)
 _COPY = "llvm.memcpy.p0.p0.i64"
 _ON_STACK = 1 << 12  # bytes of memory of a loop
+_HOSTED = 1 << 16  # bytes from which on a temporary array is put where an output will be
+_ORDERED = 300  # arrays for which a second order of places is tried: its time grows with their square
 
 
 class Block:
@@ -90,12 +90,37 @@ class Block:
                     hosts.add(out)
                     self.over.pop(out, None)
             later.update(id(x) for x in n.buffers)
+        self._host(plan, written, wanted, donated, hosts)
         left = [x for x in written if x not in wanted and id(x) not in self.hosted]
         self.places, self.memory = shared_places(self.nests, left)
         self.texts: list[str] = [text for n in self.nests for text in n.texts]
         self.called: dict[str, str] = {key: text for n in self.nests for key, text in n.called.items()}
 
         self.checks: bool = any(x is FAILED for n in self.nests for x in n.buffers)
+
+    def _host(
+        self, plan: Plan, written: list[Any], wanted: set[Any], donated: Container[Any], hosts: set[Value]
+    ) -> None:
+        """Have what is large lie in an output that is computed after its last use, if that is not much larger."""
+        lives: dict[Any, tuple[int, int]] = {}
+        for i, n in enumerate(self.nests):
+            for x in n.buffers:
+                if x.__class__ is Value:
+                    lives[x] = lives.get(x, (i, i))[0], i
+        free = [
+            x
+            for x in self.outputs
+            if x not in hosts and x not in plan.parts and not any(y in donated for y in self.over.get(x, ()))
+        ]
+        for x in written:
+            if x in wanted or id(x) in self.hosted or bytes_of(x) < _HOSTED:
+                continue
+            for out in free:
+                if lives[x][1] < lives[out][0] and bytes_of(x) <= bytes_of(out) <= 2 * bytes_of(x):
+                    self.hosted[id(x)] = out
+                    self.over.pop(out, None)
+                    free.remove(out)
+                    break
 
     def calls(self, b: Builder, pointers: dict[int, str], memory: str) -> None:
         """Call all functions; `pointers` are those of inputs and outputs."""
@@ -309,41 +334,61 @@ def _row(b: Builder, pointer: str, index: str, x: Any) -> str:
 def shared_places(nests: Sequence[Any], temporary: Sequence[Value]) -> tuple[dict[int, int], int]:
     """Places in one piece of memory, shared by what is not needed at the same time, and the size of all."""
     wanted = {id(x) for x in temporary}
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
+    lives: dict[int, tuple[int, int]] = {}  # the first and the last step that has it
     sizes: dict[int, int] = {}
-    over: dict[int, list[int]] = {}  # what may have the place of what
+    over: dict[int, list[int]] = {}  # what may have one place, one after the other
     for i, nest in enumerate(nests):
         for out, x in nest.over():
             over.setdefault(id(out), []).append(id(x))
+            over.setdefault(id(x), []).append(id(out))
         for x in nest.buffers:
             if x is FAILED:
                 continue
             if isinstance(x, Value):
                 if id(x) not in wanted:
                     continue
-                count, dtype = math.prod(x.shape), x.dtype
+                size = bytes_of(x)
             else:
                 count, dtype = x
-            first.setdefault(id(x), i)
-            last[id(x)] = i
-            sizes[id(x)] = -(-count * dtype.itemsize // 64) * 64
+                size = _aligned(count * dtype.itemsize)  # whole vectors may be kept there
+            lives[id(x)] = lives.get(id(x), (i, i))[0], i
+            sizes[id(x)] = size
+    early = sorted(sizes, key=lambda k: (lives[k][0], -sizes[k]))
+    found = _packed(early, lives, sizes, over, by_time=True)
+    if 2 < len(sizes) < _ORDERED:
+        large = sorted(sizes, key=lambda k: (-sizes[k], lives[k][0]))
+        found = min(found, _packed(large, lives, sizes, over), key=lambda packed: packed[1])
+    return found
+
+
+def _packed(
+    order: Sequence[int],
+    lives: dict[int, tuple[int, int]],
+    sizes: dict[int, int],
+    over: dict[int, list[int]],
+    by_time: bool = False,
+) -> tuple[dict[int, int], int]:
+    """Each at the first place that is free while it is needed, or where what it is written over lies, or later will."""
     places: dict[int, int] = {}
-    whole = 0
-    taken: list[tuple[int, int, int]] = []  # by place
-    for key in sorted(sizes, key=lambda k: (first[k], -sizes[k])):
-        taken = [place for place in taken if last[place[2]] >= first[key]]
+    earlier: list[int] = []
+    for key in order:
+        first, last = lives[key]
+        near = [k for k in earlier if lives[k][0] <= last and first <= lives[k][1]]
+        taken = sorted([(places[k], places[k] + sizes[k], k) for k in near])
         at = 0
         for begin, end, _ in taken:
             if at + sizes[key] <= begin:
                 break
-            at = max(at, end)
+            at = max(at, _aligned(end))
         for k in over.get(key, ()):
-            ends = k in places and sizes[k] == sizes[key] and last[k] == first[key]
+            ends = k in places and sizes[k] == sizes[key] and (lives[k][1] == first or lives[k][0] == last)
             if ends and not any(other != k and b < places[k] + sizes[k] and places[k] < e for b, e, other in taken):
                 at = places[k]
                 break
         places[key] = at
-        bisect.insort(taken, (at, at + sizes[key], key))
-        whole = max(whole, at + sizes[key])
-    return places, whole
+        earlier = [*(near if by_time else earlier), key]  # the others end before what comes now begins
+    return places, max([places[k] + sizes[k] for k in places], default=0)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // 64) * 64

@@ -80,19 +80,23 @@ def _take_patches(
     if any(p < 0 for pair in padding for p in pair) or x.shape[1] // groups * math.prod(kernel) > _PLACES:
         return False
     padded = (x.shape[1], *[n + sum(p) for n, p in zip(x.shape[2:], padding, strict=True)], x.shape[0])
+    whole = contiguous((channels, *counts, x.shape[0]))
+    inner = _within_padded(plan, other) if weighs else None
+    result = whole if inner is None else plan._layout(inner)
     found = lines(
-        contiguous(padded), kernel, counts, how["stride"], how["dilation"], groups, channels // groups, weighs
+        contiguous(padded), kernel, result, how["stride"], how["dilation"], groups, channels // groups, weighs
     )
     if not direct(found, channels // groups, weighs, x.dtype):
         return False
     images = _padded(plan, x, padded, padding) if any(map(sum, padding)) else _examples_last(plan, x)
-    other = _examples_last(plan, other) if weighs else other
-    images, other = plan._whole([images, other])
+    (images,) = plan._whole([images])
+    if inner is None:
+        (inner,) = plan._whole([_examples_last(plan, other) if weighs else other])
     order = (*range(1, len(out.shape)), 0)  # type: ignore[union-attr]
     base: Any = out if weighs else Value(tuple([out.shape[i] for i in order]), out.dtype)  # type: ignore[union-attr]
     plan.place[base] = len(plan.steps)
-    layouts, apart = [plan._layout(z) for z in (images, other)], math.prod(counts) * x.shape[0]
-    plan.steps.append(Convolution(base, (images, other), layouts, found, channels // groups, apart, weighs))
+    layouts, apart = [plan._layout(z) for z in (images, inner)], result.strides[0]
+    plan.steps.append(Convolution(base, (images, inner), layouts, found, channels // groups, apart, weighs))
     if not weighs:
         plan._order_as(base, out, order)  # type: ignore[arg-type]
     return True
@@ -121,6 +125,18 @@ def _padded(plan: Plan, x: Value, shape: Shape, padding: Sequence[tuple[int, int
         plan._take_part(images, found, Layout(tuple(images.shape), start, whole.strides), after=step)
         plan.padded[x, padding] = found
     return found
+
+
+def _within_padded(plan: Plan, x: Value) -> Value | None:
+    """The same with its first axis last, where it lies with zeros around; None if it is not there."""
+    for (images, padding), found in plan.padded.items():
+        if images is x:
+            strides = contiguous(found.shape).strides
+            start = sum([before * s for (before, _), s in zip(padding, strides[1:-1], strict=True)])
+            there = Value((*x.shape[1:], x.shape[0]), x.dtype)
+            plan.layout[there], plan.root[there] = Layout(there.shape, start, strides), found
+            return there
+    return None
 
 
 # --- windows ---

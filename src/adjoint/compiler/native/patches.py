@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from typing import NamedTuple
 
 from adjoint.compiler.native.machine import vector_bytes
@@ -29,12 +28,20 @@ class Lines(NamedTuple):
 
 
 def lines(
-    images: Layout, kernel: Shape, counts: Shape, stride: Shape, dilation: Shape, groups: int, rows: int, weighs: bool
+    images: Layout,
+    kernel: Shape,
+    result: Layout,
+    stride: Shape,
+    dilation: Shape,
+    groups: int,
+    rows: int,
+    weighs: bool,
 ) -> Lines:
     """Of padded images (channels, sizes, examples) for `rows` out channels of each group.
 
     The result is (out, counts, examples) and the other operand the weights, or the other way round, which `weighs`.
     """
+    counts, steps = result.shape[1:-1], result.strides[1:-1]
     channels, examples = images.shape[0] // groups, images.shape[-1]
     sizes = images.strides[1:-1]
     moves = [d * s for d, s in zip(dilation, sizes, strict=True)]
@@ -45,15 +52,14 @@ def lines(
             for place in itertools.product(*map(range, kernel))
         ]
     )
-    steps = [math.prod(counts[i + 1 :]) * examples for i in range(len(counts))]
     axes = [
         Axis(n, a * s, step * weighs, step * (not weighs))
         for n, a, s, step in zip(counts, stride, sizes, steps, strict=True)
     ]
     run = examples
-    while axes and axes[-1].images == run:  # these lie as one line
+    while axes and axes[-1].images == run == steps[len(axes) - 1]:  # these lie as one line
         run *= axes.pop().size
-    kernels, results = rows * len(places), rows * math.prod(counts) * examples
+    kernels, results = rows * len(places), rows * result.strides[0]
     group = Axis(groups, channels * images.strides[0], *((results, kernels) if weighs else (kernels, results)))
     return Lines(places, run, (group, *axes))
 
