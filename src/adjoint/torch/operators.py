@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint import nn
 from adjoint.graph.nodes import Var, numbers
 from adjoint.torch import state
 from adjoint.torch.calls import NUMBERS, call, into, number_of, operand, run, write
@@ -273,7 +274,7 @@ def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bo
             way = " If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
             raise RuntimeError(f"{what} on a bool tensor is not supported." + (way if name == "neg" else ""))
         if kind == "c" and name == "sigmoid":
-            return into(out, call(ad.nn.sigmoid, made, input))
+            return into(out, call(nn.sigmoid, made, input))
         if kind == "c" and "c" not in kinds and name != "abs":
             raise RuntimeError(f"{name} is not supported for complex")
         if kind in "biu" and name in ("ceil", "floor", "trunc", "round"):

@@ -50,6 +50,8 @@ def _operand(input: Any, name: str) -> Tensor:
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if name in ("softsign", "tanhshrink") and x._dtype.kind != "b":
         return x
+    if name == "silu" and x._dtype.kind == "c":
+        return x
     return real(x, name, integers=name in ("hardtanh", "relu6"))
 
 
