@@ -55,6 +55,7 @@ class Held:
 
 
 held = Held(ad.tensor([2.0, 3.0, 4.0]).require_grad())
+layer = torch.nn.Linear(2, 1)
 
 
 def noisy(x: Any) -> Any:
@@ -163,6 +164,9 @@ WORK: dict[str, Callable[[], Any]] = {
     "face, hooks": hooks_in_the_face,
     "face, vmap": lambda: torch.func.vmap(torch.func.grad(lambda x: (x * x).sum()))(torch.ones(2, 3)),
     "face, step": step_in_the_face,
+    "functional_call": lambda: torch.func.functional_call(
+        layer, {"weight": torch.ones(1, 2), "bias": torch.ones(1)}, torch.ones(1, 2)
+    ),
     "learner": learner,
 }
 
@@ -203,6 +207,7 @@ def state() -> list[Any]:
         type(held),
         dict(watched._watches),
         innermost(programs._turn),
+        *map(id, layer.parameters()),
     ]
 
 

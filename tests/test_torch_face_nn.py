@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import re
 import warnings
@@ -329,3 +330,24 @@ def test_states_go_through_files_and_models_through_function_transforms() -> Non
 
     for a, b in zip(run(theirs), run(ours), strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-10, atol=1e-12)
+
+
+DRAWING = [
+    name
+    for name, f in sorted(vars(ours.nn.init).items())
+    if name.endswith("_") and not name.startswith("_") and "generator" in inspect.signature(f).parameters
+]
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_generators_give_the_numbers_of_initial_weights(name: str) -> None:
+    function = getattr(ours.nn.init, name)
+    settings = {"sparsity": 0.5} if name == "sparse_" else {}
+    drawn = ours.get_rng_state().tolist()
+    made = []
+    for seed in (1, 1, 2):
+        weight = ours.zeros(4, 4)
+        function(weight, **settings, generator=ours.Generator().manual_seed(seed))
+        made.append(weight.tolist())
+    assert made[0] == made[1] != made[2]
+    assert ours.get_rng_state().tolist() == drawn

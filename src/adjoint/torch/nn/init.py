@@ -73,7 +73,8 @@ def trunc_normal_(
 ) -> Any:
     """Fill with normal numbers that are drawn until they lie between a and b."""
     shape = tuple(tensor.shape)
-    return _filled(tensor, drawing(lambda: ad.nn.init.truncated_normal(shape, mean, std, a, b), None))
+    made = drawing(lambda: ad.nn.init.truncated_normal(shape, mean, std, a, b), None, generator=generator)
+    return _filled(tensor, made)
 
 
 @guarded
@@ -170,7 +171,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Any:
     if not tensor.numel():
         return tensor
     rows = tensor.shape[0]
-    made = drawing(lambda: ad.nn.init.orthogonal((rows, tensor.numel() // rows), gain), None)
+    shape = rows, tensor.numel() // rows
+    made = drawing(lambda: ad.nn.init.orthogonal(shape, gain), None, generator=generator)
     return _filled(tensor, call("reshape", None, made, tuple(tensor.shape)))
 
 

@@ -31,12 +31,12 @@ def real(value: Any, name: str, *, integers: bool = False) -> Tensor:
     return x
 
 
-def drawing(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
-    """A function of adjoint's that draws random numbers, which follow `torch.manual_seed` here."""
+def drawing(function: Any, made: str | None, *args: Any, generator: Any = None, **options: Any) -> Any:
+    """A function of adjoint's that draws random numbers, which follow a generator or `torch.manual_seed` here."""
     examples = generators.apart()
     if examples:  # what all examples share is a value of each, for numbers of its own
         args = tuple([lifted.spread(x, examples) if isinstance(x, Tensor) else x for x in args])
-    with seeded(int(generators.source(None, apart=True).integers(0, 1 << 63))):
+    with seeded(int(generators.source(generator, apart=True).integers(0, 1 << 63))):
         return call(function, made, *args, **options)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import collections
+import functools
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,7 +38,11 @@ def functional_call(
         )
     if tie_weights:
         _check_ties(given, places)
-    swapped = []
+    owners: list[dict[str, Any]] = []
+    keys: list[str] = []
+    values: list[Any] = []
+    # one call in C, in the middle of which no signal raises an error
+    restore: Any = functools.partial(collections.deque, map(operator.setitem, owners, keys, values), 0)
     try:
         for name, value in given.items():
             if name not in places:
@@ -43,12 +50,13 @@ def functional_call(
             old = places[name][0]
             tied = [(o, p) for x, o, p in places.values() if x is old] if tie_weights else [places[name][1:]]
             for owner, part in tied:
-                swapped.append((owner, part, old))
+                owners.append(owner)
+                keys.append(part)
+                values.append(old)
                 owner[part] = value
         return module(*args, **(kwargs or {}))
     finally:
-        for owner, key, old in reversed(swapped):
-            owner[key] = old
+        restore()
 
 
 def _check_ties(given: dict[str, Any], places: dict[str, Any]) -> None:
