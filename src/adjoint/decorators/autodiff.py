@@ -523,7 +523,7 @@ def _root_cotangents(roots: list[tuple[Var, Array]], inner: Backend, level: Auto
             g = type(root.value)(1)
         elif g is None:
             dtype, shape = level.inner.dtype_of(root.value), tuple(root.value.shape)
-            if number is not None and dtype is float64 and not shape:  # on nested levels
+            if inner.differentiates and number is not None and dtype is float64 and not shape:
                 g = inner.from_numpy(number(1), copy=False)
             else:
                 g = inner.full(shape=shape, value=1, dtype=dtype)
