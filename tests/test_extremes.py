@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import Each
 from functions import FUNCTIONS
 from vocabulary import Sample
 
@@ -71,10 +72,12 @@ def dtype_of(name: str) -> Any:
 
 
 def test_the_least_numbers() -> None:
-    """Below the smallest normal number values are there, and slopes of 1 over them are not."""
+    """Below the smallest normal number."""
     x = np.array([1e-40, 2e-40, 4e-40], dtype="f4")
     np.testing.assert_allclose(ad.std(ad.tensor(x)).item(), np.std(x.astype("f8")), rtol=1e-4)
     np.testing.assert_allclose(ad.linalg.norm(ad.tensor(x)).item(), np.linalg.norm(x.astype("f8")), rtol=1e-4)
+    for f in (ad.std, ad.linalg.norm):
+        np.testing.assert_allclose(ad.grad(f)(x), ad.grad(f)(x.astype("f8")), rtol=1e-4)
 
 
 @pytest.mark.parametrize("loss", [F.huber_loss, F.smooth_l1_loss, functools.partial(F.smooth_l1_loss, beta=0.5)])
@@ -201,3 +204,30 @@ def lost(name: str) -> list[str]:
 def test_what_is_a_number_comes_out_as_one(name: str) -> None:
     found = lost(name)
     assert bool(found) == (name in KNOWN), found or f"{name} passes: take it off the list"
+
+
+LENGTHS: dict[str, Callable[[Any], Any]] = {
+    "norm": ad.linalg.norm,
+    "std": ad.std,
+    "hypot": lambda v: ad.hypot(ad.hypot(v[0], v[1]), v[2]),
+    "abs": lambda v: ad.abs(v[0] + 1j * v[1]) + ad.abs(v[2]),
+    "norm of complex numbers": lambda v: ad.linalg.vector_norm(v[:2] + 1j * v[1:]),
+}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_slopes_of_lengths_do_not_depend_on_their_sizes(name: str) -> None:
+    f, x = LENGTHS[name], np.array([0.3, -0.4, 0.7])
+    slope, curvature = ad.grad(f)(x), ad.hessian(f)(x)
+    with Each() as each:
+        for size in (1e-300, 1e-160, 1e-20, 1e20, 1e160, 1e300):
+            with each(size):
+                np.testing.assert_allclose(ad.grad(f)(x * size), slope, rtol=1e-13)
+                np.testing.assert_allclose(ad.jacobian(f, mode="forward")(x * size), slope, rtol=1e-13)
+                np.testing.assert_allclose(ad.hessian(f)(x * size) * size, curvature, rtol=1e-12, atol=1e-14)
+        for size in (1e-20, 1e20):
+            with each(size, "float32"):
+                small = (x * size).astype(np.float32)
+                np.testing.assert_allclose(ad.grad(f)(small), slope, rtol=2e-6)
+                found = ad.hessian(f)(small).astype(np.float64) * size
+                np.testing.assert_allclose(found, curvature, rtol=1e-5, atol=1e-6)

@@ -88,7 +88,12 @@ def _abs(B: Any, g: Any, x: Any, out: Any) -> Any:
     """sign(x); for complex x the real-linear pullback conj(x) / |x|."""
     if B.dtype_of(x).kind != "c":
         return B.multiply(g, B.sign(x))
-    return B.multiply(B.conj(x), B.astype(safe_divide(B, g, out), dtype=B.dtype_of(x)))
+    return B.multiply(B.astype(g, dtype=B.dtype_of(x)), _turn(B, x, out))
+
+
+def _turn(B: Any, x: Any, out: Any) -> Any:
+    """conj(x) / |x|, of numbers at most 1, where 1 / |x| and its derivatives leave the range."""
+    return safe_divide(B, B.conj(x), B.astype(out, dtype=B.dtype_of(x)))
 
 
 def _abs_forward(B: Any, tangents: Any, x: Any, out: Any) -> Any:
@@ -96,7 +101,7 @@ def _abs_forward(B: Any, tangents: Any, x: Any, out: Any) -> Any:
     (t,) = tangents
     if B.dtype_of(x).kind != "c":
         return B.multiply(t, B.sign(x))
-    return safe_divide(B, B.real(B.multiply(B.conj(x), t)), out)
+    return B.real(B.multiply(_turn(B, x, out), t))
 
 
 def _copysign(B: Any, g: Any, x: Any, out: Any) -> Any:

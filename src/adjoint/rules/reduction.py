@@ -206,18 +206,23 @@ def _norm_definition(B: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:
     return B.sqrt(B.sum(B.square(size), axis=axis, keepdims=keepdims))
 
 
-def _norm(B: Any, g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
-    """x / |x|, and 0 at the origin."""
-    weight = _kept(B, safe_divide(B, g, out), axis, keepdims)
+def _direction(B: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
+    """x / |x|, and 0 at the origin: of numbers at most 1, where 1 / |x| and its derivatives leave the range."""
+    size = _kept(B, out, axis, keepdims)
     if B.dtype_of(x).kind == "c":
-        return B.multiply(B.conj(x), B.astype(weight, dtype=B.dtype_of(x)))
-    return B.multiply(x, weight)
+        return safe_divide(B, B.conj(x), B.astype(size, dtype=B.dtype_of(x)))
+    return safe_divide(B, x, size)
+
+
+def _norm(B: Any, g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
+    g = _kept(B, g, axis, keepdims)
+    g = B.astype(g, dtype=B.dtype_of(x)) if B.dtype_of(x).kind == "c" else g
+    return B.multiply(g, _direction(B, x, out, axis, keepdims))
 
 
 def _norm_forward(B: Any, tangents: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
-    (t,) = tangents
-    along = B.real(B.multiply(B.conj(x), t)) if B.dtype_of(x).kind == "c" else B.multiply(x, t)
-    return safe_divide(B, B.sum(along, axis=axis, keepdims=keepdims), out)
+    along = B.multiply(_direction(B, x, out, axis, keepdims), tangents[0])
+    return B.sum(B.real(along) if B.dtype_of(x).kind == "c" else along, axis=axis, keepdims=keepdims)
 
 
 def _cross_entropy_definition(B: Any, x: Any, labels: Any) -> Any:
