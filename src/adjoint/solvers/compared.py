@@ -30,8 +30,8 @@ from adjoint.transforms.recomputed import Examples, Flat, Recomputed
 from adjoint.transforms.reverse import vjp
 
 _GAIN = 4.0  # how many times the error falls from level to level: 32 times of order 5, 5 times at a kink of func
-_FACTOR = 16  # how many times as many steps there may be ...
-_STEPS = 2000  # ... or so many, if these are more
+_FACTOR = 32  # how many times the steps of the solution all levels may have together ...
+_STEPS = 10_000  # ... or so many, if these are more
 _RESOLUTION = 1e3  # the smallest tolerance of a comparison, in units of rounding
 
 
@@ -189,22 +189,26 @@ class Compared(Recomputed):
 
     def _agreed(self, xs: Tensors) -> Tensors:
         """The results on the first grid whose results are close to those on the one that is less fine."""
-        grids, level = self.grids, 0
+        grids, level, spent = self.grids, 0, 0
         if not grids.found:
             return super().plain(xs)
         before = self._on_grid(-1, xs) if grids.may_join() else None
+        most = max(_FACTOR * grids.count(0), _STEPS)
         while True:
             found = self._on_grid(level, xs)
             failed = found if isinstance(found, errors.ConvergenceError) else None
             if not isinstance(found, errors.ConvergenceError) and _apart(before, found) <= 1:
                 return found
             count = grids.count(level)
-            if level and (failed or (2**level >= _FACTOR and count >= _STEPS)):
+            spent += count
+            if (level and failed) or spent + 2 * count > most:
+                last = max(grids.found)  # of a level that failed there may be no steps
                 raise errors.ConvergenceError(
-                    f"{self.name}: the derivative of the solution was not found: that on {count} steps is still "
-                    f"another one than that on {count // 2}; it needs shorter steps (allow more with mxstep, or ask "
-                    "for less with rtol and atol), or the solution is chaotic, and has none that could be found",
-                    iterations=count,
+                    f"{self.name}: the derivative of the solution was not found: up to {grids.count(last)} steps it "
+                    "still changes with their number; it needs shorter steps (allow more with mxstep, or ask for less "
+                    f"with rtol and atol; at most {most} steps are tried, those of all grids together), or the "
+                    "solution is chaotic, and has none that could be found",
+                    iterations=grids.count(last),
                 ) from failed
             before, level = found, level + 1
 
