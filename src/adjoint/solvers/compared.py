@@ -2,8 +2,8 @@
 
 Steps are chosen for the solution. Its derivatives may change faster than it, or where it does not change at all, and
 errors of theirs may grow where its own do not. So each derivative is computed twice: on the steps of the solution and
-on ones that are twice as long. While the two differ by more than is allowed, the steps are halved. This is L.
-Richardson's comparison (1911), of derivatives.
+on ones that are twice as long. While the two differ by more than is allowed, it is computed on shorter steps. This is
+L. Richardson's comparison (1911), of derivatives.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ from adjoint.transforms.recomputed import Examples, Flat, Recomputed
 from adjoint.transforms.reverse import vjp
 
 _GAIN = 4.0  # how many times the error falls from level to level: 32 times of order 5, 5 times at a kink of func
-_FACTOR = 16  # how many times as many steps there may be ...
-_STEPS = 2000  # ... or so many, if these are more
+_NEAR = 8.0  # how many times what is allowed is worth a second comparison, which takes half the steps of another level
+_FACTOR = 32  # how many times the steps of the solution all levels may have together ...
+_STEPS = 10_000  # ... or so many, if these are more
 _RESOLUTION = 1e3  # the smallest tolerance of a comparison, in units of rounding
 
 
 class Grids:
-    """The steps of a solution as it was found, longer ones (level -1) and shorter ones (1, 2, ...).
+    """The steps of a solution as it was found (level 0) and shorter ones (1, 2, ...).
 
-    `find` gives the ends of the steps that another tolerance chooses.
+    Level ~i has the steps of level i by twos. `find` gives the ends of the steps that another tolerance chooses.
     """
 
     control: Control
@@ -69,8 +70,8 @@ class Grids:
         level = getattr(self._now, "level", None)
         if level is None or not self.found:
             return self.control
-        if level < 0:
-            return dataclasses.replace(self.control, nodes=self._joined())
+        joined = level < 0
+        level = ~level if joined else level
         # the stages of an implicit step are as exact as the step
         part, smallest = 32.0**-level, 100 * eps if level else 0.0
         rtol, atol = (max(part * x, min(x, smallest)) for x in (self.control.rtol, self.control.atol))
@@ -78,25 +79,29 @@ class Grids:
         if level not in self.found:
             last = max(known for known in self.found if known < level)
             self.found[level] = _as_short(tuple(find(control)), self.found[last], 2.0 ** (last - level))
-        return dataclasses.replace(control, nodes=self.found[level])
+        return dataclasses.replace(control, nodes=self._joined(level) if joined else self.found[level])
 
-    def may_join(self) -> bool:
+    def may_join(self, level: int) -> bool:
         """Whether every step has a neighbour to be joined with."""
-        return all(len(part) > 2 for part in self._parts())
+        return all(len(part) > 2 for part in self._parts(level))
+
+    def joins_to_others(self, level: int) -> bool:
+        """Whether the steps of level ~level are not those of the level before."""
+        return level > 0 and self._joined(level) != self.found.get(level - 1)
 
     def count(self, level: int) -> int:
         return len(self.found.get(level, ())) - 1
 
-    def _parts(self) -> list[tuple[float, ...]]:
+    def _parts(self, level: int) -> list[tuple[float, ...]]:
         """The nodes from one stop to the next."""
-        nodes = self.found[0]
+        nodes = self.found[level]
         ends = [i for i, node in enumerate(nodes) if node in self.stops or i in (0, len(nodes) - 1)]
         return [nodes[i : j + 1] for i, j in itertools.pairwise(ends)]
 
-    def _joined(self) -> tuple[float, ...]:
+    def _joined(self, level: int) -> tuple[float, ...]:
         """Two steps as one; the first three, which are short, where there is an odd number."""
-        nodes = [self.found[0][0]]
-        for part in self._parts():
+        nodes = [self.found[level][0]]
+        for part in self._parts(level):
             nodes += part[2 + (len(part) - 1) % 2 :: 2]
         return tuple(nodes)
 
@@ -189,24 +194,35 @@ class Compared(Recomputed):
 
     def _agreed(self, xs: Tensors) -> Tensors:
         """The results on the first grid whose results are close to those on the one that is less fine."""
-        grids, level = self.grids, 0
+        grids, level, spent = self.grids, 0, 0
         if not grids.found:
             return super().plain(xs)
-        before = self._on_grid(-1, xs) if grids.may_join() else None
+        before = self._joined(level, xs)
+        most = max(_FACTOR * grids.count(0), _STEPS)
         while True:
             found = self._on_grid(level, xs)
             failed = found if isinstance(found, errors.ConvergenceError) else None
-            if not isinstance(found, errors.ConvergenceError) and _apart(before, found) <= 1:
-                return found
+            if not isinstance(found, errors.ConvergenceError):
+                off = _apart(before, found)
+                if 1 < off <= _NEAR and grids.joins_to_others(level):
+                    off = _apart(self._joined(level, xs), found)
+                if off <= 1:
+                    return found
             count = grids.count(level)
-            if level and (failed or (2**level >= _FACTOR and count >= _STEPS)):
+            spent += count
+            if (level and failed) or spent + 2 * count > most:
+                last = max(grids.found)  # of a level that failed there may be no steps
                 raise errors.ConvergenceError(
-                    f"{self.name}: the derivative of the solution was not found: that on {count} steps is still "
-                    f"another one than that on {count // 2}; it needs shorter steps (allow more with mxstep, or ask "
-                    "for less with rtol and atol), or the solution is chaotic, and has none that could be found",
-                    iterations=count,
+                    f"{self.name}: the derivative of the solution was not found: up to {grids.count(last)} steps it "
+                    "still changes with their number; it needs shorter steps (allow more with mxstep, or ask for less "
+                    f"with rtol and atol; at most {most} steps are tried, those of all grids together), or the "
+                    "solution is chaotic, and has none that could be found",
+                    iterations=grids.count(last),
                 ) from failed
             before, level = found, level + 1
+
+    def _joined(self, level: int, xs: Tensors) -> Tensors | errors.ConvergenceError | None:
+        return self._on_grid(~level, xs) if self.grids.may_join(level) else None
 
     def _on_grid(self, level: int, xs: Tensors) -> Tensors | errors.ConvergenceError:
         try:

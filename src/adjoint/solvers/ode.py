@@ -89,12 +89,13 @@ def odeint(
 
     Each "direct" derivative, of any order, is computed twice: on the steps of the solution, and on steps that are twice
     as long. While the two differ by more than is allowed, it is computed on shorter steps, which a smaller tolerance
-    chooses. Of each argument a gradient may be wrong by `sqrt(rtol)` of its largest entry, weighted by the argument's
-    own entries, and by what changes of the result of `10 * (atol + rtol * |y|)` amount to; that is an estimate, and
-    no bound. Derivatives that are exact to the root alone are those where func has kinks; of smooth functions they are
-    about as exact as the solution. The value is always that of the solution's steps. Not compared are the derivatives
-    of "adjoint", those of `odeint_event`, Taylor series, and with "RK45" those by tensors that are neither arguments
-    nor in the closure of func.
+    chooses: all of them together have at most 32 times the steps of the solution, or 10,000. Of each argument a
+    gradient may be wrong by `sqrt(rtol)` of its largest entry, weighted by the argument's own entries, and by what
+    changes of the result of `10 * (atol + rtol * |y|)` amount to; that is an estimate, and no bound. Derivatives that
+    are exact to the root alone are those where func has kinks; of smooth functions they are about as exact as the
+    solution. The value is always that of the solution's steps. Not compared are the derivatives of "adjoint", those of
+    `odeint_event`, Taylor series, and with "RK45" those by tensors that are neither arguments nor in the closure of
+    func.
 
     In `vmap` all examples take the same steps, those of the one that needs the shortest, and share `t`.
 

@@ -49,6 +49,7 @@ ERROR = REAL * (
     (np.linalg.solve(NODES ** np.arange(3)[:, None], 1 / np.arange(1, 4) - [1 / REAL, 0, 0]) - A[2]) @ np.linalg.inv(A)
 )
 _ITERATIONS = 6
+_MANY = 30  # of a step whose length is given: it cannot be shorter
 _CLOSE = 1e-3  # how far from the solution of their equation stages may be, as a part of the error that is allowed
 
 
@@ -124,7 +125,8 @@ class Radau:
                     matrix, solves = self.jacobian(v, now), None
                 if solves is None or abs(h / factored - 1) > 1e-3:
                     solves, factored = _systems(matrix, h), h
-                found = solves and self._stages(v, now, h, guess, solves, allowed)
+                most = _MANY if fresh else _ITERATIONS
+                found = solves and self._stages(v, now, h, guess, solves, allowed, most)
                 if found is not None or fresh:
                     break
             if found is None:
@@ -204,13 +206,20 @@ class Radau:
             h = math.copysign(min(abs(h), control.hmax), h)
 
     def _stages(
-        self, v: Values, now: float, h: float, z: Values, solves: tuple[Solve, Solve], allowed: Values
+        self,
+        v: Values,
+        now: float,
+        h: float,
+        z: Values,
+        solves: tuple[Solve, Solve],
+        allowed: Values,
+        most: int = _ITERATIONS,
     ) -> tuple[Values, int, float] | None:
         """The stages, after how many iterations, and how fast they converge; None if they do not, IV.8."""
         w = _TO @ z
         rounding = 10 * float(finfo(self.low.dtype).eps) * _largest(v / allowed, self.control)
         last = rate = math.inf
-        for i in range(_ITERATIONS):
+        for i in range(most):
             slopes = np.stack([self.slopes(v + z[..., j, :], now + NODES[j] * h) for j in range(3)], axis=-2)
             if not np.isfinite(slopes).all():
                 return None
@@ -225,7 +234,7 @@ class Radau:
                 rate = size / last
             if size <= rounding or (rate < 1 and rate / (1 - rate) * size < _CLOSE):
                 return z, i + 1, rate if i else 0.0
-            if i and (rate >= 1 or rate ** (_ITERATIONS - 1 - i) / (1 - rate) * size > _CLOSE):
+            if i and (rate >= 1 or rate ** (most - 1 - i) / (1 - rate) * size > _CLOSE):
                 return None
             last = size
         return None
