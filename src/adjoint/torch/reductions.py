@@ -94,7 +94,12 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
 
 def _moment(name: str, function: Any) -> None:
     def spelled(
-        input: Tensor, dim: Any = None, unbiased: Any = True, keepdim: bool = False, *, correction: Any = None
+        input: Tensor,
+        dim: Sizes | bool | None = None,
+        unbiased: Any = True,
+        keepdim: bool = False,
+        *,
+        correction: Any = None,
     ) -> Any:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
@@ -113,14 +118,24 @@ _moment("std", "std")
 
 @public("var_mean", method=False)
 def var_mean(
-    input: Tensor, dim: Any = None, unbiased: Any = True, keepdim: bool = False, *, correction: Any = None
+    input: Tensor,
+    dim: Sizes | bool | None = None,
+    unbiased: Any = True,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
 ) -> Any:
     return _with_mean("var", input, dim, unbiased, keepdim, correction)
 
 
 @public("std_mean", method=False)
 def std_mean(
-    input: Tensor, dim: Any = None, unbiased: Any = True, keepdim: bool = False, *, correction: Any = None
+    input: Tensor,
+    dim: Sizes | bool | None = None,
+    unbiased: Any = True,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
 ) -> Any:
     return _with_mean("std", input, dim, unbiased, keepdim, correction)
 

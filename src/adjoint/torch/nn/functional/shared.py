@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint import errors
 from adjoint.random_keys import seeded
 from adjoint.torch import generators, lifted
 from adjoint.torch.calls import call
@@ -84,5 +85,6 @@ def reduction_of(size_average: Any, reduce: Any, reduction: str) -> str:
             stacklevel=4,
         )
     if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+        name = errors.said(reduction) if isinstance(reduction, str) else errors.shown(reduction)
+        raise ValueError(f"{name} is not a valid value for reduction")
     return reduction
