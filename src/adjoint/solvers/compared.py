@@ -19,14 +19,13 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
-from adjoint.decorators.batched import Batched
 from adjoint.dtypes import INEXACT, finfo
 from adjoint.functions import reduction
 from adjoint.functions.elementwise import abs, maximum, where
 from adjoint.solvers.steps import Control, Vector, values_of
 from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import Tensors, same_zeros
-from adjoint.transforms.recomputed import Examples, Flat, Recomputed
+from adjoint.transforms.recomputed import Flat, Recomputed
 from adjoint.transforms.reverse import vjp
 
 _GAIN = 4.0  # how many times the error falls from level to level: 32 times of order 5, 5 times at a kink of func
@@ -139,20 +138,11 @@ class Compared(Recomputed):
     def forward(self, xs: Tensors) -> tuple[Tensors, Tensors]:
         return self.on(xs), xs
 
-    def backward(self, saved: Tensors, cotangents: Tensors) -> Tensors:
-        return self._derivative(self.pulled, [*self.active, *[True] * len(cotangents)]).on([*saved, *cotangents])
-
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
-        return self.on(xs), self._derivative(self.pushed, self.active * 2).on([*xs, *tangents])
+        return self.on(xs), self.like(self.pushed, self.active * 2, 1).on([*xs, *tangents])
 
-    def batch(
-        self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors
-    ) -> tuple[Tensors, list[bool]] | None:
-        if not any([below.differentiates for below in level.inner.chain()]):
-            return None
-        together = Examples(self._run, level, size, flags)
-        ys = Compared(self.name, together.alike, self.active, self.grids, self.depth).on(xs)
-        return ys, together.found[: len(ys)]
+    def like(self, f: Flat, active: Sequence[bool], deeper: int = 0) -> Compared:
+        return Compared(self.name, f, active, self.grids, self.depth + deeper)
 
     def pulled(self, both: Tensors) -> Tensors:
         """The cotangents of the arguments, from those and the cotangents of the results."""
@@ -188,9 +178,6 @@ class Compared(Recomputed):
         part = math.sqrt(max(self.grids.control.rtol, resolved))
         largest: Vector = reduction.max(abs(derivative.detach()) * size)
         return (part * largest + change) / size  # type: ignore[no-any-return]
-
-    def _derivative(self, f: Flat, active: Sequence[bool]) -> Compared:
-        return Compared(self.name, f, active, self.grids, self.depth + 1)
 
     def _agreed(self, xs: Tensors) -> Tensors:
         """The results on the first grid whose results are close to those on the one that is less fine."""

@@ -97,6 +97,10 @@ class Recomputed(CustomRules):
         with replayed(self.replay), choosing(self.chosen), creating_in(self.default):
             return self.f(xs)
 
+    def like(self, f: Flat, active: Sequence[bool], deeper: int = 0) -> Recomputed:
+        """Another function that is recomputed in the same way; `deeper` counts the derivatives that it is."""
+        return Recomputed(self.name, f, active)
+
     def forward(self, xs: Tensors) -> tuple[Tensors, Tensors]:
         return self.plain(xs), xs
 
@@ -105,10 +109,10 @@ class Recomputed(CustomRules):
 
     def backward(self, saved: Tensors, cotangents: Tensors) -> Tensors:
         active = [*self.active, *[True] * len(cotangents)]
-        return Recomputed(self.name, self.pulled, active).on([*saved, *cotangents])
+        return self.like(self.pulled, active, 1).on([*saved, *cotangents])
 
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
-        out = Recomputed(self.name, self.pushed, self.active * 2).on([*xs, *tangents])
+        out = self.like(self.pushed, self.active * 2, 1).on([*xs, *tangents])
         return out[: len(out) // 2], out[len(out) // 2 :]
 
     def batch(
@@ -118,7 +122,8 @@ class Recomputed(CustomRules):
         if not any([below.differentiates for below in level.inner.chain()]):
             return None
         together = Examples(self._run, level, size, flags)
-        return Recomputed(self.name, together.alike, self.active).on(xs), together.found
+        ys = self.like(together.alike, self.active).on(xs)
+        return ys, together.found[: len(ys)]
 
     def pulled(self, both: Tensors) -> Tensors:
         """The cotangents of the arguments, from those and the cotangents of the results."""
