@@ -93,7 +93,8 @@ def _work(library: str, asked: Asked, start: int, path: str) -> None:
         for number, call, changed in wrong_calls(asked, ours, theirs):
             if number < start:
                 continue
-            file.write(f"{number}\t")
+            told = f"{call.function} {' '.join(map(str, changed))}"
+            file.write(f"{number}\t{told}\t{changed}\t")
             file.flush()
             signal.setitimer(signal.ITIMER_PROF, SECONDS)  # nobody catches it: the process ends
             found = ended(call, used, changed)
@@ -103,18 +104,25 @@ def _work(library: str, asked: Asked, start: int, path: str) -> None:
     os._exit(0)  # no clean-up of what wrong calls left
 
 
-def answers(library: str, asked: Asked) -> dict[int, Ended | None]:
+class Asking(NamedTuple):
+    """A call, and what is replaced in it, as text: two processes may count different calls."""
+
+    call: str  # the function, and the places or names of what was replaced
+    changed: str
+
+
+def answers(library: str, asked: Asked) -> dict[Asking, Ended | None]:
     """How the calls end under a library; None for one that ended its process, or took too long."""
-    found: dict[int, Ended | None] = {}
+    found: dict[Asking, Ended | None] = {}
     start = 0
     while True:
         with tempfile.NamedTemporaryFile("r") as file:
             command = [sys.executable, __file__, "work", library, *map(str, asked), str(start), file.name]
             done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
             for line in file.read().splitlines():
-                number, _, said = line.partition("\t")
+                number, call, changed, said = line.split("\t", 3)
                 start = int(number) + 1
-                found[int(number)] = Ended(*json.loads(said)) if said else None
+                found[Asking(call, changed)] = Ended(*json.loads(said)) if said else None
         if done.returncode == 0:
             return found
         if done.returncode > 0:
@@ -136,7 +144,7 @@ class Different(NamedTuple):
     """A call that ends otherwise."""
 
     how: str
-    call: str  # the function, and the places or names of what was replaced
+    call: str
     changed: str
     theirs: Ended
     ours: Ended
@@ -144,17 +152,17 @@ class Different(NamedTuple):
 
 def compared(asked: Asked) -> tuple[collections.Counter[str], list[Different]]:
     """All that ends otherwise in a place, and how many calls end in which way."""
-    ours, theirs = importlib.import_module("adjoint.torch"), importlib.import_module("torch")
     here, there = answers("adjoint.torch", asked), answers("torch", asked)
+    if here.keys() != there.keys():
+        raise RuntimeError(f"the libraries were asked different calls: {here.keys() ^ there.keys()}")
     counted: collections.Counter[str] = collections.Counter()
     found = []
-    for number, call, changed in wrong_calls(asked, ours, theirs):
-        a, b = there[number], here[number]
-        how = "without an answer" if a is None or b is None else judged(a, b)
+    for asking, a in here.items():
+        b = there[asking]
+        how = "without an answer" if a is None or b is None else judged(b, a)
         counted[how or "alike"] += 1
         if a is not None and b is not None and how:
-            where = " ".join([str(place) for place in changed])
-            found.append(Different(how, f"{call.function} {where}", str(changed), a, b))
+            found.append(Different(how, *asking, b, a))
     return counted, found
 
 
