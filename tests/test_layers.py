@@ -18,7 +18,7 @@ PROJECT = Path(__file__).parent.parent
 # From the lowest. A name stands for a module, or a package with all in it.
 LAYERS = [
     {"counterparts"},
-    {"methods", "renamed"},
+    {"methods", "renamed", "variables"},
     {"constants", "errors", "lines", "markup"},
     {"locks", "names", "scopes"},
     {"tree"},

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 FOLDER = Path(__file__).parent / "typing"
 FILES = sorted(FOLDER.glob("*.py"))
+PROGRAMS = [path for path in FILES if path.stem not in ("accepted", "refused")]  # which run, too
 Lines = dict[str, set[int]]
 
 
@@ -51,5 +53,15 @@ def test_pyright_refuses_what_is_marked_and_nothing_else() -> None:
 
 
 def test_something_is_refused() -> None:
+    assert {name for name, lines in marked().items() if lines} == {"refused.py"}
     assert len(marked()["refused.py"]) > 15
-    assert not marked()["accepted.py"]
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.stem not in ("accepted", "refused")], ids=lambda path: path.stem
+)
+def test_programs_of_users_run(path: Path) -> None:
+    if path.stem == "minima":
+        pytest.importorskip("scipy")
+        pytest.importorskip("pandas")
+    runpy.run_path(str(path))

@@ -15,7 +15,7 @@ import contextlib
 import contextvars
 import weakref
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 from adjoint import errors, names
 from adjoint.concrete import InnerValues, Values
@@ -26,6 +26,7 @@ from adjoint.primitives import TABLE, Primitive
 from adjoint.random_keys import InnerKeys, RandomKeys
 from adjoint.transfer import Array as Array
 from adjoint.transfer import InnerTransfer, Transfer
+from adjoint.variables import J
 
 Implementation = Callable[..., Any]
 DEEPEST = 100  # decorators in a chain; derivatives of such orders cost more than anybody has time for
@@ -326,9 +327,6 @@ def forget(name: str) -> None:
 def is_making() -> bool:
     """Whether a thread is making a backend, perhaps this one, which a finalizer then must not wait for."""
     return _Interned._making[0]
-
-
-J = TypeVar("J", bound=Backend, covariant=True)
 
 
 class Decorator(InnerTransfer, InnerKeys, InnerValues, Backend, Generic[J]):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Protocol, TypeAlias, overload
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from adjoint import tree as trees
 from adjoint.counterparts import OBJECTS, scipy_counterpart, torch_counterpart
 from adjoint.locks import lock
 from adjoint.methods import Absent, bound
+from adjoint.variables import B, J
 
 if TYPE_CHECKING:  # the class comes with `import adjoint`, and what computes when it is first used
     from adjoint.backend import Array, Backend
@@ -26,9 +27,6 @@ if TYPE_CHECKING:  # the class comes with `import adjoint`, and what computes wh
     from adjoint.functions.gradients import Gradients
     from adjoint.graph.nodes import Node
     from adjoint.primitives import Shape
-
-B = TypeVar("B", bound="Backend", covariant=True)
-J = TypeVar("J", bound="Backend")
 
 Axis: TypeAlias = int | Sequence[int] | None
 Scalar = (bool, int, float, complex)  # Python's own; NumPy's count as arrays
@@ -276,8 +274,16 @@ class Tensor(Generic[B]):
     def item(self, *index: Any) -> Any: ...
     @bound
     def tolist(self) -> Any: ...
-    @bound
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...
+
+    if TYPE_CHECKING:  # what NumPy's functions take, without array * tensor being an array, as it were with __array__
+
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+
+    else:
+
+        @bound
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...
+
     @bound
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any: ...
     @bound
@@ -608,8 +614,14 @@ class Number(Tensor[B]):
     __slots__ = ()
 
 
+class SupportsArray(Protocol):
+    """An array of NumPy or of another library, a Series or a DataFrame of pandas."""
+
+    def __array__(self) -> Any: ...
+
+
 # what functions take beside tensors: their values are copied to where the tensors are
-Operand: TypeAlias = Tensor[B] | np.ndarray[Any, Any] | np.generic | complex
+Operand: TypeAlias = Tensor[B] | SupportsArray | Sequence[Any] | complex
 
 trees.ATOMS.update((Tensor, UniqueTensor, Number))
 _slot: Any = Tensor.__dict__["_array"]

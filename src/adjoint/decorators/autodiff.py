@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator, Implementation, in_backward, interned_backends, over_leaf
@@ -40,8 +40,7 @@ from adjoint.graph.vjp import VJP, BackwardOn, Sparing, with_strong_zero
 from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, DType, Primitive, function_named
 from adjoint.rules import Composed, NotDifferentiable, Record, names_of, record_of
 from adjoint.rules.shape import unbroadcast
-
-J = TypeVar("J", bound=Backend, covariant=True)
+from adjoint.variables import J
 
 _tracing = False
 

@@ -8,12 +8,12 @@ primitives broadcast over, reductions and moves of axes step past, and products 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Array, Backend, Decorator, Implementation
+from adjoint.backend import Array, Decorator, Implementation
 from adjoint.primitives import (
     CONTRACTION,
     CREATION,
@@ -29,8 +29,7 @@ from adjoint.primitives import (
 )
 from adjoint.rules import record_of
 from adjoint.rules.batching import BatchingRule, aligned, along_axes, count_of, each_alone, in_stacks, with_axis
-
-J = TypeVar("J", bound=Backend, covariant=True)
+from adjoint.variables import J
 
 
 class Batch:

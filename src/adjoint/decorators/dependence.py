@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-from adjoint.backend import Array, Backend, Decorator, Implementation
+from adjoint.backend import Array, Decorator, Implementation
 from adjoint.dtypes import INEXACT
 from adjoint.primitives import CREATION, ELEMENTWISE, LINALG, RANDOM, REDUCTION, STRUCTURAL, Kind, Primitive, Shape
 from adjoint.rules import Composed, NotDifferentiable, Record, record_of
@@ -31,8 +31,7 @@ from adjoint.rules.sparsity import (
     reduced_axes,
     whole,
 )
-
-J = TypeVar("J", bound=Backend, covariant=True)
+from adjoint.variables import J
 
 
 class Dependent:

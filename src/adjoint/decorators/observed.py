@@ -19,14 +19,14 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Array, Backend, Decorator, Implementation, LeafBackend, in_backward
+from adjoint.backend import Array, Decorator, Implementation, LeafBackend, in_backward
 from adjoint.dtypes import INEXACT
 from adjoint.lines import Frame, Line, stack
 from adjoint.locks import lock
 from adjoint.primitives import ELEMENTWISE, LINALG, REDUCTION, Primitive, Shape, Spec, result_spec
 from adjoint.rules import RECORDS
+from adjoint.variables import J
 
-J = TypeVar("J", bound=Backend, covariant=True)
 T = TypeVar("T")
 
 

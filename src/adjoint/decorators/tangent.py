@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-from adjoint.backend import Array, Backend, Decorator, Implementation
+from adjoint.backend import Array, Decorator, Implementation
 from adjoint.dtypes import INEXACT
 from adjoint.graph import codegen
 from adjoint.graph.jvp import JVP, definition_of, make_jvp, written
 from adjoint.primitives import CREATION, ELEMENTWISE, RANDOM, DType, Primitive
 from adjoint.rules import NotDifferentiable, record_of
-
-J = TypeVar("J", bound=Backend, covariant=True)
+from adjoint.variables import J
 
 
 class Dual:

@@ -15,17 +15,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from adjoint import errors
-from adjoint.backend import Array, Backend, Decorator, Implementation
+from adjoint.backend import Array, Decorator, Implementation
 from adjoint.dtypes import INEXACT
 from adjoint.graph.jvp import definition_of, make_jvp, or_zeros
 from adjoint.primitives import CREATION, RANDOM, Primitive, Shape
 from adjoint.rules import Bilinear, Linear, NotDifferentiable, Record, record_of
 from adjoint.rules.taylor import leibniz
-
-J = TypeVar("J", bound=Backend, covariant=True)
+from adjoint.variables import J
 
 NextTerm = Callable[[int], Any]  # the coefficient of an order above 0, an inner array; None is zero
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Never, TypeVar
+from typing import Any, Never
 
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import (
     as_axis,
     as_device,
@@ -22,8 +21,7 @@ from adjoint.functions.arguments import (
 )
 from adjoint.functions.shape import roll
 from adjoint.tensor import Axis, Operand, Tensor, wrap
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def _spacing(n: Any, d: Any, name: str) -> tuple[int, float]:

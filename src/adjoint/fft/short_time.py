@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Backend
 from adjoint.fft.transforms import complex_of, fft, floating, ifft, irfft, rfft, sized
 from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_size, computed
 from adjoint.operands import deferred_check, run
 from adjoint.primitives import real_dtype
 from adjoint.tensor import Operand, Tensor, wrap
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def _framing(name: str, n_fft: Any, hop_length: Any, win_length: Any) -> tuple[int, int, int]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Never, TypeVar
+from typing import Any, Never
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import (
     as_axis,
     as_choice,
@@ -22,8 +21,8 @@ from adjoint.functions.arguments import (
 from adjoint.operands import cast, run
 from adjoint.primitives.linalg import complex_dtype
 from adjoint.tensor import Operand, Tensor
+from adjoint.variables import B
 
-B = TypeVar("B", bound=Backend)
 _NORMS = ("backward", "ortho", "forward")
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import (
     as_flag,
     as_number,
@@ -31,8 +30,7 @@ from adjoint.functions.sorting import searchsorted
 from adjoint.operands import cast, deferred_check, is_weak, operand, run
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def _real_line(value: Any, name: str, what: str) -> Tensor[Any]:
@@ -58,7 +56,9 @@ def digitize(x: Operand[B], bins: Any, /, right: bool = False) -> Tensor[B]:
     return where(bins[0] <= bins[-1], up, down)
 
 
-def interp(x: Any, xp: Any, fp: Any, /, left: Any = None, right: Any = None, period: float | None = None) -> Any:
+def interp(
+    x: Operand[B], xp: Any, fp: Any, /, left: Any = None, right: Any = None, period: float | None = None
+) -> Tensor[B]:
     """The piecewise linear function through the points (xp, fp), at x.
 
     Parameters

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Never, TypeVar
+from typing import Any, Never
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import (
     as_axis,
     as_flag,
@@ -25,8 +24,7 @@ from adjoint.functions.reduction import sum
 from adjoint.functions.shape import broadcast_to, concat, expand_dims, flip, reshape
 from adjoint.operands import cast, is_weak, operand, run
 from adjoint.tensor import Axis, Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def _cut(x: Tensor[Any], axis: int, start: int | None, stop: int | None) -> Tensor[Any]:
@@ -186,7 +184,7 @@ def cumulative_trapezoid(
 # --- polynomials, phases ---
 
 
-def polyval(p: Any, x: Any, /) -> Any:
+def polyval(p: Any, x: Operand[B], /) -> Tensor[B]:
     """The polynomial with coefficients p, that of the highest power first, at x, by Horner's rule.
 
     It loops over the coefficients, for all of x at once. Gradients flow to both.

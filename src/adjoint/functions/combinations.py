@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_flag, as_integer, as_tensor, as_tensors, check_shape, computed
 from adjoint.functions.ranges import meshgrid
 from adjoint.functions.shape import reshape, stack
 from adjoint.operands import constant_like, run
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def cartesian_prod(*lines: Any) -> Tensor[Any]:

@@ -6,12 +6,11 @@ import functools
 import math
 import string
 from collections.abc import Sequence
-from typing import Any, Never, TypeVar
+from typing import Any, Never
 
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_axis, as_integer, as_tensors, explained, integers, keyword_error
 from adjoint.functions.ranges import arange
 from adjoint.functions.reduction import sum as total
@@ -20,8 +19,7 @@ from adjoint.operands import change, is_weak, operand, refuse_leaf, refuse_opera
 from adjoint.primitives import Shape, broadcast_shapes
 from adjoint.primitives.sizes import as_recorded
 from adjoint.tensor import Operand, Tensor, same
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def matmul(x: Operand[B], y: Any, /) -> Tensor[B]:
@@ -137,7 +135,7 @@ def outer(x: Operand[B], y: Any, /) -> Tensor[B]:
     return reshape(x, (-1, 1)) * reshape(y, (1, -1))
 
 
-def dot(x: Any, y: Any, /) -> Any:
+def dot(x: Operand[B], y: Any, /) -> Tensor[B]:
     """The sums of products over the last axis of x and the last but one of y, as NumPy; with a 0-d one the product.
 
     Of vectors their inner product without a conjugate, of matrices `matmul`; more axes stand beside each other, those
@@ -153,7 +151,7 @@ def dot(x: Any, y: Any, /) -> Any:
     return matmul(x, y) if y.ndim == 1 or x.ndim <= 2 >= y.ndim else tensordot(x, y, axes=([-1], [-2]))
 
 
-def vdot(x: Any, y: Any, /) -> Any:
+def vdot(x: Operand[B], y: Any, /) -> Tensor[B]:
     """The inner product of the flattened tensors, in which x is conjugated. Raises ShapeError for other sizes."""
     x, y = as_tensors([x, y], "vdot")
     if x.size != y.size:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_choice, as_tensors
 from adjoint.functions.shape import flip
 from adjoint.operands import run
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def _vectors(name: str, a: Any, v: Any, mode: Any) -> list[Tensor[Any]]:

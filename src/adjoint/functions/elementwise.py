@@ -11,15 +11,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_floating, as_integer, as_number, as_tensor, as_tensors, inexact
 from adjoint.functions.creation import made
 from adjoint.operands import adapted, available_dtype, binary, cast, fitting, held, is_weak, operand, run, unary
 from adjoint.operators import assigning, infix
 from adjoint.primitives import TABLE
 from adjoint.tensor import Number, Operand, Tensor, same
+from adjoint.variables import B
 
-B = TypeVar("B", bound=Backend)
 F = TypeVar("F", bound=Callable[..., Any])
 Numbers = Any  # a tensor, a Python scalar, or a NumPy array
 
@@ -540,7 +539,7 @@ def lerp(x: Operand[B], y: Any, weight: Any, /) -> Tensor[B]:
     return x + weight * (y - x)  # type: ignore[no-any-return]
 
 
-def fmod(x: Any, y: Any, /) -> Any:
+def fmod(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """The remainder of x / y with the sign of x: x - trunc(x / y) y, without its rounding errors.
 
     `remainder` has the sign of y. The gradient is 1 for x and minus trunc(x / y) for y.
@@ -563,7 +562,7 @@ def angle(z: Operand[B], /) -> Tensor[B]:
     return run("atan2", (made(z.device, "full", shape=(), value=0, dtype=z.dtype), z))  # type: ignore[no-any-return]
 
 
-def fmax(x: Any, y: Any, /) -> Any:
+def fmax(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """The larger of x and y, where a nan does not count; ties share the gradient.
 
     >>> import adjoint as ad
@@ -573,7 +572,7 @@ def fmax(x: Any, y: Any, /) -> Any:
     return _beside_nan("maximum", "fmax", x, y)
 
 
-def fmin(x: Any, y: Any, /) -> Any:
+def fmin(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """The smaller of x and y, where a nan does not count; ties share the gradient."""
     return _beside_nan("minimum", "fmin", x, y)
 
@@ -611,7 +610,9 @@ def heaviside(x: Operand[B], h0: Any, /) -> Tensor[B]:
     return where(x == 0, h0, run("maximum", (run("sign", (x,)), 0.0)))
 
 
-def nan_to_num(x: Operand[B], /, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
+def nan_to_num(
+    x: Operand[B], /, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Tensor[B]:
     """x with numbers in place of nan and infinities (None: the largest of the dtype). No gradient flows to these.
 
     >>> import adjoint as ad

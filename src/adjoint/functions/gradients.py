@@ -17,8 +17,8 @@ from adjoint.graph.nodes import Key, LeafNode, Node, Var, living_leaf, new_leaf,
 from adjoint.operands import cast, lower
 from adjoint.primitives import Shape
 from adjoint.tensor import Tensor, refuse_ended, same, wrap
+from adjoint.variables import J
 
-J = TypeVar("J", bound=Backend, covariant=True)
 T = TypeVar("T")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Never, TypeVar
+from typing import Any, Never
 
 import numpy as np
 
@@ -48,8 +48,7 @@ from adjoint.operands import (
 from adjoint.primitives import ARRAY, Key, Shape, broadcast_shapes, index_shape
 from adjoint.primitives.sizes import places_along
 from adjoint.tensor import Operand, Tensor, allocate, is_unique, make_unique, raw_array, refuse_ended, unique_lock, wrap
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 _WHOLE = slice(None)
 _NONE = range(0)

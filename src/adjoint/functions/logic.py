@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_flag, as_floating, as_number, as_tensors
 from adjoint.functions.elementwise import Numbers, elementwise_primitive
 from adjoint.functions.reduction import all as every
 from adjoint.operands import operand, run
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def isclose(x: Operand[B], y: Any, /, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor[B]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import inexact
 from adjoint.functions.elementwise import Numbers, elementwise_primitive
 from adjoint.operands import cast, operand, run
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def ldexp(x: Operand[B], exponent: Any, /) -> Tensor[B]:

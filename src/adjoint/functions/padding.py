@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_axis, as_choice, as_constant, as_tensor, check_shape, computed, is_integer
 from adjoint.functions.creation import made
 from adjoint.functions.elementwise import where
@@ -17,8 +16,8 @@ from adjoint.functions.shape import flip
 from adjoint.functions.statistics import median
 from adjoint.operands import cast, constant_like, refuse_fractions, run
 from adjoint.tensor import Operand, Tensor
+from adjoint.variables import B
 
-B = TypeVar("B", bound=Backend)
 Side = tuple[Any, Any]
 
 

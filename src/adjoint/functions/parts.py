@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Never, TypeVar
+from typing import Any, Never
 
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import (
     as_axes,
     as_axis,
@@ -23,8 +22,7 @@ from adjoint.functions.arguments import (
 from adjoint.functions.shape import refuse_many
 from adjoint.operands import run
 from adjoint.tensor import Axis, Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 @explained

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_integer, as_number, as_tensor, as_tensors, inexact
 from adjoint.functions.calculus import vander
 from adjoint.functions.convolution import convolve
@@ -18,8 +17,7 @@ from adjoint.functions.shape import concat, reshape
 from adjoint.operands import cast, constant_like, operand, run
 from adjoint.primitives import real_dtype
 from adjoint.tensor import Operand, Tensor, wrap
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def _coefficients(value: Any, name: str) -> Tensor[Any]:
@@ -29,7 +27,7 @@ def _coefficients(value: Any, name: str) -> Tensor[Any]:
     return cast(p, dtypes.int64) if p.dtype.kind == "b" else p
 
 
-def polyadd(a: Any, b: Any, /) -> Any:
+def polyadd(a: Operand[B], b: Any, /) -> Tensor[B]:
     """The sum of two polynomials; as many coefficients as the longer one has.
 
     >>> import adjoint as ad
@@ -47,7 +45,7 @@ def _filled(name: str, a: Tensor[Any], b: Tensor[Any]) -> None:
         raise errors.ShapeError(f"{name}: expected polynomials of one coefficient or more, received {a.size}, {b.size}")
 
 
-def polymul(a: Any, b: Any, /) -> Any:
+def polymul(a: Operand[B], b: Any, /) -> Tensor[B]:
     """The product of two polynomials of at least one coefficient each.
 
     >>> import adjoint as ad

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any, Literal, Never, TypeVar, overload
+from typing import Any, Literal, Never, overload
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.dtypes import DType
 from adjoint.functions.arguments import (
     as_axes,
@@ -24,9 +23,7 @@ from adjoint.functions.arguments import (
 )
 from adjoint.operands import cast, run
 from adjoint.tensor import Axis, Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
-
+from adjoint.variables import B
 
 _ALL = [tuple(range(ndim)) for ndim in range(65)]  # NumPy's limit is 64
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Never, TypeVar
+from typing import Any, Never
 
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import (
     as_axis,
     as_choice,
@@ -32,8 +31,7 @@ from adjoint.functions.shape import broadcast_to, moveaxis, reshape
 from adjoint.operands import cast, concrete_values, constant_like, deferred_check, operand, run
 from adjoint.primitives import ARRAY, index_shape
 from adjoint.tensor import Operand, Tensor, same
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 _MODES = {
     "set": "index_set",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Never, TypeVar
+from typing import Any, NamedTuple, Never
 
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Backend
 from adjoint.dtypes import INEXACT, int64
 from adjoint.functions.arguments import as_axis, as_flag, as_tensor, as_tensors, explained, keyword_error, own_values
 from adjoint.functions.creation import made
@@ -18,8 +17,7 @@ from adjoint.functions.shape import moveaxis
 from adjoint.operands import constant_like, run
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 class UniqueAll(NamedTuple):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Never, TypeVar, overload
+from typing import Any, Never, overload
 
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import (
     AXES,
     as_axes,
@@ -31,8 +30,7 @@ from adjoint.functions.creation import made
 from adjoint.operands import common_backend, concrete_values, lift_to, operand, run
 from adjoint.primitives import ARRAY, broadcast_shapes
 from adjoint.tensor import Axis, Operand, Tensor, same, wrap
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def _one_tuple(name: str, first: Any, rest: tuple[Any, ...]) -> None:

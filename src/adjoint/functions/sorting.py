@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Never, TypeVar
+from typing import Any, Literal, Never
 
 from adjoint import errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import (
     as_axis,
     as_choice,
@@ -25,8 +24,7 @@ from adjoint.functions.reduction import argmax, cumulative_sum
 from adjoint.functions.shape import ravel, squeeze
 from adjoint.operands import run
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def searchsorted(

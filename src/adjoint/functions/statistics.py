@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Never, TypeVar
+from typing import Any, Never
 
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import (
     as_axes,
     as_choice,
@@ -33,9 +32,7 @@ from adjoint.functions.sorting import sort
 from adjoint.operands import cast, constant_like, deferred_check, operand, run
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Axis, Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
-
+from adjoint.variables import B
 
 # --- quantiles ---
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 from adjoint import errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_axis, as_positive, as_tensors, inexact
 from adjoint.functions.elementwise import where
 from adjoint.functions.shape import expand_dims
@@ -13,8 +12,7 @@ from adjoint.linalg.norms import vector_norm
 from adjoint.operands import operand
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def cdist(x: Operand[B], y: Any, /, p: float = 2.0) -> Tensor[B]:

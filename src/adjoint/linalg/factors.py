@@ -6,16 +6,14 @@ right for functions that do not depend on that choice; docs/conventions.md says 
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, TypeVar, overload
+from typing import Any, Literal, NamedTuple, overload
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_tensors, matrices_of, square
 from adjoint.operands import run
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Operand, Tensor, wrap
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 class QRResult(NamedTuple):

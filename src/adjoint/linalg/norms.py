@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Never, TypeVar
+from typing import Any, Never
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import (
     as_axes,
     as_flag,
@@ -27,8 +26,7 @@ from adjoint.linalg.factors import by_lower, svdvals
 from adjoint.linalg.products import inv
 from adjoint.operands import cast, run
 from adjoint.tensor import Axis, Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 @explained

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_integer, square
 from adjoint.operands import run
 from adjoint.tensor import Operand, Tensor, same, wrap
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def matrix_power(x: Operand[B], n: int, /) -> Tensor[B]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Never, TypeVar, overload
+from typing import Any, NamedTuple, Never, overload
 
 from adjoint import errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_integer, as_tensor, as_tensors, explained, keyword_error, square
 from adjoint.functions.contraction import matmul
 from adjoint.functions.reduction import sum as total
@@ -16,8 +15,7 @@ from adjoint.functions.shape import moveaxis, reshape, stack, unstack
 from adjoint.operands import run
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 class SlogdetResult(NamedTuple):

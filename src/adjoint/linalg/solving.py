@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import (
     as_flag,
     as_integer,
@@ -26,8 +25,7 @@ from adjoint.linalg.factors import adjoint, by_lower
 from adjoint.operands import operand, run
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 class LstsqResult(NamedTuple):

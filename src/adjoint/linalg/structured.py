@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_tensor, as_tensors
 from adjoint.functions.padding import pad
 from adjoint.functions.shape import broadcast_to, concat, flip, reshape
 from adjoint.operands import constant_like, run
 from adjoint.primitives import ARRAY, broadcast_shapes
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def block_diag(*arrays: Any) -> Tensor[Any]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Never, TypeVar
+from typing import Any, Never
 
 from adjoint import errors, random, special
-from adjoint.backend import Backend
 from adjoint.functions.arguments import (
     as_axis,
     as_choice,
@@ -25,8 +24,7 @@ from adjoint.functions.shape import reshape
 from adjoint.irrational import irrational, pi_beside
 from adjoint.operands import operand, run
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def relu(x: Operand[B], /) -> Tensor[B]:

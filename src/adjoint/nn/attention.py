@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import Any
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_flag, as_number, as_tensors, real
 from adjoint.functions.contraction import matmul
 from adjoint.functions.creation import made, ones
@@ -16,8 +15,8 @@ from adjoint.nn.layers import dropout
 from adjoint.operands import cast, operand, run
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Operand, Tensor
+from adjoint.variables import B
 
-B = TypeVar("B", bound=Backend)
 NAME = "scaled_dot_product_attention"
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from adjoint import dtypes, errors, special
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_axis, as_flag, as_integer, as_number, as_tensors, is_number, real
 from adjoint.functions.creation import made
 from adjoint.functions.elementwise import divide, where
@@ -22,8 +21,7 @@ from adjoint.nn.reduction import is_mean, reduced
 from adjoint.operands import cast, concrete_values, deferred_check, operand, run
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def cross_entropy(

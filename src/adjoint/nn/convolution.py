@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import Sizes, as_tensors, inexact, positive, real, sizes
 from adjoint.functions.contraction import matmul
 from adjoint.functions.padding import pad
@@ -16,8 +15,7 @@ from adjoint.nn.images import bilinear
 from adjoint.operands import cast, constant_like, operand, run
 from adjoint.primitives import conv_shape
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def conv1d(

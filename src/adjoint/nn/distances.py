@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Never, TypeVar
+from typing import Any, Never
 
 import numpy as np
 
 from adjoint import errors, linalg
-from adjoint.backend import Backend
 from adjoint.dtypes import summing
 from adjoint.functions.arguments import (
     as_axis,
@@ -33,8 +32,7 @@ from adjoint.nn.reduction import reduced
 from adjoint.operands import cast, operand
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def _pair(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import Sizes, as_flag, as_number, check_shape, images, items, sizes
 from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import floor
@@ -17,8 +16,7 @@ from adjoint.functions.reduction import argmax
 from adjoint.functions.shape import broadcast_to, concat, reshape
 from adjoint.random import uniform
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 @overload

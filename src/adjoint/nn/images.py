@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from adjoint import errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import (
     ELEMENTS,
     Sizes,
@@ -35,8 +34,7 @@ from adjoint.nn.pooling import adaptive_average
 from adjoint.operands import run
 from adjoint.primitives import conv_size
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def pad(x: Operand[B], widths: Sequence[int], mode: str = "constant", value: complex = 0) -> Tensor[B]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from adjoint import errors, linalg
-from adjoint.backend import Backend
 from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import (
     as_choice,
@@ -30,8 +29,7 @@ from adjoint.functions.shape import expand_dims
 from adjoint.operands import concrete_values, deferred_check, operand, run
 from adjoint.random import bernoulli
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def linear(x: Operand[B], weight: Operand[B], bias: Operand[B] | None = None) -> Tensor[B]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_flag, as_number, as_positive, as_tensors, inexact, real
 from adjoint.functions.elementwise import abs as size_of
 from adjoint.functions.elementwise import divide, exp, log, square, where
@@ -18,8 +17,7 @@ from adjoint.nn.reduction import reduced
 from adjoint.operands import cast, deferred_check, operand, run
 from adjoint.primitives import broadcast_shapes
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def both(

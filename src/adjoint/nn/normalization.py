@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_flag, as_number, integers, positive, real
 from adjoint.functions.creation import ones, zeros
 from adjoint.functions.elementwise import sqrt
 from adjoint.functions.shape import moveaxis, reshape
 from adjoint.operands import cast, operand, run
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def layer_norm(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import Sizes, as_flag, as_number, as_positive, check_shape, computed, images, sizes
 from adjoint.functions.creation import asarray, made
 from adjoint.functions.elementwise import sqrt, where
@@ -21,8 +20,7 @@ from adjoint.irrational import quotient_beside
 from adjoint.operands import cast, deferred_check, operand, run
 from adjoint.primitives import Shape, window_shape
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 @overload

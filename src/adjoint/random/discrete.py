@@ -6,12 +6,11 @@ Shapes, parameters and devices are as for the continuous ones; results are int64
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_axis, as_flag, as_shape, as_size, check_shape, check_tensor
 from adjoint.functions.elementwise import floor, log, log1p, minimum, where
 from adjoint.functions.indexing import take
@@ -30,8 +29,7 @@ from adjoint.random.parameters import (
     fits,
 )
 from adjoint.tensor import Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def _integer(dtype: Any, name: str) -> dtypes.DType:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Never, TypeVar
+from typing import Any, Never
 
 from adjoint import dtypes, errors
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_axes, as_axis, as_flag, explained, inexact, keyword_error, real
 from adjoint.functions.elementwise import abs as absolute
 from adjoint.functions.elementwise import exp, log, where
@@ -17,8 +16,7 @@ from adjoint.functions.reduction import sum as total_of
 from adjoint.operands import cast, run
 from adjoint.special.arguments import Numbers, reals
 from adjoint.tensor import Axis, Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 @explained

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from adjoint.backend import Backend
 from adjoint.functions import elementwise
 from adjoint.functions.arguments import as_tensor
 from adjoint.operands import available_dtype, cast, is_weak, run
 from adjoint.primitives import TABLE
 from adjoint.special.arguments import Numbers, constant, one, reals, whole
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def _of_order(name: str, function: str, v: Any, x: Any) -> Tensor[Any]:

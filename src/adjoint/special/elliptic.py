@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
-from adjoint.backend import Backend
 from adjoint.functions import elementwise
 from adjoint.functions.arguments import real
 from adjoint.operands import cast, run
 from adjoint.special.arguments import Numbers, reals, wide
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def ellipk(m: Operand[B], /) -> Tensor[B]:

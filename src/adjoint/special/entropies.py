@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_tensor, real
 from adjoint.functions.elementwise import exp, where
 from adjoint.functions.logic import less
 from adjoint.operands import run
 from adjoint.special.arguments import Numbers, one, reals
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def expit(x: Operand[B], /) -> Tensor[B]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_tensor, real
 from adjoint.functions.elementwise import real as real_part
 from adjoint.irrational import irrational, pi_beside
 from adjoint.operands import cast, run
 from adjoint.special.arguments import Numbers, one, reals, wide
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def erf(x: Operand[B], /) -> Tensor[B]:

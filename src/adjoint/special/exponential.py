@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from adjoint import errors
-from adjoint.backend import Backend
 from adjoint.dtypes import FLOATING
 from adjoint.functions.arguments import as_integer, inexact, real
 from adjoint.operands import run
 from adjoint.special.arguments import Numbers, constant, of_order, one
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def expi(x: Operand[B], /) -> Tensor[B]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from adjoint import dtypes
-from adjoint.backend import Backend
 from adjoint.functions.arguments import as_integer, check_shape, computed, real
 from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import exp, floor, where
@@ -18,8 +17,7 @@ from adjoint.operands import cast, constant_like, run
 from adjoint.special.arguments import Numbers, of_order, one, reals, wide
 from adjoint.special.bessel import sinc
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def gamma(x: Operand[B], /) -> Tensor[B]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
-from adjoint.backend import Backend
 from adjoint.operands import run
 from adjoint.special.arguments import Numbers, constant, one, reals
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def _of_parameters(name: str, function: str, parameters: dict[str, Any], x: Any, **how: Any) -> Tensor[Any]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
-from adjoint.backend import Backend
 from adjoint.functions.elementwise import exp, expm1, log, log1p, where
 from adjoint.operands import cast, run
 from adjoint.special.arguments import Numbers, reals, wide
 from adjoint.special.hypergeometric import exprel
 from adjoint.tensor import Operand, Tensor
-
-B = TypeVar("B", bound=Backend)
+from adjoint.variables import B
 
 
 def boxcox(x: Operand[B], lmbda: Numbers, /) -> Tensor[B]:

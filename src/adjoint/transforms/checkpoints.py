@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from adjoint import errors
 from adjoint import tree as trees
@@ -21,8 +21,10 @@ from adjoint.operands import common_backend, lift_to
 from adjoint.tensor import Tensor, refuse_ended, wrap
 from adjoint.transforms.arguments import Function, named
 
+F = TypeVar("F", bound=Function)
 
-def checkpoint(f: Function, policy: str | int | Sequence[str] = "nothing") -> Function:
+
+def checkpoint(f: F, policy: str | int | Sequence[str] = "nothing") -> F:
     """f, with its intermediate results made again in backward instead of kept.
 
     Parameters
@@ -61,7 +63,7 @@ def checkpoint(f: Function, policy: str | int | Sequence[str] = "nothing") -> Fu
             out = f(*args, **kwargs)
         return trees.map(lambda x: _back(x, view, device), out)
 
-    return run
+    return run  # type: ignore[no-any-return]
 
 
 def checkpoint_name(x: Tensor[Any], name: str) -> Tensor[Any]:

@@ -13,7 +13,7 @@ from adjoint.module.base import Module
 from adjoint.nn.activations import log_softmax
 from adjoint.nn.classification import nll_loss
 from adjoint.nn.modules.linear import Key, Linear, Sequential
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 
 class AdaptiveLogLoss(NamedTuple):
@@ -67,12 +67,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             tail.append(Sequential(Linear(width, inner, False, **made), Linear(inner, end - start, False, **made)))
         self.tail, self.cutoffs = tuple(tail), ends
 
-    def __call__(self, x: Tensor[Any], target: Any, *, key: Key = None) -> AdaptiveLogLoss:
+    def __call__(self, x: Operand[Any], target: Any, *, key: Key = None) -> AdaptiveLogLoss:
         """Of x (batch, in_features) and target (batch,), or of one example; errors are those of `ad.nn.nll_loss`."""
         output = -nll_loss(self.log_prob(x), target, reduction="none")
         return AdaptiveLogLoss(output, -output.mean())
 
-    def log_prob(self, x: Tensor[Any]) -> Tensor[Any]:
+    def log_prob(self, x: Operand[Any]) -> Tensor[Any]:
         """The logarithms of the probabilities of all classes, (batch, n_classes)."""
         first = log_softmax(self.head(x), -1)
         count = self.cutoffs[0]
@@ -81,6 +81,6 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         ]
         return concat([first[..., :count], *inside], axis=-1)
 
-    def predict(self, x: Tensor[Any]) -> Tensor[Any]:
+    def predict(self, x: Operand[Any]) -> Tensor[Any]:
         """The most probable class of each example, (batch,)."""
         return argmax(self.log_prob(x), axis=-1)

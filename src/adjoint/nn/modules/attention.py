@@ -27,7 +27,7 @@ from adjoint.nn.attention import scaled_dot_product_attention
 from adjoint.nn.modules.linear import Key, Linear
 from adjoint.operands import operand
 from adjoint.random import normal
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 
 class Cache(NamedTuple):
@@ -125,7 +125,7 @@ class MultiHeadAttention(Module):
         self.rotary = as_flag(rotary, "MultiHeadAttention", "rotary")
 
     def __call__(
-        self, x: Tensor[Any], context: Any = None, *, mask: Any = None, is_causal: bool = False,
+        self, x: Operand[Any], context: Any = None, *, mask: Any = None, is_causal: bool = False,
         cache: Cache | None = None, key: Key = None,
     ) -> Any:  # fmt: skip
         """What each step of x gathers, of the shape of x; with a cache also the next cache.
@@ -211,7 +211,7 @@ class PositionalEmbedding(Module):
         shape = tuple(as_integer(n, "PositionalEmbedding", "a size", 1) for n in (steps, width))
         self.weight = normal(shape, std=0.02, dtype=dtype, device=device)
 
-    def __call__(self, x: Tensor[Any], *, start: int = 0, key: Key = None) -> Tensor[Any]:
+    def __call__(self, x: Operand[Any], *, start: int = 0, key: Key = None) -> Tensor[Any]:
         x, start = as_tensor(x, "PositionalEmbedding"), as_integer(start, "PositionalEmbedding", "start", 0)
         if x.ndim < 2:
             raise errors.ShapeError(f"PositionalEmbedding: x is (..., steps, width), received {x.shape}")
@@ -231,7 +231,7 @@ class PositionalEncoding(Module):
 
     base: float = 10000.0
 
-    def __call__(self, x: Tensor[Any], *, start: int = 0, key: Key = None) -> Tensor[Any]:
+    def __call__(self, x: Operand[Any], *, start: int = 0, key: Key = None) -> Tensor[Any]:
         x, start = as_tensor(x, "PositionalEncoding"), as_integer(start, "PositionalEncoding", "start", 0)
         if x.ndim < 2:
             raise errors.ShapeError(f"PositionalEncoding: x is (..., steps, width), received {x.shape}")

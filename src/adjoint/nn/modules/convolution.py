@@ -11,7 +11,7 @@ from adjoint.functions.arguments import as_flag, as_integer
 from adjoint.module.base import Module
 from adjoint.nn import convolution as functions
 from adjoint.nn.modules.linear import Key, within
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 Sizes = int | tuple[int, ...]
 
@@ -38,7 +38,7 @@ class _Convolution(Module):
         self.bias = within(fan, (outputs,), dtype, device) if as_flag(bias, name, "bias") else None
         return parts
 
-    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+    def __call__(self, x: Operand[Any], *, key: Key = None) -> Tensor[Any]:
         how = {name: getattr(self, name) for name in self._fields[2:]}
         return type(self).convolve(x, self.weight, self.bias, **how)  # type: ignore[no-any-return]
 
@@ -159,7 +159,7 @@ class DeformConv2d(_Convolution):
         self.stride, self.padding, self.dilation = stride, padding, dilation
 
     def __call__(  # type: ignore[override]
-        self, x: Tensor[Any], offset: Tensor[Any], mask: Tensor[Any] | None = None, *, key: Key = None
+        self, x: Operand[Any], offset: Operand[Any], mask: Operand[Any] | None = None, *, key: Key = None
     ) -> Tensor[Any]:
         how = {"stride": self.stride, "padding": self.padding, "dilation": self.dilation, "mask": mask}
         return functions.deform_conv2d(x, offset, self.weight, self.bias, **how)  # type: ignore[arg-type]

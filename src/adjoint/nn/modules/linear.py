@@ -14,7 +14,7 @@ from adjoint.module.base import Module, check_state
 from adjoint.nn.activations import prelu
 from adjoint.nn.layers import bilinear, embedding, embedding_bag, linear
 from adjoint.random import normal, uniform
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 Key = int | None
 
@@ -39,7 +39,7 @@ class Linear(Module):
         self.weight = within(inputs, (outputs, inputs), dtype, device)
         self.bias = within(inputs, (outputs,), dtype, device) if as_flag(bias, "Linear", "bias") else None
 
-    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+    def __call__(self, x: Operand[Any], *, key: Key = None) -> Tensor[Any]:
         return linear(x, self.weight, self.bias)
 
 
@@ -64,7 +64,7 @@ class Bilinear(Module):
         self.weight = within(sizes[1], tuple(sizes), dtype, device)
         self.bias = within(sizes[1], (sizes[0],), dtype, device) if as_flag(bias, "Bilinear", "bias") else None
 
-    def __call__(self, x1: Tensor[Any], x2: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+    def __call__(self, x1: Operand[Any], x2: Operand[Any], *, key: Key = None) -> Tensor[Any]:
         return bilinear(x1, x2, self.weight, self.bias)
 
 
@@ -174,7 +174,7 @@ class Flatten(Module):
     start: int = 1
     end: int = -1
 
-    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+    def __call__(self, x: Operand[Any], *, key: Key = None) -> Tensor[Any]:
         x = as_tensor(x, "Flatten")
         first, last = (as_axis(axis, x.ndim, "Flatten") for axis in (self.start, self.end))
         if first > last:
@@ -193,7 +193,7 @@ class Unflatten(Module):
     axis: int
     shape: tuple[int, ...]
 
-    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+    def __call__(self, x: Operand[Any], *, key: Key = None) -> Tensor[Any]:
         return unflatten(x, self.axis, self.shape)
 
 
@@ -274,7 +274,7 @@ class PReLU(Module):
     def __init__(self, num_parameters: int = 1, init: float = 0.25, *, dtype: Any = None, device: Any = None) -> None:
         self.weight = full(as_integer(num_parameters, "PReLU", "num_parameters", 1), init, dtype=dtype, device=device)
 
-    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+    def __call__(self, x: Operand[Any], *, key: Key = None) -> Tensor[Any]:
         return prelu(x, self.weight)
 
 

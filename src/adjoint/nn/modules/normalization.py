@@ -11,7 +11,7 @@ from adjoint.functions.creation import ones, zeros
 from adjoint.module.base import Buffer, Module, check_state
 from adjoint.nn import normalization as functions
 from adjoint.nn.modules.linear import Key
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 
 class BatchNorm(Module):
@@ -45,7 +45,7 @@ class BatchNorm(Module):
         self.running_var = ones(size, dtype=dtype, device=device)
         self.eps, self.momentum = eps, momentum
 
-    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+    def __call__(self, x: Operand[Any], *, key: Key = None) -> Tensor[Any]:
         return self._normalized(x, self)
 
     def apply(self, x: Tensor[Any], state: Any, *, key: Key = None) -> tuple[Tensor[Any], Any]:
@@ -56,7 +56,7 @@ class BatchNorm(Module):
         mean, var = functions.running_statistics(x, state.running_mean, state.running_var, self.momentum)
         return out, state.at("running_mean").set(mean).at("running_var").set(var)
 
-    def _normalized(self, x: Tensor[Any], state: Any) -> Tensor[Any]:
+    def _normalized(self, x: Operand[Any], state: Any) -> Tensor[Any]:
         mean, var = state.running_mean, state.running_var
         return functions.batch_norm(x, mean, var, self.weight, self.bias, training=self.training, eps=self.eps)
 
@@ -85,7 +85,7 @@ class LayerNorm(Module):
         self.bias = zeros(shape, dtype=dtype, device=device) if bias else None
         self.normalized_shape, self.eps = shape, eps
 
-    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+    def __call__(self, x: Operand[Any], *, key: Key = None) -> Tensor[Any]:
         return functions.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
@@ -105,7 +105,7 @@ class RMSNorm(Module):
         self.weight = ones(shape, dtype=dtype, device=device) if elementwise_affine else None
         self.normalized_shape, self.eps = shape, eps
 
-    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+    def __call__(self, x: Operand[Any], *, key: Key = None) -> Tensor[Any]:
         return functions.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
 
@@ -134,7 +134,7 @@ class GroupNorm(Module):
         self.bias = zeros(channels, dtype=dtype, device=device) if affine else None
         self.num_groups, self.eps = groups, eps
 
-    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+    def __call__(self, x: Operand[Any], *, key: Key = None) -> Tensor[Any]:
         return functions.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
 
 
@@ -170,7 +170,7 @@ class InstanceNorm(Module):
         self.running_mean, self.running_var = start
         self.eps, self.momentum = eps, momentum
 
-    def __call__(self, x: Tensor[Any], *, key: Key = None) -> Tensor[Any]:
+    def __call__(self, x: Operand[Any], *, key: Key = None) -> Tensor[Any]:
         return self._normalized(x, self)
 
     def apply(self, x: Tensor[Any], state: Any, *, key: Key = None) -> tuple[Tensor[Any], Any]:
@@ -182,7 +182,7 @@ class InstanceNorm(Module):
         mean, var = functions.running_statistics(x, *before, self.momentum, of_batch=False)
         return out, state.at("running_mean").set(mean).at("running_var").set(var)
 
-    def _normalized(self, x: Tensor[Any], state: Any) -> Tensor[Any]:
+    def _normalized(self, x: Operand[Any], state: Any) -> Tensor[Any]:
         mean, var = state.running_mean, state.running_var
         own = self.training or mean is None
         how: dict[str, Any] = {"weight": self.weight, "bias": self.bias, "use_input_stats": own, "eps": self.eps}

@@ -19,7 +19,7 @@ from adjoint.nn.activations import relu, sigmoid
 from adjoint.nn.layers import dropout
 from adjoint.nn.modules.linear import Key, within
 from adjoint.operands import operand, run
-from adjoint.tensor import Tensor
+from adjoint.tensor import Operand, Tensor
 
 State = tuple[Tensor[Any], ...]
 
@@ -50,7 +50,7 @@ class _Cell(Module):
         """How many numbers the state of an example has."""
         return self.weight_hh.shape[1]
 
-    def __call__(self, x: Tensor[Any], state: Any = None, *, key: Key = None) -> Any:
+    def __call__(self, x: Operand[Any], state: Any = None, *, key: Key = None) -> Any:
         x = as_tensor(x, type(self).__name__)
         if state is not None and self.states > 1 and not (isinstance(state, (tuple, list)) and len(state) == 2):
             raise errors.ShapeError(
@@ -192,7 +192,7 @@ class _Recurrent(Module):
         )
 
     def __call__(
-        self, x: Tensor[Any], state: Any = None, *, lengths: Any = None, key: Key = None
+        self, x: Operand[Any], state: Any = None, *, lengths: Any = None, key: Key = None
     ) -> tuple[Tensor[Any], Any]:
         """The outputs of the last layer at all steps, and the state after the last step of each cell.
 
