@@ -347,7 +347,7 @@ _composed(
     "heaviside", lambda x, y: ad.astype(ad.heaviside(x, y), y.dtype), "Heaviside", "input: Tensor, values: Tensor"
 )
 _composed("xlogy", "special.xlogy", "Xlogy", "input, other", floating=True)
-_lerp = composed("lerp", lambda x, end, weight: ad.lerp(x, end, weight), "Lerp", "input, end, weight", floating=False)
+_lerp = composed("lerp", "lerp", "Lerp", "input, end, weight", floating=False)
 
 
 @public("lerp", in_place=True, out=True)
