@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from conftest import peer
@@ -25,6 +26,11 @@ def cplx(*shape: int) -> Any:
 CASES: dict[str, tuple[Any, Any, int]] = {
     "sigmoid": (ad.nn.sigmoid, torch.sigmoid, 1),
     "expit": (ad.special.expit, torch.sigmoid, 1),
+    "silu": (ad.nn.silu, F.silu, 1),
+    "sinc": (ad.special.sinc, torch.sinc, 1),
+    "logaddexp": (ad.logaddexp, torch.logaddexp, 2),
+    "logcumsumexp": (lambda z: ad.logcumsumexp(z, axis=0), lambda z: torch.logcumsumexp(z, 0), 1),
+    "rms_norm": (lambda z, w: ad.nn.rms_norm(z, 4, w[0]), lambda z, w: F.rms_norm(z, (4,), w[0]), 2),
     "tanhshrink": (ad.nn.tanhshrink, F.tanhshrink, 1),
     "softsign": (ad.nn.softsign, F.softsign, 1),
     "rsqrt": (ad.rsqrt, torch.rsqrt, 1),
@@ -60,14 +66,15 @@ def test_values_and_gradients(name: str) -> None:
     f, g, count = CASES[name]
     args = [cplx(3, 4) for _ in range(count)]
     leaves = [ad.tensor(z).require_grad() for z in args]
-    theirs = [torch.tensor(z, requires_grad=True) for z in args]
+    theirs = [torch.tensor(z, requires_grad=name != "silu") for z in args]  # which has no derivative there
     out, other = f(*leaves), g(*theirs)
     assert str(out.dtype) == str(other.dtype).removeprefix("torch.")
     np.testing.assert_allclose(out.numpy(), other.detach().numpy(), rtol=1e-12)
     w = cplx(*out.shape) if out.dtype.kind == "c" else _rng.standard_normal(out.shape)
     grads = (out * w).real.sum().backward()
-    for z, expected in zip(leaves, torch.autograd.grad((other * torch.tensor(w)).real.sum(), theirs), strict=True):
-        np.testing.assert_allclose(grads[z].numpy(), expected.resolve_conj().numpy(), rtol=1e-10, atol=1e-12)
+    expected = torch.autograd.grad((other * torch.tensor(w)).real.sum(), theirs) if name != "silu" else ()
+    for z, slope in zip(leaves, expected, strict=name != "silu"):
+        np.testing.assert_allclose(grads[z].numpy(), slope.resolve_conj().numpy(), rtol=1e-10, atol=1e-12)
     ad.testing.check_grads(f, tuple(args))
 
 
@@ -117,3 +124,27 @@ def test_large_parts_do_not_overflow() -> None:
     assert ad.special.logsumexp(ad.zeros((0,), dtype=ad.complex128)).item() == -math.inf
     with pytest.raises(ad.errors.DtypeError):
         ad.special.logsumexp(ad.tensor(z), b=2.0)
+
+
+def test_logaddexp_of_infinite_and_large_parts() -> None:
+    x = np.array([-math.inf, -math.inf, math.inf, 1000 + 2j, -1000 + 2j, 3.0], complex)
+    y = np.array([-math.inf, 2 + 1j, 1 + 1j, 1000 - 1j, 1000.0, -math.inf], complex)
+    leaves = [ad.tensor(z).require_grad() for z in (x, y)]
+    out = ad.logaddexp(*leaves)
+    expected = torch.logaddexp(torch.tensor(x), torch.tensor(y)).numpy()
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-14)
+    grads = out.real[1:].sum().backward()
+    assert all([np.isfinite(grads[z].numpy()).all() for z in leaves])
+    assert ad.logaddexp(ad.tensor(x), 1).shape == ad.logaddexp(1j, ad.tensor(x)).shape == (6,)
+    assert ad.logcumsumexp(ad.tensor(x[:0, None]), axis=0).shape == (0, 1)
+
+
+@pytest.mark.parametrize("z", [0.0, 1e-9j, 0.3 - 0.2j, 0.63, 0.64j, 2.0 + 1.0j, -3.0])
+def test_derivatives_of_sinc_of_complex_numbers(z: complex) -> None:
+    f: Any = ad.special.sinc
+    point = ad.tensor(z, dtype=ad.complex128)
+    for order in range(4):
+        with mpmath.workdps(40):
+            exact = complex(mpmath.diff(lambda w: mpmath.sinc(mpmath.pi * w), mpmath.mpmathify(z), order))
+        np.testing.assert_allclose(f(point).item(), exact, rtol=1e-13, atol=1e-15 * 10**order)
+        f = lambda w, f=f: ad.jvp(f, (w,), (ad.ones_like(w),))[1]

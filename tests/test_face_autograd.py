@@ -330,6 +330,7 @@ def test_what_no_level_follows_is_an_array() -> None:
         lambda x: onp.zeros(3).__setitem__(0, x[0]),
         lambda x: onp.zeros(3).__iadd__(x),
         lambda x: x.__setitem__(0, 1.0),
+        lambda x: x.__delitem__(0),
         lambda x: onp.arange(x[0]),
         lambda x: operator.index(x[0]),
         lambda x: np.histogram2d(x, x),
@@ -340,6 +341,13 @@ def test_what_no_level_follows_is_an_array() -> None:
 def test_nothing_leaves_a_box_silently(leave: Any) -> None:
     with pytest.raises((TypeError, ValueError, NotImplementedError)):
         inside(leave)
+
+
+@pytest.mark.parametrize("out", [lambda x: [x[0]], lambda x: (x[0],), lambda x: {"a": x[0]}])
+def test_a_container_of_one_number_is_no_number(out: Any) -> None:
+    for derivative in (autograd.grad, autograd.value_and_grad):
+        with pytest.raises(errors.ArgumentTypeError, match="only applies to real scalar-output functions"):
+            derivative(out)(onp.ones(2))
 
 
 OPERATORS = [

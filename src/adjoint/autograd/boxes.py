@@ -116,6 +116,12 @@ class ArrayBox(Box):
             "or choose with np.where. Tensors of adjoint's own can be assigned to, in a function that ad.grad takes"
         )
 
+    def __delitem__(self, key: Any) -> NoReturn:
+        raise errors.ArgumentTypeError(
+            "'ArrayBox' object doesn't support item deletion; join what is left with np.concatenate, or take it by an "
+            "index of places"
+        )
+
     def __array_namespace__(self, *, api_version: str | None = None) -> types.ModuleType:
         return sys.modules["adjoint.autograd.numpy"]
 

@@ -111,7 +111,7 @@ def value_and_gradient(name: str, fun: Function, x: Any) -> tuple[Any, Any]:
     def scalar(x: Any) -> Any:
         out = run.fun(x)
         space = vspace(out)
-        if space.size != 1:
+        if space.size != 1 or not isinstance(space, ArrayVSpace):
             raise errors.ArgumentTypeError(
                 f"{name} only applies to real scalar-output functions, and this one gives {space}; try jacobian, "
                 "elementwise_grad or holomorphic_grad"

@@ -31,19 +31,23 @@ def elementwise_primitive(function: F) -> F:
         return unary(name, x if x.__class__ is Tensor else as_tensor(x, name))
 
     def two(x: Any, y: Any, /) -> Any:
-        if not isinstance(x, Tensor) and not isinstance(y, Tensor):
-            x = as_tensor(x, name)
-        out = binary(name, x, y)
-        if out is NotImplemented:
-            other = y if isinstance(x, Tensor) else x
-            raise errors.DtypeError(f"{name}: expected a tensor, an array or a number, received {errors.shown(other)}")
-        return out
+        return _of_two(name, x, y)
 
     body: Any = one if len(TABLE[name].operands) == 1 else two
     body.__name__ = body.__qualname__ = name
     body.__doc__, body.__module__ = function.__doc__, function.__module__
     body.__annotations__ = function.__annotations__
     return body  # type: ignore[no-any-return]
+
+
+def _of_two(name: str, x: Any, y: Any) -> Any:
+    if not isinstance(x, Tensor) and not isinstance(y, Tensor):
+        x = as_tensor(x, name)
+    out = binary(name, x, y)
+    if out is NotImplemented:
+        other = y if isinstance(x, Tensor) else x
+        raise errors.DtypeError(f"{name}: expected a tensor, an array or a number, received {errors.shown(other)}")
+    return out
 
 
 # --- arithmetic ---
@@ -126,10 +130,29 @@ def nextafter(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     ...
 
 
-@elementwise_primitive
 def logaddexp(x: Operand[B], y: Numbers, /) -> Tensor[B]:
-    """log(exp(x) + exp(y)) without overflow."""
-    ...
+    """log(exp(x) + exp(y)) without overflow.
+
+    Of complex numbers it is that operand with the larger real part, of equal ones x, and the principal logarithm of
+    the sum over its exponential.
+
+    >>> import adjoint as ad
+    >>> ad.logaddexp(ad.tensor([1000.0]), 1000.0).tolist()
+    [1000.6931762695312]
+    >>> ad.logaddexp(ad.tensor(1000 + 1j, dtype=ad.complex128), 1000).item().imag
+    0.5
+    """
+    if any([isinstance(v, complex) or getattr(getattr(v, "dtype", None), "kind", None) == "c" for v in (x, y)]):
+        return _complex_logaddexp(*as_floating([x, y], "logaddexp"))
+    return _of_two("logaddexp", x, y)  # type: ignore[no-any-return]
+
+
+def _complex_logaddexp(x: Tensor[Any], y: Tensor[Any]) -> Any:
+    first = run("greater_equal", (x.real, y.real))
+    large, less = where(first, x, y), where(first, y, x)
+    same = unary("isinf", large.real) & (large.real == less.real)  # whose difference is no number
+    power = exp(where(same, 0.0, less) - where(same, 0.0, large))
+    return large + where(same, 0.0, log1p(power))
 
 
 @elementwise_primitive

@@ -111,8 +111,9 @@ def logsigmoid(x: Operand[B], /) -> Tensor[B]:
 
 
 def silu(x: Operand[B], /) -> Tensor[B]:
-    """x * sigmoid(x)."""
-    return run("silu", (real(x, "silu"),))  # type: ignore[no-any-return]
+    """x * sigmoid(x); of complex x too."""
+    x = inexact(x, "silu")
+    return x * sigmoid(x) if x.dtype.kind == "c" else run("silu", (x,))  # type: ignore[no-any-return]
 
 
 def mish(x: Operand[B], /) -> Tensor[B]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjoint import dtypes, errors
-from adjoint.functions.arguments import as_flag, as_number, integers, positive, real
+from adjoint.functions.arguments import as_flag, as_number, inexact, integers, positive, real
 from adjoint.functions.creation import ones, zeros
 from adjoint.functions.elementwise import sqrt
 from adjoint.functions.shape import moveaxis, reshape
@@ -65,9 +65,10 @@ def rms_norm(
 ) -> Tensor[B]:
     """x over the root of its mean square over its last axes, then scaled. B. Zhang, R. Sennrich (2019).
 
-    `eps` is added to the mean square, the dtype's machine epsilon unless given. The rest is as in `layer_norm`.
+    `eps` is added to the mean square, the dtype's machine epsilon unless given. The squares of complex numbers are
+    complex, and so is their mean. The rest is as in `layer_norm`.
     """
-    x = real(x, "rms_norm", weight)
+    x = inexact(x, "rms_norm", weight)
     shape = integers(normalized_shape, "rms_norm", "the sizes in normalized_shape")
     scale = None if weight is None else operand(weight, x, "rms_norm")
     for name, sizes in (

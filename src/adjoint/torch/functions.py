@@ -9,7 +9,7 @@ import numpy as np
 
 import adjoint as ad
 from adjoint import errors
-from adjoint.torch import complexes, creation, devices, lifted
+from adjoint.torch import creation, devices, lifted
 from adjoint.torch.arguments import guarded, public, same_types, spelled_as, tensor_of
 from adjoint.torch.calls import NUMBERS, call, into, number, number_of, off, operand, run
 from adjoint.torch.dtypes import bfloat16, default_float, numpy_dtype, of_numpy, result_dtype
@@ -51,11 +51,10 @@ def _unary(name: str, function: Any, made: str | None = None, *, floating: bool 
 
 for _name, _function in {
     "deg2rad": "deg2rad", "exp2": "exp2", "rad2deg": "rad2deg", "rsqrt": "rsqrt",
-    "i0": "special.i0",
+    "i0": "special.i0", "sinc": "special.sinc",
 }.items():  # fmt: skip
     _unary(_name, _function)
 _unary("frac", lambda x: x - ad.trunc(x))
-_unary("sinc", lambda x: complexes.sinc(x) if x.dtype.kind == "c" else ad.special.sinc(x))
 _quick_reciprocal = METHODS["reciprocal"]
 
 
@@ -348,7 +347,7 @@ _composed(
     "heaviside", lambda x, y: ad.astype(ad.heaviside(x, y), y.dtype), "Heaviside", "input: Tensor, values: Tensor"
 )
 _composed("xlogy", "special.xlogy", "Xlogy", "input, other", floating=True)
-_lerp = composed("lerp", lambda x, end, weight: ad.lerp(x, end, weight), "Lerp", "input, end, weight", floating=False)
+_lerp = composed("lerp", "lerp", "Lerp", "input, end, weight", floating=False)
 
 
 @public("lerp", in_place=True, out=True)
@@ -394,7 +393,7 @@ for _name, _step in {"addcmul": _addcmul, "addcdiv": _addcdiv}.items():
 def _logaddexp(x: Any, y: Any) -> Any:
     if x.dtype.kind in "biu":
         raise NotImplementedError(f"\"logaddexp_cpu\" not implemented for '{of_numpy(x.dtype).class_name}'")
-    return (complexes if x.dtype.kind == "c" else ad).logaddexp(x, y)
+    return ad.logaddexp(x, y)
 
 
 _composed("logaddexp", _logaddexp, "Logaddexp", _TWO)

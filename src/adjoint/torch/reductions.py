@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
-from adjoint.torch import complexes, return_types
+from adjoint.torch import return_types
 from adjoint.torch.arguments import Sizes, one_of, public, same_types, tensors_of
 from adjoint.torch.calls import call, named, off, without_slope
 from adjoint.torch.creation import tensor
@@ -331,8 +331,7 @@ _running("cumprod", lambda x, axis: ad.cumulative_prod(x, axis=axis))
 @public("logcumsumexp", out=True)
 def logcumsumexp(input: Tensor, dim: int) -> Any:
     axis = axis_of(dim, input.ndim)
-    found: Any = complexes.logcumsumexp if input._dtype.kind == "c" else ad.logcumsumexp
-    return call(lambda x: found(x, axis=axis), "Logcumsumexp", input) if input.ndim else input.clone()
+    return call("logcumsumexp", "Logcumsumexp", input, axis=axis) if input.ndim else input.clone()
 
 
 def _softmax(name: str, function: Any, made: str) -> None:

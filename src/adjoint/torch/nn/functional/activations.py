@@ -7,7 +7,6 @@ import warnings
 from typing import Any
 
 import adjoint as ad
-from adjoint.torch import complexes
 from adjoint.torch.arguments import guarded
 from adjoint.torch.calls import call, into, number_of, without_slope, write
 from adjoint.torch.creation import full_like
@@ -76,7 +75,7 @@ def _declare(row: str, writes: bool) -> None:
         def apply(x: Any) -> Any:
             if name == "hardtanh" and low == high:  # one number, which is no interval
                 return without_slope(made, full_like(x, low), x)
-            return call(complexes.silu if name == "silu" and x._dtype.kind == "c" else core, made, x, **given)
+            return call(core, made, x, **given)
 
         if name in ("hardtanh", "relu6"):
             apply = of_integers(apply)

@@ -7,7 +7,6 @@ import math
 from typing import Any
 
 import adjoint as ad
-from adjoint.torch import complexes
 from adjoint.torch.arguments import Sizes, guarded, refuse_others
 from adjoint.torch.calls import call, explained, off, put, write
 from adjoint.torch.lifted import is_batched, value_alone
@@ -422,8 +421,7 @@ def layer_norm(
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: Any = None) -> Any:
     """The last axes over the root of their mean square, then scaled."""
     shape = _fitting(tensor(input, "rms_norm"), normalized_shape)
-    found: Any = complexes.rms_norm if input._dtype.kind == "c" else "nn.rms_norm"
-    return call(found, "FusedRmsNorm", input, shape, weight, eps)
+    return call("nn.rms_norm", "FusedRmsNorm", input, shape, weight, eps)
 
 
 def _fitting(x: Tensor, normalized_shape: Any) -> tuple[int, ...]:

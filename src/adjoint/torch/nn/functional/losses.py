@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from adjoint.torch import complexes
 from adjoint.torch.calls import call, off, without_slope
 from adjoint.torch.graph import label
 from adjoint.torch.lifted import is_batched
@@ -367,10 +366,8 @@ def triplet_margin_loss(
     reduction = reduction_of(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    kinds = [x._dtype.kind for x in (anchor, positive, negative) if isinstance(x, Tensor)]
-    found: Any = complexes.triplet_margin_loss if "c" in kinds else "nn.triplet_margin_loss"
     options: dict[str, Any] = {"margin": margin, "p": float(p), "eps": eps, "swap": swap, "reduction": reduction}
-    return call(found, "Mean", anchor, positive, negative, **options)
+    return call("nn.triplet_margin_loss", "Mean", anchor, positive, negative, **options)
 
 
 def triplet_margin_with_distance_loss(
