@@ -44,10 +44,10 @@ HERE = """
     distributions.relaxed_categorical distributions.studentT distributions.transformed_distribution
     distributions.transforms distributions.uniform distributions.utils distributions.von_mises
     distributions.weibull distributions.wishart return_types
-    distributed futures jit nn.parallel utils.dlpack utils.hooks version xpu xpu.memory xpu.random
+    overrides distributed futures jit nn.parallel utils.dlpack utils.hooks version xpu xpu.memory xpu.random
 """
 REFUSED = """
-    _C accelerator.graphs ao autograd.profiler autograd.profiler_legacy autograd.profiler_util backends.cudnn.rnn
+    accelerator.graphs ao autograd.profiler autograd.profiler_legacy autograd.profiler_util backends.cudnn.rnn
     backends.kleidiai backends.miopen backends.python_native backends.quantized backends.xeon backends.xnnpack
     compiler.config contrib cuda.amp.common cuda.comm cuda.gds cuda.graphs cuda.green_contexts cuda.jiterator
     cuda.nccl cuda.nvtx cuda.profiler cuda.sparse cuda.tunable export fx hub
@@ -55,7 +55,7 @@ REFUSED = """
     multiprocessing.reductions multiprocessing.spawn nativert nested nn.attention.bias nn.attention.experimental
     nn.attention.flex_attention nn.attention.varlen nn.backends nn.cpp nn.intrinsic nn.modules.linear_cross_entropy
     nn.modules.linear_cross_entropy_options nn.qat nn.quantizable nn.quantized numa onnx
-    optim.sparse_adam overrides package profiler quantization quasirandom sparse storage
+    optim.sparse_adam package profiler quantization quasirandom sparse storage
     utils.backcompat utils.backend_registration utils.benchmark utils.bundled_inputs utils.collect_env
     utils.cpp_backtrace utils.cpp_extension utils.data.backward_compatibility utils.data.datapipes utils.data.graph
     utils.data.graph_settings utils.debug_log utils.file_baton utils.flop_counter utils.hipify utils.jit

@@ -164,6 +164,8 @@ def _of_method(name: str) -> Any:
     def function(input: Tensor, *args: Any, **options: Any) -> Any:
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        if input.__class__ is not Tensor:  # a subclass may have one of its own
+            return getattr(input, name)(*args, **options)
         return method(input, *args, **options)
 
     return function
@@ -249,9 +251,9 @@ _FUNCTIONAL = frozenset(
     """.split()
 )
 _ROOMS = {
-    "amp", "backends", "distributed", "distributions", "fft", "func", "functional", "futures", "jit",
-    "multiprocessing", "nn", "optim", "random", "return_types", "serialization", "signal", "special", "testing",
-    "torch_version", "types", "utils", "version",
+    "_C", "amp", "backends", "distributed", "distributions", "fft", "func", "functional", "futures", "jit",
+    "multiprocessing", "nn", "optim", "overrides", "random", "return_types", "serialization", "signal", "special",
+    "testing", "torch_version", "types", "utils", "version",
 }  # fmt: skip
 _REMOVED = {"eig", "lstsq", "matrix_rank", "solve", "symeig"}
 _FROM = {"load": "serialization", "save": "serialization", "vmap": "func"}

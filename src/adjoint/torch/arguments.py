@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from adjoint.torch import overriding
 from adjoint.torch.calls import into, off, shares, write
 from adjoint.torch.devices import device
 from adjoint.torch.dtypes import DTYPES, Size, dtype, layout, memory_format
@@ -169,6 +170,8 @@ def guarded(function: F) -> F:
 
     @functools.wraps(function)
     def called(*args: Any, **options: Any) -> Any:
+        if overriding.used and (found := overriding.overridden(called, args, options)) is not NotImplemented:
+            return found
         strange = False
         for value, classes in zip(args, by_place, strict=False):
             if classes and value.__class__ not in classes and not (Tensor in classes and isinstance(value, Tensor)):
@@ -179,11 +182,16 @@ def guarded(function: F) -> F:
                 classes = by_name.get(name)
                 if classes and value.__class__ not in classes and not (Tensor in classes and isinstance(value, Tensor)):
                     strange = True
-        if strange and (read := refuse_others(function, args, options)) is not None:
-            args, options = read.args, read.kwargs
+        if strange:
+            if (found := overriding.overridden(called, args, options)) is not NotImplemented:
+                return found
+            if (read := refuse_others(function, args, options)) is not None:
+                args, options = read.args, read.kwargs
         try:
             return function(*args, **options)
         except Exception as error:
+            if (found := overriding.overridden(called, args, options)) is not NotImplemented:
+                return found
             refuse_others(function, args, options, error)
             raise
 
@@ -511,4 +519,5 @@ def _writing_out(careful: Any) -> Any:
             _check_places(out, made, operands if name in _APART else (), exact)
         return into(out, made, operands)
 
+    careful._public = wrapped  # what `__torch_function__` is called with
     return wrapped

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import errors
-from adjoint.torch import lifted, state
+from adjoint.torch import lifted, overriding, state
 from adjoint.torch.calls import into, number_of, only_number, without_slope
 from adjoint.torch.devices import chosen
 from adjoint.torch.dtypes import (
@@ -59,6 +59,11 @@ def filling(made: Any) -> Any:
         *args: Any, layout: Any = None, pin_memory: bool = False, memory_format: Any = None, out: Any = None,
         **options: Any,
     ) -> Any:  # fmt: skip
+        if overriding.used and args and isinstance(args[0], Tensor):
+            given = {"layout": layout, "memory_format": memory_format} if made.__name__.endswith("_like") else {}
+            given = {**options, **{name: value for name, value in given.items() if value is not None}}
+            if (found := overriding.overridden(spelled, args, given)) is not NotImplemented:
+                return found
         check_placing(made.__name__, layout, pin_memory, memory_format)
         if out is not None and made.__name__.endswith("_like"):
             raise TypeError(f"{made.__name__}() got an unexpected keyword argument 'out'")

@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint.decorators.batched import Batch
 from adjoint.graph.nodes import Node, Var, var_of
-from adjoint.torch import devices, dtypes, graph, tangents
+from adjoint.torch import devices, dtypes, graph, overriding, tangents
 from adjoint.torch.devices import where_of
 from adjoint.torch.dtypes import Size
 from adjoint.torch.graph import Accumulate
@@ -243,6 +243,12 @@ def grad(
     >>> torch.autograd.grad(slope, x)
     (tensor(18.),)
     """
+    if overriding.used:
+        given = {"grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph}
+        given |= {"allow_unused": allow_unused, "is_grads_batched": is_grads_batched}
+        given |= {"materialize_grads": materialize_grads}
+        if (answer := overriding.overridden(grad, (outputs, inputs), given)) is not NotImplemented:
+            return answer
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."

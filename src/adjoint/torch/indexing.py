@@ -11,7 +11,7 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.graph.nodes import Var, numbers, var_of
-from adjoint.torch import creation, state
+from adjoint.torch import creation, overriding, state
 from adjoint.torch.arguments import guarded, public
 from adjoint.torch.calls import NUMBERS, call, explained, number, only_number, put
 from adjoint.torch.functions import to
@@ -76,6 +76,8 @@ def getitem(self: Any, key: Any) -> Any:
                 view.seen = memory.version
                 view.tracked = array.node is not None
                 return out
+    if overriding.used and (found := overriding.overridden(Tensor.__getitem__, (self, key), {})) is not NotImplemented:
+        return found
     entries = _entries(self, key)
     if all([e is None or e.__class__ in (int, range) for e in entries]):
         return view_of(self, Index(tuple(entries)), _name(key, entries))
@@ -296,6 +298,8 @@ def setitem(self: Any, key: Any, value: Any) -> None:
                 if shape and -shape[0] <= key < shape[0]:
                     _set_number(self, array, key + shape[0] if key < 0 else key, value)
                     return
+    if overriding.used and overriding.overridden(Tensor.__setitem__, (self, key, value), {}) is not NotImplemented:
+        return
     entries = _entries(self, key)
     if not isinstance(value, Tensor):
         value = _written(self, value)

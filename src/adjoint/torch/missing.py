@@ -59,7 +59,8 @@ _OUT_OF_SCOPE = {
     ),
     "nn.functional.scaled_dot_product_attention is there": "nn.attention.* *_flash_* SDPAParams WARN_FOR_*",
     "there are no dispatch modes; autograd.Function has rules of your own": (
-        "overrides library *torch_function* *TorchFunction* Dispatch* ExcludeDispatchKeyGuard OperatorInfo Tag "
+        "library *torch_function* *TorchFunction* get_ignored_functions get_overridable_functions "
+        "get_testing_overrides resolve_name Dispatch* ExcludeDispatchKeyGuard OperatorInfo Tag "
         "FunctionSchema custom_function_call TorchDispatchMode"
     ),
     "scipy.stats.qmc has such sequences": "quasirandom",

@@ -10,6 +10,7 @@ from adjoint.torch import linalg
 from adjoint.torch.arguments import public, same_types, tensor_of
 from adjoint.torch.graph import label
 from adjoint.torch.operators import METHODS
+from adjoint.torch.overriding import DisableTorchFunctionSubclass
 from adjoint.torch.tensor import Tensor, is_lifted, next_number
 
 REMOVED: dict[str, Any] = {  # what to use instead; then the functions, which raise
@@ -135,7 +136,8 @@ def _as_subclass(self: Any, cls: Any) -> Any:
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
             "your class inherits from Tensor."
         )
-    made = self.expand(self.shape)
+    with DisableTorchFunctionSubclass():
+        made = self.expand(self.shape)
     made.__class__ = cls
     return made
 

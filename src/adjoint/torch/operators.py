@@ -15,7 +15,7 @@ import numpy as np
 
 from adjoint import nn
 from adjoint.graph.nodes import Var, numbers
-from adjoint.torch import state
+from adjoint.torch import overriding, state
 from adjoint.torch.calls import NUMBERS, call, into, number_of, operand, run, write
 from adjoint.torch.dtypes import result_dtype
 from adjoint.torch.graph import Accumulate, label, overwritten, result_overwritten
@@ -245,13 +245,18 @@ def _named_operands(name: str, operator: Any, function: Any, *, method: bool = F
 
     @functools.wraps(function)
     def called(*operands: Any, **options: Any) -> Any:
-        if options:
-            if method and "out" in options:
-                raise TypeError(f"{name}() got an unexpected keyword argument 'out'")
-            return function(*operands, **_renamed(options))
-        if len(operands) == 2 and operands[0].__class__ is Tensor and operands[1].__class__ in _USUAL:
+        if len(operands) == 2 and operands[0].__class__ is Tensor and operands[1].__class__ in _USUAL and not options:
             return operator(*operands)
-        return function(*operands)
+        if overriding.used and (found := overriding.overridden(called, operands, options)) is not NotImplemented:
+            return found
+        if method and "out" in options:
+            raise TypeError(f"{name}() got an unexpected keyword argument 'out'")
+        try:
+            return function(*operands, **(_renamed(options) if options else options))
+        except TypeError:  # of what is no tensor, but overrides
+            if (found := overriding.overridden(called, operands, options)) is not NotImplemented:
+                return found
+            raise
 
     return called
 
@@ -285,6 +290,10 @@ def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bo
         return into(out, found)
 
     def slow(input: Any = _NOTHING, *more: Any, **options: Any) -> Any:
+        if overriding.used or not isinstance(input, Tensor):
+            found = overriding.overridden(function, (input, *more), options)
+            if found is not NotImplemented:
+                return found
         if more:
             raise TypeError(f"{name}() takes 1 positional argument but {1 + len(more)} were given")
         return plain(*([] if input is _NOTHING else [input]), **_renamed(options))
@@ -343,6 +352,9 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
     ).replace("options:\n        return slow(self, other", "options or older:\n        return slow(self, other, *older")
 
     def slow_write(self: Any, other: Any = _NOTHING, *older: Any, **options: Any) -> Any:
+        written = (self, other, *older)
+        if overriding.used and (found := overriding.overridden(in_place, written, options)) is not NotImplemented:
+            return found
         if other is _NOTHING:
             options = _renamed(options)
             if "other" not in options:

@@ -10,6 +10,7 @@ import numpy as np
 from adjoint.backend import Decorator
 from adjoint.decorators.batched import Batched
 from adjoint.tensor import wrap
+from adjoint.torch import overriding
 from adjoint.torch.autograd.forward_ad import unpack_dual
 from adjoint.torch.dtypes import default_complex, default_float
 from adjoint.torch.lifted import inner_of, to_face, wrap_of
@@ -142,7 +143,7 @@ def text(x: Tensor) -> str:
             return _of_levels(inner_of(x))
         return text(primal) if tangent is None else _with_suffixes(text(primal)[:-1], [f"tangent={text(tangent)}"])
     array = np.asarray(looked(x))
-    prefix = "tensor("
+    prefix = f"{type(x).__name__}(" if overriding.overrides(type(x)) else "tensor("
     indent = len(prefix)
     suffixes = []
     if not x.is_cpu:

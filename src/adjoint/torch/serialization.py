@@ -6,6 +6,7 @@ PyTorch reads. Reading knows tensors, storages and plain containers; a file that
 
 from __future__ import annotations
 
+import _compat_pickle
 import collections
 import functools
 import io
@@ -25,6 +26,7 @@ from adjoint.torch import devices, dtypes, return_types
 from adjoint.torch.devices import numpy_of
 from adjoint.torch.kinds import dense_strides, positions, strides_contiguous
 from adjoint.torch.memory import detached, place_of, strided
+from adjoint.torch.overriding import DisableTorchFunctionSubclass
 from adjoint.torch.tensor import Tensor, looked, placed, values, where_is
 
 _ALIGNMENT = 64  # of the bytes of a storage in the file, as PyTorch has it
@@ -93,11 +95,34 @@ def _part(storage: Any, offset: Any, size: Any, stride: Any) -> Tensor:
     return out
 
 
-def rebuild_parameter(data: Any, requires_grad: Any, *_: Any) -> Any:
-    """A parameter of a module; a tensor where there are no modules."""
-    module = sys.modules.get("adjoint.torch.nn")
-    kind = getattr(module, "Parameter", None)
-    return data.detach().requires_grad_(requires_grad) if kind is None else kind(data, requires_grad)
+def rebuild_parameter(data: Any, requires_grad: Any, hooks: Any = None, state: Any = None) -> Any:
+    """A parameter of a module, with attributes."""
+    from adjoint.torch.nn import Parameter
+
+    return _with_state(Parameter(data, requires_grad), state)
+
+
+def rebuild_with_state(data: Any, requires_grad: Any, hooks: Any, state: Any) -> Any:
+    """A parameter with attributes."""
+    return rebuild_parameter(data, requires_grad, hooks, state)
+
+
+def rebuild_of_class(function: Any, kind: Any, args: Any, state: Any) -> Any:
+    """A tensor of a class, with attributes."""
+    made = function(*args)
+    kind = kind.make if isinstance(kind, _Made) else kind
+    if not isinstance(made, Tensor) or not isinstance(kind, type):
+        raise UnpicklingError("torch.load: a tensor of a class that is none; the file is damaged")
+    with DisableTorchFunctionSubclass():
+        return _with_state(made if type(made) is kind else made.as_subclass(kind), state)  # type: ignore[attr-defined]
+
+
+def _with_state(made: Any, state: Any) -> Any:
+    if isinstance(state, dict):
+        vars(made).update(state)
+    elif state is not None:
+        raise UnpicklingError("torch.load: attributes of a tensor that are no dictionary, which is not read")
+    return made
 
 
 def storage_class(dtype: Any) -> Any:
@@ -114,6 +139,10 @@ globals().update(_STORAGES)
 _THEIRS = {
     (__name__, "rebuild_tensor"): ("torch._utils", "_rebuild_tensor_v2"),
     (__name__, "rebuild_parameter"): ("torch._utils", "_rebuild_parameter"),
+    (__name__, "rebuild_with_state"): ("torch._utils", "_rebuild_parameter_with_state"),
+    (__name__, "rebuild_of_class"): ("torch._tensor", "_rebuild_from_type_v2"),
+    ("adjoint.torch.tensor", "Tensor"): ("torch", "Tensor"),
+    ("adjoint.torch.nn.parameter", "Parameter"): ("torch.nn.parameter", "Parameter"),
     **{(__name__, name): ("torch", name) for name in _STORAGES},
     **{("adjoint.torch.return_types", name): ("torch.return_types", name) for name in return_types.TABLE},
     **{("adjoint.torch", name): ("torch", name) for name in (*dtypes.DTYPES, "Size", "device")},
@@ -159,7 +188,10 @@ class _Made:
 
 _CALLED: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
+    ("torch._utils", "_rebuild_tensor"): lambda *args: rebuild_tensor(*args, False),
     ("torch._utils", "_rebuild_parameter"): rebuild_parameter,
+    ("torch._utils", "_rebuild_parameter_with_state"): rebuild_with_state,
+    ("torch._tensor", "_rebuild_from_type_v2"): rebuild_of_class,
     ("torch", "Size"): dtypes.Size,
     ("torch", "device"): devices.device,
     **{("torch.return_types", name): functools.partial(_named, name) for name in return_types.TABLE},
@@ -179,9 +211,66 @@ _KNOWN: dict[tuple[str, str], Any] = {
     **{name: _Made(make) for name, make in _CALLED.items()},
     **{("torch", name): _Made(None, kind.dtype) for name, kind in _STORAGES.items()},
     **{("torch", name): kind for name, kind in dtypes.DTYPES.items()},
+    ("torch", "Tensor"): _Made(Tensor),
     ("torch", "BFloat16Storage"): _Made(None, dtypes.bfloat16),
     ("torch", "bfloat16"): dtypes.bfloat16,
 }
+
+
+# --- what users allow ---------------------------------------------------------------------------------------
+
+_safe: list[Any] = []
+
+
+def _path_of(entry: Any) -> str:
+    return str(entry[1]) if isinstance(entry, tuple) else f"{entry.__module__}.{entry.__qualname__}"
+
+
+def add_safe_globals(safe_globals: list[Any]) -> None:
+    """Let `load` make objects of these classes, or call these functions, from now on.
+
+    In the place of a class may be a pair, of the class and what it is called in files.
+    """
+    for entry in safe_globals:
+        if isinstance(entry, tuple) and (len(entry) != 2 or not isinstance(entry[1], str)):
+            raise ValueError(f"Expected tuple of length 2 of a class and its full path, but got {errors.shown(entry)}")
+        if not isinstance(entry, tuple) and not hasattr(entry, "__qualname__"):
+            raise TypeError(f"add_safe_globals() takes classes and functions, not {type(entry).__name__}")
+        if entry not in _safe:
+            _safe.append(entry)
+
+
+def get_safe_globals() -> list[Any]:
+    """The classes and functions that `load` knows because users allow them."""
+    return list(_safe)
+
+
+def clear_safe_globals() -> None:
+    """Allow none any more."""
+    _safe.clear()
+
+
+class safe_globals:
+    """A block in which `load` makes objects of these classes.
+
+    >>> import collections, io
+    >>> import adjoint.torch as torch
+    >>> Point = collections.namedtuple("Point", "x y")
+    >>> Point.__module__, file = "__main__", io.BytesIO()
+    >>> with torch.serialization.safe_globals([Point]):
+    ...     torch.serialization.get_safe_globals() == [Point]
+    True
+    """
+
+    def __init__(self, safe_globals: list[Any]) -> None:
+        self._given = safe_globals
+
+    def __enter__(self) -> None:
+        self._before = list(_safe)
+        add_safe_globals(self._given)
+
+    def __exit__(self, *_: object) -> None:
+        _safe[:] = self._before
 
 
 # --- writing ----------------------------------------------------------------------------------------------
@@ -203,8 +292,18 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, obj: Any) -> Any:
         if not isinstance(obj, Tensor):
             return NotImplemented
-        if type(obj).__name__ == "Parameter":
-            return rebuild_parameter, (obj.detach(), obj.requires_grad, collections.OrderedDict())
+        state = vars(obj) or None
+        if type(obj) is getattr(sys.modules.get("adjoint.torch.nn"), "Parameter", None):
+            arguments: Any = (obj.detach(), obj.requires_grad, collections.OrderedDict())
+            return (rebuild_parameter, arguments) if state is None else (rebuild_with_state, (*arguments, state))
+        with DisableTorchFunctionSubclass():
+            function, arguments = self._reduced(obj)
+        if type(obj) is Tensor and state is None:
+            return function, arguments
+        return rebuild_of_class, (function, type(obj), arguments, state or {})
+
+    def _reduced(self, obj: Tensor) -> Any:
+        """What makes a plain tensor again."""
         part: Any = obj
         if (
             obj._rare is not None
@@ -291,23 +390,32 @@ def save(
 class _Unpickler(pickle.Unpickler):
     """An unpickler that knows tensors, storages and plain containers, and calls nothing else."""
 
-    def __init__(self, archive: _Archive, file: Any, moved: Any) -> None:
+    def __init__(self, archive: _Archive | _Bytes, file: Any, moved: Any) -> None:
         super().__init__(file, fix_imports=True, encoding="utf-8")
         self.archive, self.moved = archive, moved
         self.storages: dict[str, Storage] = {}
         self.refused: Any = None  # what `map_location` raised, or a device that is not there
 
     def find_class(self, module: str, name: str) -> Any:
-        try:
-            return _KNOWN[module, name]
-        except KeyError:
-            raise UnpicklingError(
-                f"torch.load: Weights only load failed. The file names {module}.{name}, which could run any code; here "
-                "only tensors, storages and plain containers are read. Save the state_dict() of a model, not the model"
-            ) from None
+        known = _KNOWN.get((module, name))
+        if known is not None:
+            return known
+        own = _compat_pickle.NAME_MAPPING.get((module, name), (_compat_pickle.IMPORT_MAPPING.get(module, module), name))
+        allowed = {_path_of(entry): entry for entry in _safe}
+        if ".".join(own) in allowed:
+            found = allowed[".".join(own)]
+            return found[0] if isinstance(found, tuple) else found
+        raise UnpicklingError(
+            f"torch.load: Weights only load failed. Unsupported global: GLOBAL {module}.{name} was not an allowed "
+            "global by default: it could run any code, and only tensors, storages and plain containers are read. Save "
+            "the state_dict() of a model, not the model; if you trust what it names, use "
+            f"torch.serialization.add_safe_globals([{name}]), or torch.serialization.safe_globals([{name}]) as a block"
+        )
 
     def persistent_load(self, pid: Any) -> Any:
-        kind, storage, key, location, size = pid
+        kind, storage, key, location, size, *part = pid
+        if any([entry is not None for entry in part]):
+            raise UnpicklingError("torch.load: a storage that is a part of another, which is not read")
         if kind != "storage" or getattr(storage, "dtype", None) is None:
             raise UnpicklingError(f"torch.load: the file refers to {errors.shown(kind)}, which is no storage")
         known = self.storages.get(key)
@@ -354,8 +462,8 @@ class _Archive:
             if head == b"PK\x03\x04":
                 raise DamagedFileError("torch.load: the zip file has no end; it was not written whole") from error
             raise UnpicklingError(
-                "torch.load: this is no zip file as PyTorch writes since 1.6; older files and other formats are not "
-                "read. Load it with PyTorch, and save it again"
+                "torch.load: this is no file of PyTorch's; other formats, and its tar files of 2016, are not read. "
+                "Load it with PyTorch, and save it again"
             ) from None
         pickles = [name for name in self.zip.namelist() if name.endswith("/data.pkl")]
         if len(pickles) != 1:
@@ -373,15 +481,63 @@ class _Archive:
         order: Any = "<"
         if self.folder + "byteorder" in self.zip.namelist() and self.read("byteorder") == b"big":
             order = ">"
-        half = dtype is dtypes.bfloat16  # which the face lacks: float32 has all its values
-        kind = np.dtype("uint16") if half else dtype.of_numpy
+        kind = np.dtype("uint16") if dtype is dtypes.bfloat16 else dtype.of_numpy
         if len(content) != size * kind.itemsize:
             raise UnpicklingError(
                 f"torch.load: storage {key} has {len(content)} bytes, {size} of {dtype} take {size * kind.itemsize}; "
                 "the file is damaged"
             )
-        found = np.frombuffer(content, kind.newbyteorder(order)).astype(kind)
-        return (found.astype(np.uint32) << 16).view(np.float32) if half else found
+        return _numbers(np.frombuffer(content, kind.newbyteorder(order)).astype(kind), dtype)
+
+
+def _numbers(found: Any, dtype: Any) -> Any:
+    """The elements of a storage; those of bfloat16, which come as integers, as float32, which has all its values."""
+    return (found.astype(np.uint32) << 16).view(np.float32) if dtype is dtypes.bfloat16 else found
+
+
+_MAGIC = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # how files of PyTorch before 1.6 begin
+
+
+class _Bytes:
+    """The arrays of storages in a file that is no zip file: zeros until it is known where they are."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.known: dict[str, Any] = {}
+
+    def array(self, key: str, dtype: Any, size: int) -> Any:
+        if key not in self.known:
+            kind = np.dtype("uint16") if dtype is dtypes.bfloat16 else dtype.of_numpy
+            if not 0 <= size * kind.itemsize <= self.limit:
+                raise UnpicklingError(f"torch.load: storage {key} of {size} elements is not in the file; it is damaged")
+            self.known[key] = np.zeros(size, kind)
+        return _numbers(self.known[key], dtype)
+
+
+def _load_legacy(content: bytes, moved: Any) -> Any:
+    """Read a file of PyTorch before 1.6: pickles one after the other, then the elements of storages."""
+    file = io.BytesIO(content)
+    file.seek(len(_MAGIC))
+    arrays = _Bytes(len(content))
+
+    def following(moved: Any = "cpu") -> Any:
+        return unpickled(_Unpickler(arrays, file, moved), content[file.tell() :])
+
+    version, system = following(), following()
+    if version != 1001 or not isinstance(system, dict) or not system.get("little_endian", True):
+        raise UnpicklingError("torch.load: a file of a version, or of an order of bytes, which is not read")
+    start = file.tell()
+    following()  # for its storages, which come behind it
+    for key in following():
+        if key not in arrays.known:
+            raise UnpicklingError(f"torch.load: storage {errors.shown(key)} belongs to no tensor; the file is damaged")
+        flat = arrays.known[key]
+        size, data = int.from_bytes(file.read(8), "little"), file.read(flat.nbytes)
+        if size != flat.size or len(data) != flat.nbytes:
+            raise DamagedFileError(f"torch.load: the elements of storage {key} are not all there; the file is damaged")
+        flat[:] = np.frombuffer(data, flat.dtype.newbyteorder("<"))
+    file.seek(start)
+    return following(moved)
 
 
 def _check_pickle(content: bytes) -> None:
@@ -403,16 +559,43 @@ def load(
 
     Raises UnpicklingError, a `pickle.UnpicklingError`, for a file that names anything else, or is damaged.
     """
+    if mmap and not isinstance(f, (str, os.PathLike)):
+        raise ValueError("f must be a file path in order to use the mmap argument")
     if isinstance(f, (str, os.PathLike)):
         with Path(f).open("rb") as file:
             return load(io.BytesIO(file.read()), map_location)
+    head = f.read(len(_MAGIC))
+    f.seek(-len(head), os.SEEK_CUR)
+    if head == _MAGIC:
+        return _load_legacy(f.read(), map_location)
     archive = _Archive(f)
     content = archive.read("data.pkl")
-    unpickler = _Unpickler(archive, io.BytesIO(content), map_location)
+    return unpickled(_Unpickler(archive, io.BytesIO(content), map_location), content)
+
+
+def unpickled(unpickler: _Unpickler, content: bytes) -> Any:
+    """What a pickle makes. Raises UnpicklingError where that is damaged, or has what is no value here."""
     try:
         _check_pickle(content)
-        return unpickler.load()
+        found = unpickler.load()
     except Exception as error:
         if isinstance(error, errors.AdjointError) or error is unpickler.refused:
             raise
         raise UnpicklingError(f"torch.load: the file's pickle is damaged: {error}") from error
+    _check_values(found)
+    return found
+
+
+def _check_values(found: Any) -> None:
+    """Raise UnpicklingError for a class or a storage that is a value of the file."""
+    ahead, seen = [found], set()
+    while ahead:
+        value = ahead.pop()
+        if isinstance(value, (_Made, Storage)):
+            what = "a storage; only tensors have them here" if isinstance(value, Storage) else "a class or a function"
+            raise UnpicklingError(f"torch.load: Weights only load failed. One of the file's values is {what}")
+        if isinstance(value, (dict, list, tuple, set, frozenset)) and id(value) not in seen:
+            seen.add(id(value))
+            ahead.extend([*value, *value.values()] if isinstance(value, dict) else value)
+            if isinstance(value, collections.defaultdict):
+                ahead.append(value.default_factory)

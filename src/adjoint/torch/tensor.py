@@ -252,7 +252,7 @@ class Tensor:
         return int(self.item())
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if not self.ndim else object.__format__(self, spec)
+        return format(self.item(), spec) if not self.ndim and type(self) is Tensor else object.__format__(self, spec)
 
     def __copy__(self) -> Tensor:
         """Another leaf on the same memory."""

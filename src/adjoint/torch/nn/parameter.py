@@ -12,6 +12,7 @@ from adjoint.torch.devices import chosen
 from adjoint.torch.dtypes import default_float, numpy_dtype
 from adjoint.torch.memory import detached
 from adjoint.torch.missing import missing as _missing
+from adjoint.torch.overriding import disabled, overrides
 from adjoint.torch.refusals import WrongKindError
 from adjoint.torch.tensor import Tensor, beside, constant, forget, give_array, placed, rare_of, where_is
 
@@ -26,6 +27,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
+    __torch_function__ = disabled  # results are plain tensors
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         import adjoint.torch as torch
@@ -34,6 +36,11 @@ class Parameter(Tensor):
             data = torch.empty(0)
         if not isinstance(data, Tensor):
             raise WrongKindError(f"Parameter data must be a Tensor, but got {type(data).__name__}")
+        if overrides(type(data)):
+            raise NotImplementedError(
+                f"adjoint.torch: a Parameter of a {type(data).__name__}, which has operations of its own, is not "
+                "there; make a subclass of nn.Parameter"
+            )
         made = detached(data)
         made.__class__ = cls
         return made.requires_grad_(requires_grad)
@@ -60,7 +67,7 @@ def fresh(value: Any, requires_grad: bool = True) -> Any:
 class _IsBuffer(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         return type.__instancecheck__(cls, instance) or (
-            isinstance(instance, Tensor) and getattr(instance, "is_buffer", False)
+            isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
         )
 
 
@@ -68,6 +75,7 @@ class Buffer(Tensor, metaclass=_IsBuffer):
     """A tensor that becomes a buffer of a module which it is assigned to."""
 
     __slots__ = ()
+    __torch_function__ = disabled
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         import adjoint.torch as torch
@@ -77,7 +85,7 @@ class Buffer(Tensor, metaclass=_IsBuffer):
         made: Any = detached(torch.empty(0) if data is None else data)
         if data is not None and data.requires_grad:
             made.requires_grad_()
-        made.persistent, made.is_buffer = persistent, True
+        made.persistent, made._is_buffer = persistent, True
         return made
 
 

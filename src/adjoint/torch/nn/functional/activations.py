@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import adjoint as ad
+from adjoint.torch import overriding
 from adjoint.torch.arguments import guarded
 from adjoint.torch.calls import call, into, number_of, without_slope, write
 from adjoint.torch.creation import full_like
@@ -61,6 +62,10 @@ def _declare(row: str, writes: bool) -> None:
     core = f"nn.{core}"
 
     def spelled(input: Tensor, *args: Any, **given: Any) -> Any:
+        if input.__class__ is not Tensor:
+            found = overriding.overridden(spelled, (input, *args), given)
+            if found is not NotImplemented:
+                return found
         if len(args) > len(names) or not given.keys() <= set(names[len(args) :]):
             raise TypeError(f"{name}() takes input and {names}, received {args} and {given}")
         given.update(zip(names, args, strict=False))
@@ -100,6 +105,10 @@ for _row in _OTHERS.strip().splitlines():
 
 def relu(input: Tensor, inplace: bool = False) -> Any:
     """max(x, 0)"""
+    if input.__class__ is not Tensor:
+        found = overriding.overridden(relu, (input,), {"inplace": inplace})
+        if found is not NotImplemented:
+            return found
     return tensor(input, "relu").relu_() if inplace else FUNCTIONS["relu"](input)
 
 

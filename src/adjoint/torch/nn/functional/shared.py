@@ -65,6 +65,7 @@ def of_integers(function: Any) -> Any:
         out = function(wide(input), *[wide(a) for a in args], **{k: wide(v) for k, v in options.items()})
         return tuple([cut(x) for x in out]) if isinstance(out, tuple) else cut(out)
 
+    function._public = spelled
     return spelled
 
 

@@ -58,13 +58,19 @@ class TensorDataset(Dataset[Any]):
         return int(self.tensors[0].shape[0])
 
 
+def _records(dataset: Any, indices: list[Any]) -> list[Any]:
+    """The records at some numbers, at once where the dataset has a method for that."""
+    several = getattr(dataset, "__getitems__", None)
+    return several(indices) if callable(several) else [dataset[i] for i in indices]  # type: ignore[no-any-return]
+
+
 class StackDataset(Dataset[Any]):
     """Datasets beside each other, as tuples or as dictionaries."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if bool(args) == bool(kwargs):
             raise ValueError(
-                "Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like input/output, but both "
+                "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but both "
                 "types are given."
                 if args
                 else "At least one dataset should be passed"
@@ -79,6 +85,15 @@ class StackDataset(Dataset[Any]):
         if isinstance(self.datasets, dict):
             return {name: part[index] for name, part in self.datasets.items()}
         return tuple([part[index] for part in self.datasets])
+
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        named = isinstance(self.datasets, dict)
+        columns = [_records(part, indices) for part in (self.datasets.values() if named else self.datasets)]
+        for column in columns:
+            if len(column) != len(indices):
+                raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(column)}")
+        rows = zip(*columns, strict=True)
+        return [dict(zip(self.datasets, row, strict=True)) for row in rows] if named else list(rows)
 
     def __len__(self) -> int:
         return self._length
@@ -138,6 +153,9 @@ class Subset(Dataset[Any]):
         if isinstance(idx, list):
             return self.dataset[[self.indices[i] for i in idx]]
         return self.dataset[self.indices[idx]]
+
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        return _records(self.dataset, [self.indices[i] for i in indices])
 
     def __len__(self) -> int:
         return len(self.indices)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import collections
+import contextlib
+import copy
 import itertools
 import multiprocessing
 import multiprocessing.context
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,14 +32,41 @@ def default_convert(data: Any) -> Any:
 
 def _rebuilt(data: Any, f: Any) -> Any:
     if isinstance(data, Mapping):
-        return {key: f(value) for key, value in data.items()}
+        return _mapping_like(data, lambda: {key: f(value) for key, value in data.items()})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         return type(data)(*[f(value) for value in data])
     if isinstance(data, tuple):
         return [f(value) for value in data]
-    if isinstance(data, list):
-        return [f(value) for value in data]
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return _sequence_like(data, lambda: [f(value) for value in data])
     return data
+
+
+def _mapping_like(first: Any, parts: Any) -> Any:
+    """Parts in a mapping of the class of another one, or in a dictionary."""
+    if type(first) is dict:
+        return parts()
+    with contextlib.suppress(TypeError):
+        if not isinstance(first, MutableMapping):
+            return type(first)(parts())  # type: ignore[call-arg]
+        clone = copy.copy(first)
+        clone.update(parts())
+        return clone
+    return parts()
+
+
+def _sequence_like(first: Any, parts: Any) -> Any:
+    """Parts in a sequence of the class of another one, or in a list."""
+    if type(first) is list:
+        return parts()
+    with contextlib.suppress(TypeError):
+        if not isinstance(first, MutableSequence):
+            return type(first)(parts())  # type: ignore[call-arg]
+        clone = copy.copy(first)
+        for i, part in enumerate(parts()):
+            clone[i] = part
+        return clone
+    return parts()
 
 
 def default_collate(batch: Any) -> Any:
@@ -50,8 +79,16 @@ def default_collate(batch: Any) -> Any:
     first = batch[0]
     if isinstance(first, Tensor):
         return FUNCTIONS["stack"](list(batch), 0)
-    if isinstance(first, (np.ndarray, np.generic)) and first.dtype.kind in "biufc":
+    if isinstance(first, (np.ndarray, np.generic)) and not isinstance(first, (str, bytes)):
+        if first.dtype.kind not in "biufc":
+            raise _no_batch(first.dtype)
         arrays = [np.asarray(each) for each in batch]
+        for i, array in enumerate(arrays):
+            if array.shape != first.shape:
+                raise RuntimeError(
+                    f"stack expects each tensor to be equal size, but got {list(first.shape)} at entry 0 and "
+                    f"{list(array.shape)} at entry {i}"
+                )
         return creation.tensor(np.stack(arrays))
     if isinstance(first, float):
         return creation.tensor(list(batch), dtype=_float64())
@@ -60,14 +97,20 @@ def default_collate(batch: Any) -> Any:
     if isinstance(first, (str, bytes)):
         return batch
     if isinstance(first, Mapping):
-        return {key: default_collate([each[key] for each in batch]) for key in first}
-    if isinstance(first, (tuple, list)):
+        return _mapping_like(first, lambda: {key: default_collate([each[key] for each in batch]) for key in first})
+    if isinstance(first, Sequence):
         if any([len(each) != len(first) for each in batch]):
             raise RuntimeError("each element in list of batch should be of equal size")
-        columns = [default_collate(column) for column in zip(*batch, strict=True)]
-        return type(first)(*columns) if hasattr(first, "_fields") else columns
-    raise TypeError(
-        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first)}"
+        columns = lambda: [default_collate(column) for column in zip(*batch, strict=True)]
+        if isinstance(first, tuple):
+            return type(first)(*columns()) if hasattr(first, "_fields") else columns()
+        return _sequence_like(first, columns)
+    raise _no_batch(type(first))
+
+
+def _no_batch(found: Any) -> TypeError:
+    return TypeError(
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {found}"
     )
 
 
@@ -118,10 +161,40 @@ def get_worker_info() -> Any:
     return getattr(_worker, "info", None)
 
 
+_END = object()
+
+
+@contextlib.contextmanager
+def _as_worker(info: WorkerInfo) -> Iterator[None]:
+    """A block that runs as a worker does."""
+    outer, _worker.info = get_worker_info(), info
+    try:
+        yield
+    finally:
+        _worker.info = outer
+
+
+class _Batches:
+    """The batches of a loader, once through."""
+
+    def __init__(self, loader: DataLoader, batches: Iterator[Any]) -> None:
+        self._loader, self._batches = loader, batches
+
+    def __iter__(self) -> _Batches:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._batches)
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+
 class DataLoader:
     """The batches of a dataset, once through in each loop.
 
-    With `num_workers` threads of this process read ahead; records come in the same order.
+    With `num_workers` threads of this process read ahead; records come in the same order. An iterable dataset is
+    read by the loop itself, as so many copies of it in turn.
 
     >>> import adjoint.torch as torch
     >>> list(torch.utils.data.DataLoader(range(5), batch_size=2))
@@ -134,6 +207,7 @@ class DataLoader:
     dataset: Any
     drop_last: bool
     generator: Any
+    in_order: bool
     num_workers: int
     pin_memory: bool
     sampler: Any
@@ -189,7 +263,8 @@ class DataLoader:
         self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
         self.sampler, self.batch_sampler, self.generator = sampler, batch_sampler, generator
         self.collate_fn = collate_fn or (default_collate if batched else default_convert)
-        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor or 2
+        self.num_workers, self.in_order = num_workers, in_order
+        self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory, self.timeout, self.worker_init_fn = pin_memory, timeout, worker_init_fn
         self.persistent_workers, self.multiprocessing_context = persistent_workers, multiprocessing_context
         self._iterable: bool = iterable
@@ -201,8 +276,11 @@ class DataLoader:
         super().__setattr__(name, value)
 
     def __iter__(self) -> Any:
+        return _Batches(self, self._all())
+
+    def _all(self) -> Iterator[Any]:
         if self._iterable:
-            return self._of_stream()
+            return self._of_streams() if self.num_workers else self._of_stream(self.dataset)
         numbers = iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
         return self._read_ahead(numbers) if self.num_workers else map(self._batch, numbers)
 
@@ -213,8 +291,8 @@ class DataLoader:
             return self.collate_fn(self.dataset.__getitems__(numbers))
         return self.collate_fn([self.dataset[i] for i in numbers])
 
-    def _of_stream(self) -> Any:
-        records = iter(self.dataset)
+    def _of_stream(self, dataset: Any) -> Iterator[Any]:
+        records = iter(dataset)
         if self.batch_sampler is None:
             yield from map(self.collate_fn, records)
             return
@@ -222,12 +300,32 @@ class DataLoader:
             if len(batch) == self.batch_size or not self.drop_last:
                 yield self.collate_fn(batch)
 
+    def _of_streams(self) -> Iterator[Any]:
+        """The batches of workers in turn, each with a dataset of its own; `get_worker_info` says whose turn it is."""
+        seed = self._seed()
+        infos = [WorkerInfo(i, self.num_workers, seed + i, copy.copy(self.dataset)) for i in range(self.num_workers)]
+        for info in infos:
+            with _as_worker(info):
+                if self.worker_init_fn is not None:
+                    self.worker_init_fn(info.id)
+        ahead = collections.deque([(info, self._of_stream(info.dataset)) for info in infos])
+        while ahead:
+            info, batches = ahead.popleft()
+            with _as_worker(info):
+                batch = next(batches, _END)
+            if batch is not _END:
+                ahead.append((info, batches))
+                yield batch
+
+    def _seed(self) -> int:
+        return int(generators.source(self.generator).integers(0, 1 << 62))
+
     def _read_ahead(self, numbers: Any) -> Any:
         """The batches, read by threads some ahead of the loop."""
         import concurrent.futures
 
         ids = itertools.count()
-        seed = int(generators.source(self.generator).integers(0, 1 << 62))
+        seed = self._seed()
 
         def begin() -> None:
             worker = next(ids)
