@@ -381,6 +381,15 @@ def test_no_fixed_point() -> None:
         ad.implicit.fixed_point(lambda x: 2 * x + 1, 1.0, maxiter=20)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_minimum_in_a_valley_is_as_exact_as_tol(dtype: str) -> None:
+    """A short step that conjugate gradients solved for to two digits is not the last one."""
+    found = ad.implicit.minimize(
+        lambda x: (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2, np.array([-1.2, 1.0], dtype)
+    )
+    np.testing.assert_allclose(found, [1, 1], rtol=10 * np.finfo(dtype).eps ** 0.75)
+
+
 def test_no_minimum() -> None:
     with pytest.raises(ConvergenceError, match="minimize: not solved after 30 iterations"):
         ad.implicit.minimize(lambda x: ad.exp(-x), 1.0, maxiter=30, tol=1e-15)

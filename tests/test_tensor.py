@@ -315,12 +315,18 @@ def test_tensor_copies_and_asarray_shares() -> None:
 
 def test_a_tensor_made_of_a_tensor_is_a_constant_of_its_own() -> None:
     x = ad.tensor([1.0, 2.0]).require_grad()
-    y = ad.tensor(x * 2)
+    constant = (x * 2).detach()
+    y = ad.tensor(constant)
     assert not y.is_tracked()
     assert y.device is x.device
     same(y, np.array([2, 4], "f4"))
+    y[0] = 5.0
+    same(constant, np.array([2, 4], "f4"))
     assert ad.asarray(x) is x
-    assert ad.tensor(x, device="numpy").device is ad.NumPy()
+    assert ad.tensor(constant, device="numpy").device is ad.NumPy()
+    for tracked in (x, x * 2):
+        with pytest.raises(errors.TrackedError, match="ad.asarray"):
+            ad.tensor(tracked)
 
 
 def test_asarray_casts_differentiably() -> None:

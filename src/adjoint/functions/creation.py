@@ -28,7 +28,7 @@ from adjoint.functions.arguments import (
     keyword_error,
     values_of,
 )
-from adjoint.operands import cast, fail, followed_by, is_concrete, refuse_fractions, run
+from adjoint.operands import cast, described, fail, followed_by, is_concrete, refuse_fractions, run
 from adjoint.primitives import Shape
 from adjoint.tensor import Operand, Tensor, refuse_ended, same, wrap
 
@@ -71,8 +71,8 @@ def tensor(values: Any, dtype: Any = None, *, device: Any = None, **unknown: Nev
     Parameters
     ----------
     values
-        Numbers, nested lists of numbers, or an array. A tensor is copied as a constant: `x.copy()` is one with its
-        derivative.
+        Numbers, nested lists of numbers, or an array. A tensor that nothing tracks is copied; of one that is tracked
+        `ad.asarray(x)` and `x.copy()` keep the derivative.
     dtype
         Python's floats and complex numbers get the default, `ad.default_dtype()`, ints int64; NumPy's numbers and
         arrays keep theirs, also in lists.
@@ -84,7 +84,7 @@ def tensor(values: Any, dtype: Any = None, *, device: Any = None, **unknown: Nev
     ShapeError, DtypeError, DeviceError
         Ragged lists; values that are no numbers; an unknown device.
     TrackedError
-        A transform that is running follows the tensor.
+        A tensor that `require_grad` or a transform tracks: `ad.stop_gradient(x)` is a constant with its values.
 
     Examples
     --------
@@ -95,10 +95,10 @@ def tensor(values: Any, dtype: Any = None, *, device: Any = None, **unknown: Nev
     if unknown:
         raise keyword_error(tensor, unknown)
     if isinstance(values, Tensor):
-        if followed_by(values) is not None:
+        if followed_by(values) is not None or values.device.tracked(values._array):
             raise errors.TrackedError(
-                f"tensor: a running transform follows this tensor of shape {values.shape}, and a copy of its values "
-                "would be a constant; x.copy() is followed, too, and ad.stop_gradient(x) is the constant on purpose"
+                f"tensor: a copy of the values of {described(values)} would be a constant; ad.asarray(x) and x.copy() "
+                "keep its derivative, and ad.stop_gradient(x) is the constant on purpose"
             )
         device = values.device if device is None else device
         array = values.device.leaf_array(values._array)

@@ -58,7 +58,7 @@ class Space:
 
     def tree(self, vector: Vector) -> Any:
         """A vector as the user's tree."""
-        tree = self.state.unravel(self.tensor(vector))
+        tree = self.state.answer(self.tensor(vector))
         return trees.map(lambda x: to_numpy(x._array, x.device), tree) if self.as_numpy else tree
 
     def on_vectors(self, f: Function) -> Function:

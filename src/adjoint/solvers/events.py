@@ -160,7 +160,7 @@ def _first_event(
     else:
         time, y = run.found(*xs[:2])
     watched.settle()
-    answer: tuple[Any, Any] = equation.parameters.answer((time, equation.state.unravel(y)))
+    answer: tuple[Any, Any] = equation.parameters.answer((time, equation.state.answer(y)))
     return answer
 
 

@@ -79,7 +79,8 @@ def root(
 
     Notes
     -----
-    Newton's method with a line search. Derivatives of any order and in any mode are solutions of linear systems with
+    Newton's method with a line search. Halves are solved in float32: f meets x, `args` and what it closes over as such,
+    and the result is rounded. Derivatives of any order and in any mode are solutions of linear systems with
     the Jacobian at x, or its transpose. Up to 100 unknowns systems are solved by the whole Jacobian; with more by the
     sparse one, where SciPy is installed and at most a tenth as many products as unknowns make it; else up to 500 by the
     whole one, with more by GMRES, and by the whole one after all where that does not converge soon and it has at most
@@ -214,7 +215,7 @@ class _Problem(Systems):
             (x,) = hosted(self.name, lambda xs: [applied(rules, xs)], xs, [(xs[0].shape, xs[0].dtype)])
         else:
             x = applied(rules, xs)
-        return self.parameters.answer(self.state.unravel(x))
+        return self.parameters.answer(self.state.answer(x))
 
     def result(self, x: Vector, theta: Tensors) -> Vector:
         with self.state.precise():
@@ -362,19 +363,21 @@ def _newton_cg(problem: _Problem, f: Function, x: Vector) -> Vector:
     value, slope = value_and_grad(f)(x)
     x = with_examples_of(x, slope)
     found = max(abs(slope)) == 0
+    short = found & False
     count = 0
     while count < problem.maxiter and not for_all_examples(found):
         size = vector_norm(slope)
-        exact = where(size < 0.25, size**0.5, 0.5)
+        exact = where(short, problem.tol**0.5, where(size < 0.25, size**0.5, 0.5))
         step, newton = map(kept, _down(problem, f, x, slope, exact))
         count += 1
-        last = newton & problem.is_last(step, x)
+        near = newton & problem.is_last(step, x)
+        short, last = near, near & short  # the error is squared by a step that is solved for exactly, after a short one
         moved, better = _line_search(f, x, step, value, vecdot(slope, step))
-        x = kept(where(found, x, where(last, x + step, moved)))
+        x = kept(where(found, x, where(near, x + step, moved)))
         value, slope = map(kept, value_and_grad(f)(x))
         problem.report(count, max(abs(slope)))
         found = kept(found | last | (max(abs(slope)) == 0))
-        if for_all_examples(found | ~better):
+        if for_all_examples(found | ~(better | near)):
             break
     found = found | (max(abs(slope)) <= problem.tol)
     if not for_all_examples(found):

@@ -84,6 +84,8 @@ def odeint(
 
     Notes
     -----
+    Halves are solved in float32: func meets `y0`, `args` and what it closes over as such, and the result is rounded.
+
     Derivatives by `y0`, `t`, `args` and the tensors that func closes over are there in every mode and of every order.
     Lengths of steps count as constants, and are chosen for the solution.
 
@@ -125,7 +127,7 @@ def odeint(
     as_choice(gradient, "odeint", "gradient", ("direct", "adjoint"))
     equation = Equation("odeint", func, y0, t, args, rtol, atol, mxstep, hmax, method)
     ys = equation.by_adjoint() if gradient == "adjoint" else equation.by_steps()
-    return equation.parameters.answer(equation.state.unravel(ys))
+    return equation.parameters.answer(equation.state.answer(ys))
 
 
 class Equation:

@@ -25,7 +25,8 @@ from adjoint.transforms.levels import CustomRules, Tensors, apply
 class State:
     """A pytree of floating arrays as one real vector: leaf after leaf, a complex one as real and imaginary parts.
 
-    `vector` is that of the tree itself, on the base.
+    `vector` is that of the tree itself, on the base. Halves are float32 in it, and in the trees that functions get:
+    what solvers add up, and are to be as small as their tolerances, would be lost in theirs.
     """
 
     structure: Any
@@ -43,6 +44,8 @@ class State:
                 raise errors.DtypeError(
                     f"{name}: {what}{path} is {tensors[-1].dtype}, which has no derivatives; use floats, or astype"
                 )
+        self._given: list[Any] = [x.dtype for x in tensors]
+        tensors = [cast(x, dtypes.summing(x.dtype)) for x in tensors]
         self.shapes: list[Any] = [x.shape for x in tensors]
         self.dtypes: list[Any] = [x.dtype for x in tensors]
         self.sizes: list[Any] = [math.prod(x.shape) * (1 + (x.dtype.kind == "c")) for x in tensors]
@@ -124,11 +127,19 @@ class State:
             start += size
         return trees.unflatten(self.structure, leaves)
 
+    def answer(self, x: Tensor[Any]) -> Any:
+        """The tree of a vector for the caller, in the dtypes that were given."""
+        leaves, _ = trees.flatten(self.unravel(x))
+        return trees.unflatten(
+            self.structure, [cast(leaf, dtype) for leaf, dtype in zip(leaves, self._given, strict=True)]
+        )
+
 
 class Parameters:
     """The arrays that a function depends on beside its state: those among its arguments, and what it closes over.
 
-    `tensors` are theirs, on the base: the highest backend of them, of the other trees and of the active level.
+    `tensors` are theirs, halves as float32, on the base: the highest backend of them, of the other trees and of the
+    active level.
     """
 
     f: Function
@@ -146,7 +157,8 @@ class Parameters:
         self.as_numpy: bool = current_level() is None and not any(isinstance(x, Tensor) for x in known)
         self.places: list[int] = [i for i, x in enumerate(self.leaves) if is_numeric(x)]
         arrays = [*[self.leaves[i] for i in self.places], *self.closed.values()]
-        self.tensors: list[Tensor[Any]] = [wrap(array_of(x, self.base, keep=True), self.base) for x in arrays]
+        tensors = [wrap(array_of(x, self.base, keep=True), self.base) for x in arrays]
+        self.tensors: list[Tensor[Any]] = [cast(x, dtypes.summing(x.dtype)) for x in tensors]
 
     def call(self, values: Tensors, *first: Any) -> Any:
         """The function at `first` and then its arguments, with these values in the place of the tensors."""
