@@ -350,7 +350,7 @@ UNROLLED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32", "int8", "int64"])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int8", "uint8", "int64"])
 def test_numbers_of_loops_widen_nothing(dtype: str) -> None:
     """Nor do those that a loop or a choice inside of it has from outside."""
     x = np.arange(1, 5).astype(dtype)
@@ -358,6 +358,7 @@ def test_numbers_of_loops_widen_nothing(dtype: str) -> None:
         lambda x: ad.fori_loop(0, 3, lambda i, c: ad.fori_loop(0, 4, lambda j, d: d * j + i, c), x),
         lambda x: ad.fori_loop(0, 3, lambda i, c: ad.fori_loop(0, 4, lambda j, d: d * (i + j), c), x),
         lambda x: ad.fori_loop(0, 3, lambda i, c: ad.cond(c[0] > 0, lambda c: c + i, lambda c: c * i, c), x),
+        lambda x: ad.fori_loop(0, 3, lambda i, c: (c * 3 + i) % 7, x.sum().astype(x.dtype)),
     ):
         compared(f, [x])
 
