@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from functions import FUNCTIONS, Draw
+from functions import FUNCTIONS, PLAIN, Draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_compiled import ASKS, compared
@@ -137,6 +137,15 @@ def test_it_can_be_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_functions_and_their_derivatives(name: str, data: Any) -> None:
     f, *args = FUNCTIONS[name](Draw(data))
     compared(derivatives(f), args, asks=name in ASKS, rtol=1e-9)
+
+
+def test_functions_without_derivatives() -> None:
+    rng = np.random.default_rng(0)
+    for name in PLAIN:
+        x, y = (rng.integers(0, 3, (2, 3)) for _ in range(2))
+        two = name == "isin" or name.startswith(("bitwise_", "logical_", "equal", "not_", "less", "greater"))
+        two = two and not name.endswith(("invert", "logical_not"))
+        compared(getattr(ad, name), [x, y][: 1 + two], asks=name in ASKS)
 
 
 @pytest.mark.slow

@@ -215,8 +215,9 @@ class Carry(TreeType):
         self.specs[i] = (), x.dtype
 
     def spec(self, i: int) -> str:
-        number = like_number(self.specs[i][1])
-        return f"a Python {type(number).__name__}" if i in self.free else super().spec(i)
+        if i in self.free:
+            return f"a Python {type(like_number(self.specs[i][1])).__name__}"
+        return super().spec(i)
 
     def adapted(self, run: Callable[[Tensors], Any], leaves: Tensors) -> Any:
         """run(leaves), with the first leaves again as long as their dtypes change; what was drawn stays drawn."""
