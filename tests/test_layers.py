@@ -66,7 +66,10 @@ def name_of(path: Path) -> str:
 
 
 # Imports for type checkers alone, with a reason each.
-FOR_TYPES = {("tensor", "functions.gradients")}  # `backward` is a method, and its signature says what it returns
+FOR_TYPES = {
+    ("tensor", "functions.gradients"),  # `backward` is a method, and its signature says what it returns
+    ("variables", "backend"),  # what the type variables stand for, of which a decorator's class has one
+}
 
 # What a layer below loads of one above when it is first asked for, by its name in a string, with a reason each.
 BY_NAME = {

@@ -392,6 +392,37 @@ def test_no_name_of_numpys_is_missing_without_a_word() -> None:
         assert unexplained(room, public(theirs)) == []
 
 
+@pytest.mark.parametrize(
+    ("room", "name", "use"),
+    [
+        (ad, "clamp_", "ad.clip; functions change"),
+        (ad, "erf_", "ad.special.erf; functions"),
+        (ad, "squeeze_copy", "ad.squeeze; functions"),
+        (ad.nn, "threshold_", "ad.nn.threshold; functions"),
+        (ad, "view_as_real", "ad.stack([x.real, x.imag], axis=-1)"),
+        (ad, "local_response_norm", "ad.nn.local_response_norm"),
+        (ad, "sparse_coo_tensor", "ad.sparse_jacobian for"),
+        (ad, "quantize_per_tensor", "x.astype(dtype)"),
+        (ad, "float8_e4m3fn", "ad.int8, ad.uint8 or ad.float16"),
+        (ad, "NamedSharding", "ad.train.data_parallel"),
+        (ad, "all_gather", "ad.train.data_parallel"),
+        (ad.linalg, "LinAlgError", "ad.errors.SingularError"),
+        (ad.nn, "log1mexp", "ad.log(-ad.expm1(-x))"),
+    ],
+)
+def test_families_of_names_say_what_there_is(room: Any, name: str, use: str) -> None:
+    with pytest.raises(AttributeError, match=re.escape(f"has no attribute {name!r}: use {use}")):
+        getattr(room, name)
+
+
+def test_words_for_jaxs_functions_compute_them() -> None:
+    jax = peer("jax")
+    x = np.array([-2.0, -0.5, 0.25, 1.0, 3.0], np.float32)
+    for name, at in (("sparse_plus", x), ("sparse_sigmoid", x), ("log1mexp", np.abs(x))):
+        ours = eval(MODULES["adjoint.nn"][name], {"ad": ad, "x": ad.asarray(at)})
+        np.testing.assert_allclose(ours.numpy(), getattr(jax.nn, name)(at), rtol=1e-5)
+
+
 @pytest.mark.slow  # imports
 def test_no_name_of_pytorchs_or_jaxs_is_missing_without_a_word() -> None:
     torch, jax = peer("torch"), peer("jax")

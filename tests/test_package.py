@@ -33,7 +33,7 @@ OPTIONAL = [
     "distributed", "hypothesis", "jax", "matplotlib", "mpmath", "opt_einsum", "pandas", "pyarrow", "pygraphviz",
     "pytest", "rich", "scipy", "sklearn", "tensorboardX", "tensorflow", "torch",
 ]  # fmt: skip
-LIGHT = "counterparts errors locks methods renamed tensor tree".split()  # what `import adjoint` brings
+LIGHT = "counterparts errors locks methods renamed tensor tree variables".split()  # what `import adjoint` brings
 SHARED = {
     "along",
     "dtype_for",

@@ -575,3 +575,12 @@ def test_elliptic_integrals_of_carlson_at_the_ends_of_float64() -> None:
                     ends = [theirs(*[*exact[:by], x + h, *exact[by + 1 :]]) for h in (step, -step)]
                     found = float(ad.grad(ours, by)(*given))
                     np.testing.assert_allclose(found, float((ends[0] - ends[1]) / (2 * step)), rtol=1e-12)
+
+
+def test_yv_beyond_what_scipy_computes_is_nan_and_not_0() -> None:
+    """Y_1000(3e9) is 1.18e-5 by mpmath, where SciPy has -0."""
+    pytest.importorskip("scipy")
+    assert np.isnan(S.yv(1e3, np.float64(3e9)).item())
+    assert np.isnan(ad.grad(lambda x: S.yv(1e3, x))(np.float64(3e9)))
+    np.testing.assert_allclose(S.yv(0.5, np.float64(3e9)).item(), 2.340824965e-06, rtol=1e-9)  # mpmath's
+    assert S.yv(1e3, np.float64(np.inf)).item() == 0.0

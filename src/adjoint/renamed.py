@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 
-from adjoint.counterparts import counterpart
+from adjoint.counterparts import counterpart, family
 
 RENAMED = {
     "adjoint": {"inner": "numpy.inner(x, y), which takes tensors"},
@@ -18,9 +18,23 @@ def missing(module: str, name: str) -> AttributeError:
     hint = f": it is now {now}" if now else ""
     asked_for = "importlib" not in sys._getframe(2).f_code.co_filename  # which asks before it imports a module
     if not hint and asked_for and not name.startswith("_"):
-        hint = counterpart(module, name) or _elsewhere(name) or _of_numpy(module, name) or _LISTED
+        hint = _hint(module, name) or _changing(module, name) or family(name) or _LISTED
     cut = name if len(name) <= 200 else f"{name[:120]}...{name[-77:]}"  # not by `errors.shown`: errors imports this
     return AttributeError(f"module {module!r} has no attribute {cut!r}{hint}", name=name, obj=sys.modules[module])
+
+
+def _hint(module: str, name: str) -> str:
+    return counterpart(module, name) or _elsewhere(name) or _of_numpy(module, name)
+
+
+def _changing(module: str, name: str) -> str:
+    """What there is for PyTorch's functions that change a tensor, or copy it: those of the name without the ending."""
+    plain = name.removesuffix("_copy").rstrip("_")
+    if plain in ("", name):
+        return ""
+    here = plain in dir(sys.modules[module])
+    hint = f": use {module.replace('adjoint', 'ad', 1)}.{plain}" if here else _hint(module, plain)
+    return hint and f"{hint}; functions change no tensor, which is a value"
 
 
 _LISTED = "; docs/functions.md lists what there is"

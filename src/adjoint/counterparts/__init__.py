@@ -5,6 +5,7 @@ The tables of modules and of SciPy's functions are imported when somebody asks f
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -482,3 +483,10 @@ def counterpart(owner: str, name: str) -> str:
         table = MODULES.get(owner, {})
     use = table.get(name)
     return f": use {use}" if use else ""
+
+
+def family(name: str) -> str:
+    """The same for a name that no one function stands for: what those that are called so are for."""
+    from adjoint.counterparts.modules import FAMILIES
+
+    return next((f": use {words}" for names, words in FAMILIES if re.fullmatch(names, name)), "")

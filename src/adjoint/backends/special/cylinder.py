@@ -83,7 +83,13 @@ def bessel_j(v: Array, x: Array, *, order: int) -> Array:
 @hosted
 def bessel_y(v: Array, x: Array, *, order: int) -> Array:
     special = scipy_special()
-    out = _neighbours(special.yv, (special.y0, special.y1), v, x, order, -1.0)
+
+    def values(v: Array, x: Array) -> Array:
+        """SciPy's give up with 0 for large orders beyond 2^31, which is no value of the function at any number."""
+        out = special.yv(v, x)
+        return np.where((out == 0.0) & np.isfinite(x), math.nan, out)
+
+    out = _neighbours(values, (special.y0, special.y1), v, x, order, -1.0)
     if order:
         out = np.where((x == 0.0) & (v >= 0.0), -((-1.0) ** order) * math.inf, out)
     return np.where(x == math.inf, 0.0 * v, out)
