@@ -272,7 +272,7 @@ COMPLEX = (
     "abs arcsinh arctanh cos cosh exp exp2 expm1 log log10 log1p log2 negative sin sinh sqrt square tan tanh real imag "
     "conj conjugate angle add divide multiply subtract power sum prod mean var std concatenate dot matmul outer kron "
     "tensordot einsum index diag trace transpose linalg.inv linalg.solve linalg.det fft.fft fft.ifft fft.fftn "
-    "fft.ifftn linalg.norm cumsum reshape array arccosh reciprocal where roll tile repeat inner true_divide"
+    "fft.ifftn linalg.norm cumsum reshape array arccosh reciprocal where roll tile repeat inner true_divide sinc"
 ).split()
 
 # names of helpers, and of one function under several names, in HIPS autograd's tables
