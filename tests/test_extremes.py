@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import peer
 from each import Each
 from functions import FUNCTIONS
 from vocabulary import Sample
@@ -231,3 +232,38 @@ def test_slopes_of_lengths_do_not_depend_on_their_sizes(name: str) -> None:
                 np.testing.assert_allclose(ad.grad(f)(small), slope, rtol=2e-6)
                 found = ad.hessian(f)(small).astype(np.float64) * size
                 np.testing.assert_allclose(found, curvature, rtol=1e-5, atol=1e-6)
+
+
+def test_slopes_of_angles_do_not_depend_on_lengths() -> None:
+    for scale in (1e-170, 1e-300, 1.0, 1e200):
+        slopes = ad.grad(ad.atan2, argnums=(0, 1))(3 * scale, 4 * scale)
+        np.testing.assert_allclose(np.array(slopes) * scale, [4 / 25, -3 / 25], rtol=1e-14)
+        moved = ad.jvp(ad.atan2, (3 * scale, 4 * scale), (scale, 0.0))[1]
+        np.testing.assert_allclose(moved, 4 / 25, rtol=1e-14)
+        against = ad.grad(functools.partial(lambda x, y: ad.atan2(y, x), 4 * scale))(3 * scale)  # one is a number
+        np.testing.assert_allclose(against * scale, 4 / 25, rtol=1e-14)
+    assert ad.grad(ad.atan2, argnums=(0, 1))(0.0, 0.0) == (0.0, 0.0)
+
+
+def test_a_loss_is_finite_where_its_terms_are() -> None:
+    x = np.array(1.7e308)
+    value, slope = ad.value_and_grad(lambda x: F.smooth_l1_loss(x, np.zeros(()), beta=2.0))(x)
+    assert (value, slope) == (1.7e308, 1.0)
+
+
+def test_a_slope_is_finite_where_its_variance_is_not() -> None:
+    x = np.array([3e38, -3e38, 1e38], "f4")
+    with np.errstate(over="ignore"):
+        found = ad.grad(ad.var)(x)
+    np.testing.assert_allclose(found, ad.grad(ad.var)(x.astype("f8")), rtol=1e-5)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_slopes_of_betaln_do_not_cancel(order: int) -> None:
+    """Of one large argument they are differences of what is nearly equal."""
+    mpmath = peer("mpmath")
+    for a, b in ((1e7, 3.0), (1e10, 2.0), (1e12, 1e3), (64.0, 1e-3), (65.0, 1e8), (500.0, 700.0), (60.0, 0.5)):
+        found = ad.grad(ad.special.betaln)(a, b) if order == 1 else ad.grad(ad.grad(ad.special.betaln))(a, b)
+        with mpmath.workdps(50):
+            exact = mpmath.polygamma(order - 1, a) - mpmath.polygamma(order - 1, mpmath.mpf(a) + b)
+        np.testing.assert_allclose(found, float(exact), rtol=3e-13, err_msg=f"{a} {b}")

@@ -106,8 +106,12 @@ def smooth_l1_loss(x: Operand[B], target: Any, *, reduction: str = "mean", beta:
     if not beta:
         x, target = both(x, target, "smooth_l1_loss", read=inexact)
         return reduced(size_of(x - target), reduction, "smooth_l1_loss")
-    losses = run("huber", (_difference(x, target, "smooth_l1_loss"),), delta=beta)
-    return reduced(losses if beta == 1 else losses / beta, reduction, "smooth_l1_loss")
+    difference = _difference(x, target, "smooth_l1_loss")
+    if beta > 1:  # the product of beta and a large difference may be infinite, where the loss is not
+        losses = run("huber", (difference / beta,), delta=1.0) * beta
+    else:
+        losses = run("huber", (difference,), delta=beta) / beta
+    return reduced(losses, reduction, "smooth_l1_loss")
 
 
 def binary_cross_entropy(x: Operand[B], target: Any, *, weight: Any = None, reduction: str = "mean") -> Tensor[B]:

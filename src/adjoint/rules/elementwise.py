@@ -349,7 +349,7 @@ RECORDS: dict[str, Record] = {
     ),
     "remainder": Elementwise(x=lambda B, g: g, y=lambda B, g, x, y: B.negative(B.multiply(g, B.floor_divide(x, y)))),
     "pow": Elementwise(x=_pow_x, y=_pow_y),
-    "square": Elementwise(x=lambda B, g, x: B.multiply(g, B.multiply(x, 2.0))),
+    "square": Elementwise(x=lambda B, g, x: B.multiply(B.multiply(g, 2.0), x)),
     "sqrt": Elementwise(x=lambda B, g, out: B.divide(B.multiply(g, 0.5), out)),
     "cbrt": Elementwise(x=lambda B, g, out: B.divide(B.divide(g, out), B.multiply(out, 3.0))),
     "abs": Elementwise(x=_abs, pushforward=_abs_forward),  # g is real, tangents need not be
@@ -454,6 +454,6 @@ def _difference(B: Any, x: Any, y: Any) -> Any:
 
 
 def _atan2_slope(B: Any, x: Any, y: Any) -> Any:
-    """x / (x^2 + y^2), and 0 at the origin, where either may be a Python scalar."""
-    squares = [v * v if _scalar(v) else B.square(v) for v in (x, y)]
-    return safe_divide(B, x, B.add(*squares))
+    """x / (x^2 + y^2), and 0 at the origin, where either may be a Python scalar; no squares, which may be 0 or inf."""
+    size = B.hypot(x, y)
+    return safe_divide(B, safe_divide(B, x, size), size)

@@ -270,6 +270,23 @@ def _student_mass(B: Any, df: Any, t: Any) -> Any:
     return B.exp(B.negative(B.add(log, front)))
 
 
+def _digamma_step(B: Any, x: Any, by: Any) -> Any:
+    """digamma(x + by) - digamma(x), which are close where x is large: there by the difference of their series."""
+    large = B.logical_and(B.greater_equal(x, 64.0), B.greater(by, 0.0))
+    low, step = B.where(large, x, 64.0), B.where(large, by, 1.0)
+    total, part = B.log1p(B.divide(step, low)), B.divide(step, B.add(low, step))  # part is 1 - low / high
+    # 1 / low^n - 1 / high^n = (1 - (low / high)^n) / low^n
+    ratio = B.divide(low, B.add(low, step))
+    square = B.square(B.divide(1.0, low))
+    two = B.multiply(part, B.add(1.0, ratio))
+    four = B.multiply(two, B.add(1.0, B.square(ratio)))
+    six = B.multiply(two, B.add(B.add(1.0, B.square(ratio)), B.square(B.square(ratio))))
+    inner = B.add(B.multiply(four, -1 / 120), B.multiply(B.multiply(square, six), 1 / 252))
+    inner = B.add(B.multiply(two, 1 / 12), B.multiply(square, inner))
+    series = B.add(total, B.add(B.divide(B.multiply(part, 0.5), low), B.multiply(square, inner)))
+    return B.where(large, series, B.subtract(B.digamma(B.add(x, by)), B.digamma(x)))
+
+
 def _student_quantile(B: Any, g: Any, df: Any, out: Any) -> Any:
     density = _student_mass(B, df, out)
     inside = B.greater(density, 0.0)
@@ -330,8 +347,8 @@ RECORDS: dict[str, Record] = {
     "gammaln": Elementwise(x=lambda B, g, x: B.multiply(g, B.digamma(x))),
     "digamma": Elementwise(x=lambda B, g, x: B.multiply(g, B.zeta(2.0, x, order=0))),
     "betaln": Elementwise(
-        a=lambda B, g, a, b: B.multiply(g, B.subtract(B.digamma(a), B.digamma(B.add(a, b)))),
-        b=lambda B, g, a, b: B.multiply(g, B.subtract(B.digamma(b), B.digamma(B.add(a, b)))),
+        a=lambda B, g, a, b: B.negative(B.multiply(g, _digamma_step(B, a, b))),
+        b=lambda B, g, a, b: B.negative(B.multiply(g, _digamma_step(B, b, a))),
     ),
     "zeta": Elementwise(s=lambda B, g, s, q, order: B.multiply(g, B.zeta(s, q, order=order + 1)), q=_zeta_q),
     "gammainc": Elementwise(

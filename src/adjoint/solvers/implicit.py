@@ -61,7 +61,8 @@ def root(
         How many steps there may be.
     solver
         Another way to find x: `solver(g, x0)` gives x, where g is f as a function of x alone. Both work on NumPy
-        arrays; it may be any Python, such as `lambda g, x0: scipy.optimize.root(g, x0).x`.
+        arrays; it may be any Python, such as `lambda g, x0: scipy.optimize.root(g, x0).x`. That x solves the equation
+        is checked coarsely: of the largest entry of f at x0, or of 1, at most a thousandth may be left.
     linear_solver
         How the linear systems of steps and derivatives are solved. "dense": by the whole Jacobian. "sparse": by the
         entries that its pattern has, and SciPy's sparse LU factors (`pip install 'adjoint[scipy]'`). "gmres", or "cg"
@@ -90,7 +91,7 @@ def root(
     Raises
     ------
     ConvergenceError
-        No solution within `maxiter` steps, or none of a derivative's system.
+        No solution within `maxiter` steps, or none of a derivative's system; a solver's result that is none.
     SingularError
         The Jacobian at the solution has no inverse: there is no derivative. In backward this, and that a system was not
         solved, are the cause of a BackwardError.
@@ -172,6 +173,14 @@ def minimize(
         return grad(lambda x: problem.scalar(x, theta))(x)  # type: ignore[no-any-return]
 
     return problem.solution(gradient, _newton_cg, problem.scalar, symmetric=True)
+
+
+_LEFT = 1e-3  # what a user's solver may leave of the equation, of what there is at the start, or of 1
+_RESIDUALS = {
+    "root": "the largest entry of the function",
+    "fixed_point": "the largest change",
+    "minimize": "the largest entry of the gradient",
+}
 
 
 class _Problem(Systems):
@@ -277,11 +286,11 @@ class _Solution(Known):
             return lifted_result(out, device, self.name) if x.device is device else out
 
         if self.problem.solver is not None:
-            return self._by_solver(function, x0)
+            return self._by_solver(function, x0, theta)
         with device.leaf.quiet():  # a line search may leave the domain of f
             return lifted_result(self.search(self.problem, function, x0), device, self.name)
 
-    def _by_solver(self, function: Callable[[Vector], Vector], x0: Vector) -> Vector:
+    def _by_solver(self, function: Callable[[Vector], Vector], x0: Vector, theta: Tensors) -> Vector:
         state, device = self.problem.state, x0.device
 
         def g(tree: Any) -> Any:
@@ -298,6 +307,13 @@ class _Solution(Known):
         x = state.ravel(found, "the solver's result", device)
         if not for_all_examples(all(isfinite(x))):
             raise errors.ConvergenceError(f"{self.name}: the solver's result is not finite")
+        left, start_left = (max(abs(self.f(point, theta))) for point in (x, x0))
+        if not for_all_examples(left <= _LEFT * where(start_left > 1, start_left, 1.0)):
+            worst = float(np.max(concrete_values(left, self.name)))
+            raise errors.ConvergenceError(
+                f"{self.name}: the solver's result is no solution: {_RESIDUALS[self.name]} is {worst:.3g} there",
+                residual=worst,
+            )
         return lifted_result(x, device, self.name)
 
     def batch(
@@ -337,7 +353,7 @@ def _newton(problem: _Problem, f: Function, x: Vector) -> Vector:
     found = found | (max(abs(value)) <= problem.tol)
     if not for_all_examples(found):
         way = "" if for_all_examples(found | solved) else "try another linear_solver, which did not solve a system, "
-        raise problem.failed(count, max(abs(value)), found, "the largest entry of the function", way)
+        raise problem.failed(count, max(abs(value)), found, _RESIDUALS["root"], way)
     return x
 
 
@@ -354,7 +370,7 @@ def _iterated(problem: _Problem, f: Function, x: Vector) -> Vector:
         found = kept(found | (change <= problem.tol * where(size > 1, size, 1.0)))
         value = kept(f(x))
     if not for_all_examples(found):
-        raise problem.failed(count, change, found, "the largest change")
+        raise problem.failed(count, change, found, _RESIDUALS["fixed_point"])
     return x
 
 
@@ -381,7 +397,7 @@ def _newton_cg(problem: _Problem, f: Function, x: Vector) -> Vector:
             break
     found = found | (max(abs(slope)) <= problem.tol)
     if not for_all_examples(found):
-        raise problem.failed(count, max(abs(slope)), found, "the largest entry of the gradient")
+        raise problem.failed(count, max(abs(slope)), found, _RESIDUALS["minimize"])
     return x
 
 
