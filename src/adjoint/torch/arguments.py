@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from adjoint.torch import overriding
+from adjoint.torch import overriding, unsupported
 from adjoint.torch.calls import into, off, shares, write
 from adjoint.torch.devices import device
 from adjoint.torch.dtypes import DTYPES, Size, dtype, layout, memory_format
@@ -29,7 +29,7 @@ def public(*names: str, in_place: bool = False, method: bool = True, out: bool =
     def given(function: F) -> F:
         made = NODES.get(names[0])
         spelled: Any = function if made is None else one_node(*made.split())(function)
-        careful = guarded(spelled)
+        careful = guarded(spelled, names[0])
         several = len(_parameters(function)) > 1
         called = _writing_out(careful) if out else careful
         known: Any = called if out or several else spelled
@@ -161,10 +161,16 @@ def _renaming(function: Any) -> Any:
     return rename
 
 
-def guarded(function: F) -> F:
+# modules whose functions have names that are others' elsewhere
+_PLACES = {"adjoint.torch.linalg": "linalg.", "adjoint.torch.fft": "fft."}
+
+
+def guarded(function: F, name: str | None = None) -> F:
     """A function as users call it: arguments also by NumPy's names, and PyTorch's errors for those of wrong types."""
     rename = _renaming(function)
     own = inspect.unwrap(function)
+    spelled = _PLACES.get(own.__module__, "") + (name or own.__name__)
+    refused = unsupported.codes_of(spelled)
     by_name = {name: classes for name in _parameters(own) if (classes := _classes(own, name))}
     by_place = [by_name.get(name) for name in own.__code__.co_varnames[: own.__code__.co_argcount]]
 
@@ -187,6 +193,12 @@ def guarded(function: F) -> F:
                 return found
             if (read := refuse_others(function, args, options)) is not None:
                 args, options = read.args, read.kwargs
+        if refused:
+            operands = (*args, *options.values()) if options else args
+            for value in operands:
+                if isinstance(value, Tensor) and value._dtype.char in refused:
+                    unsupported.refuse(spelled, operands)
+                    break
         try:
             return function(*args, **options)
         except Exception as error:

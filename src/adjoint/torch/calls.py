@@ -51,15 +51,44 @@ def off() -> bool:
 
 
 def number(value: Any, dtype: Any) -> Any:
-    """One of Python's numbers as an array of a dtype."""
+    """One of Python's numbers as an array of a dtype. Raises RuntimeError where it does not fit."""
+    if value.__class__ is complex and dtype.kind in "iuf":
+        if value.imag:
+            raise _overflow(dtype)
+        value = value.real
     if value and dtype.kind in "fc":
         return INNER.as_scalar(value, dtype)
     try:
-        if dtype.kind == "u" and -(256**dtype.itemsize) < value < 0:
-            return np.asarray(value % 256**dtype.itemsize, dtype)
+        if dtype.kind in "iu":
+            value = int(value)
+            if dtype.kind == "u" and -(256**dtype.itemsize) < value < 0:
+                value %= 256**dtype.itemsize
         return np.asarray(value, dtype)
     except (OverflowError, ValueError):  # a nan, too, is no integer
-        raise RuntimeError(f"value cannot be converted to type {of_numpy(dtype).name} without overflow") from None
+        raise _overflow(dtype) from None
+
+
+def _overflow(dtype: Any) -> RuntimeError:
+    return RuntimeError(f"value cannot be converted to type {of_numpy(dtype).name} without overflow")
+
+
+def check_factor(what: str, value: Any, operands: Any) -> None:
+    """Raise PyTorch's error for a factor such as `alpha` that does not go into the type that operands meet in."""
+    kind = result_dtype(operands).kind
+    if isinstance(value, bool) and kind != "b":
+        raise RuntimeError(f"Boolean {what} only supported for Boolean results.")
+    if isinstance(value, (float, complex)) and kind in "biu":
+        raise RuntimeError(f"For integral input tensors, argument {what} must not be a floating point number.")
+    if isinstance(value, complex) and kind != "c":
+        raise RuntimeError(f"For non-complex input tensors, argument {what} must not be a complex number.")
+
+
+def factor(value: Any, dtype: Any) -> Any:
+    """A factor such as `beta` in a type: of integers without its fraction. Raises RuntimeError for a complex one of
+    reals."""
+    if isinstance(value, complex) and dtype.kind != "c":
+        raise _overflow(dtype)
+    return int(value) if dtype.kind in "biu" else value
 
 
 def operand(value: Any, name: str, place: str = "other") -> Any:

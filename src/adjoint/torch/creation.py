@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.torch import lifted, overriding, state
-from adjoint.torch.calls import into, number_of, only_number, without_slope
+from adjoint.torch.calls import into, number, number_of, only_number, without_slope
 from adjoint.torch.devices import chosen
 from adjoint.torch.dtypes import (
     DTYPES,
@@ -28,6 +28,7 @@ from adjoint.torch.dtypes import (
 from adjoint.torch.dtypes import layout as Layout
 from adjoint.torch.dtypes import memory_format as MemoryFormat
 from adjoint.torch.generators import apart, drawn_apart, source
+from adjoint.torch.lists import array_of
 from adjoint.torch.memory import of_numpy_array
 from adjoint.torch.operators import FUNCTIONS, METHODS, function
 from adjoint.torch.state import modes
@@ -94,15 +95,6 @@ def finished(value: Any, dtype: Any, requires_grad: bool, where: Any = None) -> 
     return out.requires_grad_() if requires_grad else out
 
 
-def _plain(data: Any) -> Any:
-    """Nested lists with tensors as nested lists of numbers."""
-    if isinstance(data, Tensor):
-        return looked(data).tolist()
-    if isinstance(data, (list, tuple)):
-        return [_plain(entry) for entry in data]
-    return data
-
-
 @function
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
@@ -126,45 +118,46 @@ def tensor(
         device = data.device if device is None else device
         data = looked(data)
     if not isinstance(data, (np.ndarray, np.generic)):
-        data = _of_lists(data)
-        if given is None:
-            given = {"f": default_float(), "c": default_complex()}.get(data.dtype.kind, data.dtype)
-    numpy_known(data.dtype if given is None else given)
+        return finished(array_of(data, given), None, requires_grad, device)
+    of_numpy(data.dtype)
     return finished(np.array(data, dtype=given), None, requires_grad, device)
 
 
-def numpy_known(dtype: Any) -> None:
-    from adjoint.torch.dtypes import of_numpy
-
-    of_numpy(dtype)
-
-
-def _of_lists(data: Any) -> Any:
-    try:
-        made = np.array(_plain(data))
-    except ValueError as error:
-        raise ValueError(f"expected sequence of one length everywhere: {error}") from None
-    except RecursionError:
-        raise ValueError(f"too many dimensions {type(data).__name__!r}, or a list that contains itself") from None
-    if made.dtype.kind not in "biufc":
-        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
-    return made
-
-
-def legacy(cls: type, *args: Any, **options: Any) -> Any:
+def legacy(cls: type, *args: Any, kind: Any = None, **options: Any) -> Any:
     """`torch.Tensor(...)`: sizes, or values in the default type."""
-    there = chosen(options.get("device"))
-    if not args:
-        out = placed(np.zeros(0, default_float()), there)
-    elif isinstance(args[0], Tensor) and len(args) == 1:
+    there, kind = chosen(options.pop("device", None)), kind or default_float()
+    if options.keys() & {"size", "data"} and not args:
+        args = tuple(options.values())
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        if args[0]._dtype is not kind and cls is Tensor and kind is not default_float():
+            raise TypeError(f"expected a tensor of {of_numpy(kind)}, but got one of {args[0].dtype}")
         out = args[0] if cls is Tensor else args[0].detach()
-    elif all([isinstance(n, int) and not isinstance(n, bool) for n in args]):
-        out = placed(np.zeros(args, default_float()), there)
+    elif len(args) == 1 and not isinstance(args[0], Size) and not _is_size(args[0]):
+        out = placed(_values_of(args[0], kind), there)
     else:
-        out = placed(np.array(_plain(args[0]), dtype=default_float()), there)
+        try:
+            out = placed(np.zeros(sizes_of(args) if args else 0, kind), there)
+        except MemoryError as error:
+            raise RuntimeError(f"new(): can't allocate memory: {error}") from error
     if cls is not Tensor:
         out.__class__ = cls
     return out
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _values_of(data: Any, kind: Any) -> Any:
+    """Values in a type. Raises TypeError for what is no sequence, and for floating tensors among integers."""
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if not isinstance(data, (list, tuple, range, np.ndarray)):
+        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+    if isinstance(data, np.ndarray):
+        of_numpy(data.dtype)
+        return data.astype(kind)
+    return array_of(data, kind)
 
 
 @adopt
@@ -184,12 +177,7 @@ class _OfType(type):
         return of_numpy(cls.kind)
 
     def __call__(cls, *args: Any) -> Any:
-        if len(args) == 1 and isinstance(args[0], Size):
-            return constant(np.zeros(args[0], cls.kind))
-        if len(args) == 1 and not isinstance(args[0], (int, Tensor)):
-            return constant(np.array(_plain(args[0]), dtype=cls.kind))
-        made = legacy(Tensor, *args)
-        return made if made._dtype is cls.kind else constant(looked(made).astype(cls.kind))
+        return legacy(Tensor, *args, kind=cls.kind)
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, Tensor) and x._dtype is cls.kind
@@ -250,7 +238,7 @@ def from_numpy(ndarray: Any) -> Tensor:
             "currently supported. (You can probably work around this by making a copy of your array  with "
             "array.copy().)"
         )
-    numpy_known(ndarray.dtype)
+    of_numpy(ndarray.dtype)
     return of_numpy_array(ndarray)
 
 
@@ -294,6 +282,19 @@ def _once(name: str, given: Any, size: Any) -> tuple[int, ...]:
     return sizes_of(given or (size,))
 
 
+def check_drawn(name: str, kind: Any, random: bool = True) -> None:
+    """Raise NotImplementedError for integers where floating numbers are drawn."""
+    if random and kind.kind not in "fc":
+        code = "check_uniform_bounds" if name == "rand" else "normal_kernel_cpu"
+        raise NotImplementedError(f"\"{code}\" not implemented for '{of_numpy(kind).class_name}'")
+
+
+def _refuse_kinds(name: str, kind: Any, kinds: str) -> None:
+    """Raise NotImplementedError for a type that a function does not make."""
+    if kind.kind in kinds:
+        raise NotImplementedError(f"\"{name}\" not implemented for '{of_numpy(kind).class_name}'")
+
+
 def _of_sizes(name: str, make: Any, *, random: bool = False) -> Any:
     def _check_generator(name: str, generator: Any) -> None:
         if generator is not None and not random:
@@ -305,6 +306,7 @@ def _of_sizes(name: str, make: Any, *, random: bool = False) -> Any:
     ) -> Tensor:  # fmt: skip
         sizes = _once(name, given, size)
         _check_generator(name, generator)
+        check_drawn(name, numpy_dtype(dtype) or default_float(), random)
         if random and apart():
             return drawn_apart(make, sizes, generator, numpy_dtype(dtype) or default_float())
         value = make(sizes, generator)
@@ -315,6 +317,7 @@ def _of_sizes(name: str, make: Any, *, random: bool = False) -> Any:
     ) -> Tensor:
         _check_tensor(f"{name}_like", input)
         _check_generator(f"{name}_like", generator)
+        check_drawn(name, numpy_dtype(dtype) or input._dtype, random)
         if random and apart():
             return drawn_apart(make, tuple(input.shape), generator, numpy_dtype(dtype) or input._dtype)
         value = make(tuple(input.shape), generator)
@@ -361,7 +364,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool =
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     fill = only_number(fill_value, "full", "fill_value", 2)
     kind = numpy_dtype(dtype) or (fill_value._dtype if isinstance(fill_value, Tensor) else dtype_of_number(fill))
-    return finished(np.full(sizes_of((size,)), fill, kind), kind, requires_grad, device)
+    return finished(np.full(sizes_of((size,)), number(fill, kind), kind), kind, requires_grad, device)
 
 
 @filling
@@ -370,7 +373,7 @@ def full_like(
 ) -> Tensor:
     _check_tensor("full_like", input)
     kind = numpy_dtype(dtype) or input._dtype
-    made = np.full(tuple(input.shape), only_number(fill_value, "full_like", "fill_value", 2), kind)
+    made = np.full(tuple(input.shape), number(only_number(fill_value, "full_like", "fill_value", 2), kind), kind)
     return lifted.as_many(
         finished(made, kind, requires_grad, input.device if device is None else device), lifted.examples_of(input)
     )
@@ -402,6 +405,7 @@ def arange(
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     floating = any([isinstance(v, float) for v in (start, end, step)])
     kind = numpy_dtype(dtype) or (default_float() if floating else np.dtype("int64"))
+    _refuse_kinds("arange_cpu", kind, "bc")
     count = math.ceil((end - start) / step)
     return finished(start + np.arange(count) * step, kind, requires_grad, device)
 
@@ -437,8 +441,9 @@ def linspace(
 ) -> Tensor:
     start, end = _ends("linspace", start, end, steps, dtype)
     made = np.linspace(start, end, steps)
-    kind = default_complex() if made.dtype.kind == "c" else default_float()
-    return finished(made, numpy_dtype(dtype) or kind, requires_grad, device)
+    kind = numpy_dtype(dtype) or (default_complex() if made.dtype.kind == "c" else default_float())
+    _refuse_kinds("linspace_cpu", kind, "b")
+    return finished(made, kind, requires_grad, device)
 
 
 @filling
@@ -465,7 +470,8 @@ def scalar_tensor(
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     check_placing("scalar_tensor", layout, pin_memory)
-    return finished(only_number(s, "scalar_tensor", "s"), numpy_dtype(dtype) or default_float(), requires_grad, device)
+    kind = numpy_dtype(dtype) or default_float()
+    return finished(number(only_number(s, "scalar_tensor", "s"), kind), kind, requires_grad, device)
 
 
 def _bound(value: Any, place: str) -> int:
@@ -496,6 +502,10 @@ def randint(
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     make: Any = lambda size, generator: source(generator, apart=True).integers(low, high, size)
     sizes, kind = sizes_of((size,)), numpy_dtype(dtype) or np.dtype("int64")
+    if kind.kind == "c":
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
+    if kind.kind == "b" and not 0 <= low < high <= 2:
+        raise RuntimeError("from or to - 1 is out of bounds for bool")
     if kind.kind in "iu" and not int(np.iinfo(kind).min) <= low < high <= int(np.iinfo(kind).max) + 1:
         raise RuntimeError(f"from or to - 1 is out of bounds for {of_numpy(kind).name}")
     if apart():
@@ -510,6 +520,8 @@ def randperm(
     kind = numpy_dtype(dtype) or np.dtype("int64")
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    _refuse_kinds("randperm", kind, "bc")
+    number(max(n - 1, 0), kind)
     if apart():
         orders = lambda size, g: source(g, apart=True).permuted(np.broadcast_to(np.arange(n), size), axis=-1)
         return drawn_apart(orders, (n,), generator, kind)
@@ -535,6 +547,7 @@ def normal(
         device = next((v.device for v in (mean, std) if isinstance(v, Tensor)), None)
     if dtype is None:
         dtype = of_numpy(result_dtype([v for v in (mean, std) if isinstance(v, Tensor)] or [1.0]))
+    check_drawn("normal", numpy_dtype(dtype))
     if not is_lifted(std) if isinstance(std, Tensor) else True:
         least = looked(std).min(initial=0) if isinstance(std, Tensor) else std
         if least < 0:
@@ -551,6 +564,8 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     """One with the probability of each element, or p, else zero."""
     _check_tensor("bernoulli", input)
     p = number_of(p, "bernoulli", "p", 2)
+    if input._dtype.kind == "c" or (p is None and input._dtype.kind != "f"):
+        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{input.dtype.class_name}'")
     if out is not None:
         return into(out, bernoulli(input, p, generator=generator))  # type: ignore[no-any-return]
     if apart() or is_lifted(input):

@@ -10,7 +10,7 @@ import adjoint as ad
 from adjoint.graph.nodes import var_of
 from adjoint.torch import creation, generators, lifted
 from adjoint.torch.arguments import guarded, public, same_types, spelled_as
-from adjoint.torch.calls import call, explained, off, put, put_lifted
+from adjoint.torch.calls import call, explained, number, off, put, put_lifted
 from adjoint.torch.functions import check_tensors, to
 from adjoint.torch.graph import label
 from adjoint.torch.memory import place_of
@@ -101,7 +101,7 @@ def _fill_(self: Any, value: Any) -> Any:
 
 def _filled(x: Any, value: Any) -> Tensor:
     """A tensor like another one, with one number everywhere."""
-    return beside(x, np.full(tuple(x.shape), value, x._dtype))
+    return beside(x, np.full(tuple(x.shape), number(value, x._dtype), x._dtype))
 
 
 _copy_.__name__ = _copy_.__qualname__ = "copy_"

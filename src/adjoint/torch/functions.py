@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import adjoint as ad
 from adjoint import errors
 from adjoint.torch import creation, devices, lifted
 from adjoint.torch.arguments import guarded, public, same_types, spelled_as, tensor_of
-from adjoint.torch.calls import NUMBERS, call, into, number, number_of, off, operand, run
+from adjoint.torch.calls import NUMBERS, call, check_factor, factor, into, number, number_of, off, operand, run
 from adjoint.torch.dtypes import bfloat16, default_float, numpy_dtype, of_numpy, result_dtype
 from adjoint.torch.graph import label
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -87,8 +88,8 @@ def round(input: Tensor, *, decimals: int = 0, out: Any = None) -> Any:
     """The nearest integers, or numbers of so many decimals; of two the even one."""
     if not decimals:
         return _round(input) if out is None else _round(input, out=out)
-    if input._dtype.kind in "biu":
-        raise RuntimeError(f"\"round_vml_cpu\" not implemented for '{input.dtype.class_name}'")
+    if input._dtype.kind != "f":
+        raise NotImplementedError(f"\"round_cpu\" not implemented for '{input.dtype.class_name}'")
     return into(out, call(lambda x: ad.round(x, decimals), "RoundBackward1", input))
 
 
@@ -361,12 +362,12 @@ _THREE = "input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number=1"
 
 
 def _addcmul(x: Any, a: Any, b: Any, *, value: Any) -> Any:
-    if x.dtype.kind in "iu":
-        value = int(value)
+    value = factor(value, x.dtype)
     return x + a * b * value if value != 1 else x + a * b
 
 
 def _addcdiv(x: Any, a: Any, b: Any, *, value: Any) -> Any:
+    value = factor(value, x.dtype)
     return x + a / b * value if value != 1 else x + a / b
 
 
@@ -411,6 +412,8 @@ _LN2 = float(np.log(2.0))
 def rsub(input: Any, other: Any, alpha: Any = 1) -> Any:
     check_tensors("rsub", input, other)
     alpha = number_of(alpha, "rsub", "alpha")
+    if alpha.__class__ is not int:
+        check_factor("alpha", alpha, (input, other))
     return other - (input if alpha == 1 else input * alpha)
 
 
@@ -449,13 +452,20 @@ def clamp_max(input: Tensor, max: Any) -> Any:
     return clamp(input, max=max)
 
 
+# of masks
+BYTES = "dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+
+
 @public("where", method=False, out=True)
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None:
         return FUNCTIONS["nonzero"](condition, as_tuple=True)
     x, y = operand(input, "where", "input"), operand(other, "where")
     dtype = result_dtype((x, y))
-    if condition._dtype.kind != "b" and condition._dtype != np.dtype("uint8"):
+    if condition._dtype == np.uint8:
+        warnings.warn(f"where: {BYTES}", UserWarning, stacklevel=3)
+        condition = condition.bool()
+    if condition._dtype.kind != "b":
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
         )

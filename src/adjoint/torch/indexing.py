@@ -13,8 +13,8 @@ import adjoint as ad
 from adjoint.graph.nodes import Var, numbers, var_of
 from adjoint.torch import creation, overriding, state
 from adjoint.torch.arguments import guarded, public
-from adjoint.torch.calls import NUMBERS, call, explained, number, only_number, put
-from adjoint.torch.functions import to
+from adjoint.torch.calls import NUMBERS, call, explained, factor, number, only_number, put
+from adjoint.torch.functions import BYTES, to
 from adjoint.torch.graph import overwritten
 from adjoint.torch.kinds import Index
 from adjoint.torch.lifted import is_batched
@@ -125,12 +125,10 @@ def _given(key: Any) -> list[Any]:
     for k in key if isinstance(key, tuple) else (key,):
         entry = constant(np.array(k)) if isinstance(k, np.ndarray) else k
         if isinstance(entry, Tensor) and entry._dtype == np.uint8:
-            warnings.warn(
-                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
-                UserWarning,
-                stacklevel=4,
-            )
+            warnings.warn(f"indexing with {BYTES}", UserWarning, stacklevel=4)
             entry = entry.bool()
+        elif isinstance(entry, Tensor) and entry._dtype.kind == "i" and entry._dtype.itemsize < 4:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         truth = isinstance(entry, (bool, np.bool_)) or (
             isinstance(entry, Tensor) and entry._dtype.kind == "b" and not entry.ndim
         )
@@ -387,10 +385,7 @@ def index_put(x: Any, entries: list[Any], value: Tensor, accumulate: bool) -> An
     target = x if basic is None else view_of(x, Index(_with_ranges(x, basic)), "Slice")
     if value._dtype is not x._dtype:
         if accumulate or (isinstance(value, Tensor) and value.ndim and value._dtype is not x._dtype):
-            raise RuntimeError(
-                f"Index put requires the source and destination dtypes match, got {x.dtype.class_name} for the "
-                f"destination and {value.dtype.class_name} for the source."
-            )
+            raise _mismatch(x, value)
         value = to(value, dtype=x._dtype)
     mode = "add" if accumulate else "set"
     keys = _tensors(rest)
@@ -408,7 +403,16 @@ def index_put(x: Any, entries: list[Any], value: Tensor, accumulate: bool) -> An
     return put(target, out, start)
 
 
+def _mismatch(x: Any, value: Any) -> RuntimeError:
+    return RuntimeError(
+        f"Index put requires the source and destination dtypes match, got {x.dtype.class_name} for the destination and "
+        f"{value.dtype.class_name} for the source."
+    )
+
+
 def _index_put_(self: Any, indices: Any, values: Tensor, accumulate: bool = False) -> Any:
+    if isinstance(values, Tensor) and values._dtype is not self._dtype:
+        raise _mismatch(self, values)
     entries = _entries(self, tuple([slice(None) if i is None else i for i in indices]))
     index_put(self, entries, values, accumulate)
     return self
@@ -422,10 +426,16 @@ def index_put_out(input: Tensor, indices: Any, values: Tensor, accumulate: bool 
     return _index_put_(input.clone(), indices, values, accumulate)
 
 
-def _check_index(x: Tensor, index: Any, name: str) -> None:
-    if not isinstance(index, Tensor) or index._dtype != np.dtype("int64"):
-        if not (isinstance(index, Tensor) and index._dtype == np.dtype("int32")):
-            raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+def check_index(index: Any, name: str) -> None:
+    """Raise RuntimeError for what is no tensor of places."""
+    if not isinstance(index, Tensor) or (index._dtype != np.int64 and index._dtype != np.int32):
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+
+
+def check_long(index: Tensor, name: str) -> None:
+    """Raise RuntimeError for places in another type than int64."""
+    if index._dtype != np.int64:
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype.class_name}")
 
 
 def in_range(index: Tensor, n: int, least: int = 0, dim: int = 0, error: Any = RuntimeError) -> None:
@@ -449,7 +459,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     axis = axis_of(dim, input.ndim)
     if isinstance(index, Tensor) and not index.numel():
         return input.reshape(-1)[:0].reshape(index.shape)
-    _check_index(input, index, "gather")
+    check_index(index, "gather")
     if not input.ndim:
         return gather(as_line(input), 0, as_line(index)).reshape(index.shape)
     if input.ndim != index.ndim:
@@ -470,7 +480,7 @@ def _scattered(mode: str, made: str) -> Any:
         axis = axis_of(dim, input.ndim)
         if not index.numel():
             return input.clone()
-        _check_index(input, index, "scatter")
+        check_index(index, "scatter")
         if not input.ndim:
             return scattered(as_line(input), 0, as_line(index), as_line(src), value=value).reshape(())
         in_range(index, input.shape[axis], dim=axis)
@@ -516,7 +526,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
 @public("index_select", out=True)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     axis = axis_of(dim, input.ndim)
-    _check_index(input, index, "index_select")
+    check_index(index, "index_select")
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     if not input.ndim:
@@ -532,6 +542,12 @@ def _along(axis: int, index: Any) -> tuple[Any, ...]:
 @public("index_add", in_place=True, out=True)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
     axis = axis_of(dim, input.ndim)
+    check_index(index, "index_add_")
+    if input._dtype is not source._dtype:
+        raise RuntimeError(
+            f"index_add_(): self ({input.dtype.class_name}) and source ({source.dtype.class_name}) must have the same "
+            "scalar type"
+        )
     if not input.ndim:
         return index_add(as_line(input), 0, as_line(index), as_line(source), alpha=alpha).reshape(())
     in_range(index, input.shape[axis], dim=axis)
@@ -545,6 +561,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(input.shape)} source.shape = {list(source.shape)}"
         )
+    alpha = factor(alpha, input._dtype)
     source = source if alpha == 1 else source * alpha
     return call(lambda x, i, s: _joined(x, _along(axis, i), s, "add"), "IndexAdd", input, index, source)
 
@@ -556,8 +573,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
         return index_copy(as_line(input), 0, as_line(index), as_line(source)).reshape(())
     if index.ndim > 1:
         raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
-    if index._dtype != np.dtype("int64"):
-        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {index.dtype.class_name}")
+    check_long(index, "index_copy_")
     if source._dtype is not input._dtype:
         raise RuntimeError(
             "index_copy_(): self and source expected to have the same dtype, but got (self) "
@@ -575,6 +591,8 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
 @public("index_fill", in_place=True)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     axis = axis_of(dim, input.ndim)
+    if index._dtype != np.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if not input.ndim:
         return index_fill(as_line(input), 0, as_line(index), value).reshape(())
     in_range(index, input.shape[axis], dim=axis, error=IndexError)
@@ -605,6 +623,9 @@ def _spread(x: Any, mask: Any) -> Any:
 
 @public("masked_scatter", in_place=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
+    if mask._dtype == np.uint8:
+        warnings.warn(f"masked_scatter_: {BYTES}", UserWarning, stacklevel=3)
+        mask = mask.bool()
     if mask._dtype.kind != "b":
         raise RuntimeError(
             f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.class_name}"
@@ -619,6 +640,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
 @public("take", out=True)
 def take(input: Tensor, index: Tensor) -> Any:
     """Elements by their number in the flattened tensor."""
+    check_long(index, "take")
     return call(lambda x, i: ad.reshape(x, (-1,))[i], "Take", input, index)
 
 

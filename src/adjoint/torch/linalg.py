@@ -30,10 +30,26 @@ det: Any = _plain("det", "linalg.det")
 inv: Any = _plain("inv", "linalg.inv", made="LinalgInvEx")
 eigvalsh: Any = _plain("eigvalsh", "linalg.eigvalsh", "input: Tensor, UPLO='L'", "LinalgEigh")
 eigvals: Any = _plain("eigvals", "linalg.eigvals", "input: Tensor", "LinalgEig")
-householder_product: Any = _plain(
-    "householder_product", "linalg.householder_product", "input: Tensor, tau: Tensor", "LinalgHouseholderProduct"
+
+
+@with_out
+def householder_product(input: Tensor, tau: Tensor) -> Any:
+    if input._dtype is not tau._dtype:
+        raise RuntimeError(
+            f"torch.linalg.householder_product: tau dtype {tau.dtype.class_name} does not match input dtype "
+            f"{input.dtype.class_name}"
+        )
+    return call("linalg.householder_product", "LinalgHouseholderProduct", input, tau)
+
+
+matrix_exp: Any = _plain(
+    "matrix_exp",
+    lambda a: (
+        ad.astype(ad.linalg.expm(ad.astype(a, np.float32)), a.dtype) if a.dtype.itemsize < 4 else ad.linalg.expm(a)
+    ),
+    "input: Tensor",
+    "LinalgMatrixExp",
 )
-matrix_exp: Any = _plain("matrix_exp", "linalg.expm", "input: Tensor", "LinalgMatrixExp")
 
 
 @with_out
@@ -407,14 +423,31 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
 @with_out
 @one_node("Mm")
 def matrix_power(input: Tensor, n: int) -> Any:
+    if input._dtype.kind in "biu":
+        return _integer_power(input, n)
     if not n:  # the identity, which depends on input as PyTorch's does
         return call(lambda a: ad.where(False, a, ad.linalg.matrix_power(a, 0)), "LinalgMatrixPower", input)
     return call(lambda a: ad.linalg.matrix_power(a, n), "LinalgMatrixPower", input)
 
 
+def _integer_power(A: Tensor, n: int) -> Any:
+    """A power in integers, by squares. Booleans have none but the first."""
+    if n < 0:
+        raise RuntimeError(
+            f"linalg.inv: Expected a floating point or complex tensor as input. Got {A.dtype.class_name}"
+        )
+    power = creation.eye(A.shape[-1], dtype=A.dtype).expand(A.shape).clone() if not n else A.clone()
+    for digit in f"{n:b}"[1:]:
+        power = power @ power
+        power = power @ A if digit == "1" else power
+    return power
+
+
 @with_out
 def multi_dot(tensors: Any) -> Any:
     same_types("multi_dot()", *tensors_of(tensors, "linalg_multi_dot"))
+    if tensors[0]._dtype.kind == "b":
+        raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
     return call(lambda *xs: ad.linalg.multi_dot(xs), "View", *tensors)
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from adjoint import nn
 from adjoint.graph.nodes import Var, numbers
-from adjoint.torch import overriding, state
-from adjoint.torch.calls import NUMBERS, call, into, number_of, operand, run, write
+from adjoint.torch import overriding, state, unsupported
+from adjoint.torch.calls import NUMBERS, call, check_factor, into, number_of, operand, run, write
 from adjoint.torch.dtypes import result_dtype
 from adjoint.torch.graph import Accumulate, label, overwritten, result_overwritten
 from adjoint.torch.state import recorded
@@ -116,7 +116,7 @@ def function(self, other):
     dtype = self._dtype
     kind = other.__class__
     if kind is float or kind is int:
-        if not other or dtype.kind not in "fc":
+        if not other or dtype.kind not in {of_numbers}:
             return slow(self, other)
         array = scalar(other, dtype)
     else:
@@ -263,6 +263,7 @@ def _named_operands(name: str, operator: Any, function: Any, *, method: bool = F
 
 def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bool) -> None:
     name = names[0]
+    refused = unsupported.codes_of(name)
 
     def plain(input: Any, *, out: Any = None) -> Any:
         if not isinstance(input, Tensor):
@@ -274,14 +275,15 @@ def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bo
             return into(out, input.clone() if name == "sign" else plain(input.long()))
         if kind == "b" and name == "relu":
             raise RuntimeError("Boolean inputs not supported for relu")
-        if kind == "b" and name in ("neg", "abs"):
-            what = "Negation, the `-` operator," if name == "neg" else name
-            way = " If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
-            raise RuntimeError(f"{what} on a bool tensor is not supported." + (way if name == "neg" else ""))
+        if kind == "b" and name == "neg":
+            raise RuntimeError(
+                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
+                "use the `~` or `logical_not()` operator instead."
+            )
+        if input._dtype.char in refused:
+            unsupported.refuse(name, (input,))
         if kind == "c" and name == "sigmoid":
             return into(out, call(nn.sigmoid, made, input))
-        if kind == "c" and "c" not in kinds and name != "abs":
-            raise RuntimeError(f"{name} is not supported for complex")
         if kind in "biu" and name in ("ceil", "floor", "trunc", "round"):
             return into(out, input.clone())
         found = run(primitive, (input,), made, floating=floating)
@@ -307,7 +309,13 @@ def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bo
     function = _compiled(name, with_options, kinds, primitive, slow)
     function.__signature__ = _ONE_OPERAND
     source = _WRITE_SOURCE.format(parameter="", argument="", prepare="", value="")
-    in_place = _compiled(name + "_", source, kinds.replace("i", ""), primitive, lambda self: write(self, function))
+
+    def slow_write(self: Any) -> Any:
+        if name == "abs" and self._dtype.kind == "c":  # whose result is real
+            raise RuntimeError("In-place abs is not supported for complex tensors.")
+        return write(self, function)
+
+    in_place = _compiled(name + "_", source, kinds.replace("i", ""), primitive, slow_write)
     _declare(names, function, in_place, method)
 
 
@@ -333,7 +341,7 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
     def source(reflected: bool) -> str:
         pair = "array, self._here" if reflected else "self._here, array"
         inner = pair.replace("self._here", "self._here.value")
-        return _BINARY_SOURCE.format(operands=pair, inner_operands=inner, dtype="dtype")
+        return _BINARY_SOURCE.format(operands=pair, inner_operands=inner, dtype="dtype", of_numbers='"fc"')
 
     straight = METHODS[f"__{symbol}__"] = _compiled(name, source(False), kinds, primitive, slow)
     commutes = name in ("add", "mul")  # 2 * x is x * 2, as its node says
@@ -403,11 +411,14 @@ def _spelled(name: str, operator: Any, apply: Any) -> Any:
         def scaled(input: Any, other: Any, *older: Any, alpha: Any = 1, out: Any = None) -> Any:
             if older:  # `alpha` stood before `other`
                 alpha, (other,) = other, older
+            other = operand(other, name)
             if alpha.__class__ is not int:
                 alpha = operand(number_of(alpha, name, "alpha"), name, "alpha")
-            other = operand(other, name)
+                check_factor("alpha", alpha, (operand(input, name, "input"), other))
             if alpha == 1 and out is None and isinstance(input, Tensor):
                 return operator(input, other)
+            if alpha != 1 and _is_bool(input) and _is_bool(other):
+                alpha = bool(alpha)
             start = next_number()
             found = apply(operand(input, name, "input"), other if alpha == 1 else other * alpha)
             if alpha != 1 and not is_lifted(found) and found._array.node is not None:
@@ -476,7 +487,10 @@ def _comparison(names: list[str], symbol: str, primitive: str) -> None:
         return apply(x, y) if isinstance(y, _KNOWN) else NotImplemented
 
     source = _BINARY_SOURCE.format(
-        operands="self._here, array", inner_operands="self._here.value, array", dtype="bool_"
+        operands="self._here, array",
+        inner_operands="self._here.value, array",
+        dtype="bool_",
+        of_numbers='"fc"' if name in ("eq", "ne") else '"f"',  # complex numbers have no order
     )
     METHODS[f"__{symbol}__"] = _compiled(name, source, "fi", primitive, slow)
     straight = METHODS[f"__{symbol}__"]

@@ -16,7 +16,7 @@ from adjoint.torch.calls import call, off
 from adjoint.torch.dtypes import complex_of, default_float, numpy_dtype
 from adjoint.torch.functions import clone
 from adjoint.torch.graph import label, overwritten, result_overwritten
-from adjoint.torch.indexing import as_line, in_range
+from adjoint.torch.indexing import as_line, check_index, check_long, in_range
 from adjoint.torch.kinds import Halves, Whole
 from adjoint.torch.lifted import reshaped as reshaped_lifted
 from adjoint.torch.memory import is_view, view_of
@@ -88,6 +88,11 @@ def scatter_reduce(
     tensor([1., 3.])
     """
     axis, mode = axis_of(dim, input.ndim), _mode(reduce, "scatter_reduce")
+    check_index(index, "scatter")
+    if input._dtype.kind == "c" and mode in ("max", "min"):
+        raise NotImplementedError(
+            f"\"scatter_gather_tensor_cpu_reduce_{reduce}\" not implemented for '{input.dtype.class_name}'"
+        )
     if not input.ndim:  # PyTorch takes it for one with a single element
         one, places, given = map(as_line, (input, index, src))
         return scatter_reduce(one, 0, places, given, reduce, include_self=include_self).reshape(())
@@ -118,6 +123,7 @@ def index_reduce(
 ) -> Any:
     """Combine slices with those at the places that index names along an axis."""
     axis, mode = axis_of(dim, input.ndim), _mode(reduce, "index_reduce")
+    check_index(index, "index_reduce_")
     if not input.ndim:
         one, places, given = map(as_line, (input, index, source))
         return index_reduce(one, 0, places, given, reduce, include_self=include_self).reshape(())
@@ -132,6 +138,7 @@ def index_reduce(
 @public("put", in_place=True)
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
     """Values at places of the flattened tensor."""
+    check_long(index, "put_")
     in_range(index, input.numel(), -input.numel(), error=IndexError)
     bits = input._dtype.kind == "b"
     mode = "set" if not accumulate else "max" if bits else "add"
@@ -254,7 +261,7 @@ _cut("dsplit", 2)
 @public("vander", method=False)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Any:
     """The powers of each element, in rows."""
-    return call("vander", "Flip", x, N, increasing)
+    return call("vander", "Flip", x.long() if x._dtype.kind in "biu" else x, N, increasing)
 
 
 # --- places -----------------------------------------------------------------------------------------------

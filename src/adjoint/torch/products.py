@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import adjoint as ad
 from adjoint.torch.arguments import public, same_types, spelled_as
-from adjoint.torch.calls import call, named, off
+from adjoint.torch.calls import call, check_factor, factor, named, off
+from adjoint.torch.dtypes import result_dtype
 from adjoint.torch.functions import numbers_first
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.reductions import axes_of
@@ -33,6 +36,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {input.dtype.name} != {other.dtype.name}"
         )
+    if input._dtype.kind == "b":
+        raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
     if not input.ndim or not other.ndim:
         raise RuntimeError(
             f"both arguments to matmul need to be at least 1D, but they are {input.ndim}D and {other.ndim}D"
@@ -130,7 +135,21 @@ def einsum(equation: Any, *operands: Any) -> Any:
     elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     made = "View" if off() else _einsum_name(equation, operands)
+    kinds = {x._dtype for x in operands if isinstance(x, Tensor)}
+    if len(kinds) == 1 and (dtype := next(iter(kinds))).kind in "biu":  # sums of them have their type
+        if dtype.kind == "b" and _is_contraction(equation):
+            raise NotImplementedError("\"bmm\" not implemented for 'Bool'")
+        if len(operands) == 1 and "Sum" in _einsum_name(equation, operands):  # as `sum` has it
+            dtype = np.dtype("int64")
+        return call(lambda *xs: ad.astype(ad.einsum(equation, *xs), dtype), made, *operands)
     return call(lambda *xs: ad.einsum(equation, *xs), made, *operands)
+
+
+def _is_contraction(equation: str) -> bool:
+    """Whether products of several operands are summed."""
+    factors, arrow, kept = equation.replace(" ", "").partition("->")
+    several = [c for c in {*factors} - {",", "."} if sum([c in factor for factor in factors.split(",")]) > 1]
+    return any([c not in kept for c in several])
 
 
 def _einsum_name(equation: str, operands: tuple[Any, ...]) -> str:
@@ -171,10 +190,14 @@ def _affine(name: str, factors: str, ranks: tuple[int, int], product: Any) -> No
         if (x.ndim, y.ndim) != ranks:
             wanted = f"{one} and {other} of {ranks[0]} and {ranks[1]} dimensions"
             raise RuntimeError(f"{name}: expected {wanted}, got {x.ndim}D and {y.ndim}D")
-        if name != "addr":
+        if name == "addr":
+            for what, value in (("beta", beta), ("alpha", alpha)):
+                if value.__class__ is not int:
+                    check_factor(what, value, (input, x, y))
+        else:
             same_types(name, input, x, y)
-        if input._dtype.kind in "biu":
-            beta, alpha = int(beta), int(alpha)
+        dtype = input._dtype if name != "addr" else result_dtype((input, x, y))
+        beta, alpha = factor(beta, dtype), factor(alpha, dtype)
 
         def function(c: Any, a: Any, b: Any) -> Any:
             part = named(product)(a, b) if isinstance(product, str) else product(a, b)
@@ -194,4 +217,4 @@ _affine("addmm", "mat1 mat2", (2, 2), "matmul")
 _affine("addmv", "mat vec", (2, 1), "matmul")
 _affine("addr", "vec1 vec2", (1, 1), "outer")
 _affine("baddbmm", "batch1 batch2", (3, 3), "matmul")
-_affine("addbmm", "batch1 batch2", (3, 3), lambda a, b: ad.sum(ad.matmul(a, b), axis=0))
+_affine("addbmm", "batch1 batch2", (3, 3), lambda a, b: ad.sum(ad.matmul(a, b), axis=0, dtype=a.dtype))

@@ -607,7 +607,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Any:
 def trace(input: Tensor) -> Any:
     if input.ndim != 2:
         raise RuntimeError("trace: expected a matrix, but got tensor with dim " + str(input.ndim))
-    return call("linalg.trace", "Trace", input)
+    return call("linalg.trace", "Trace", _summing(input, None))
 
 
 @public("diff", out=True)

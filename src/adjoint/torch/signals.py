@@ -11,7 +11,7 @@ from adjoint.torch import creation, generators
 from adjoint.torch.arguments import Truth, public, same_types, spelled_as
 from adjoint.torch.calls import call, without_slope
 from adjoint.torch.creation import finished
-from adjoint.torch.dtypes import default_float, numpy_dtype
+from adjoint.torch.dtypes import default_float, numpy_dtype, of_numpy
 from adjoint.torch.filling import drawn, expect
 from adjoint.torch.tensor import Tensor, is_lifted, looked
 
@@ -21,6 +21,8 @@ def _window(name: str, function: str, **settings: float) -> None:
         *numbers, dtype, layout, device, pin_memory, requires_grad = given
         creation.check_placing(name, layout, pin_memory)
         kind = numpy_dtype(dtype) or default_float()
+        if kind.kind == "c":
+            raise NotImplementedError(f"\"arange_cpu\" not implemented for '{of_numpy(kind).class_name}'")
         if kind.kind != "f":
             raise RuntimeError(f"{name} expects floating point dtypes, got: {dtype}")
         found = dict(zip(settings, numbers, strict=True))

@@ -79,6 +79,8 @@ def polygamma(n: int, input: Tensor) -> Any:
 def _polygamma(n: int, input: Tensor, made: str) -> Any:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
+    if input._dtype.kind == "c":
+        raise NotImplementedError(f"\"polygamma\" not implemented for '{input.dtype.class_name}'")
     x = floating_of(input)
     return call(lambda a: ad.special.polygamma(n, a), made, x)
 

@@ -118,7 +118,8 @@ def histogram(
     """How many elements are in each bin, or their weights, and the edges."""
     if range is not None:
         range = _two(range)
-    if input._dtype.kind != "f" or input._dtype.itemsize < 4:
+    half = input._dtype.itemsize < 4 and not isinstance(bins, Tensor) and range is None
+    if input._dtype.kind != "f" or half:
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{input.dtype.class_name}'")
     bounds = bins
     if not isinstance(bins, Tensor):  # edges that are rounded as PyTorch's, to which elements are compared
