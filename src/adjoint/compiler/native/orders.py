@@ -32,8 +32,8 @@ def following(graph: Graph, supported: Callable[[Equation], bool]) -> set[Value]
                 computed.add(out)
     refused: set[Value] = set()
     for e in reversed(graph.equations):
-        for x in e.reads():
-            if x in orders and not _takes(e, orders[x], orders, refused):
+        for x in e.operands:
+            if x.__class__ is Value and x in orders and not _takes(e, orders[x], orders, refused):
                 refused.add(x)
     return computed - refused
 
