@@ -489,31 +489,31 @@ def count(arrays: Sequence[Array]) -> int:
     return sum(math.prod(x.shape) for x in arrays)
 
 
-def matching(
+def matching(name: str, what: str, tree: Any, structure: Any, arrays: Sequence[Array], base: Backend) -> list[Any]:
+    """The leaves of tangents or cotangents as arrays of the base, each fitting its array; None for integers'."""
+    return fitted(name, what, *trees.flatten(tree), structure, arrays, base, list(map(base.dtype_of, arrays)))
+
+
+def fitted(
     name: str,
     what: str,
-    tree: Any,
+    leaves: Sequence[Any],
+    found: Any,
     structure: Any,
     arrays: Sequence[Array],
     base: Backend,
-    kinds: Sequence[DType] | None = None,
+    kinds: Sequence[DType],
 ) -> list[Array | None]:
-    """The leaves of tangents or cotangents as arrays of the base, each fitting its array; None for integers'.
-
-    `kinds` are the dtypes of the arrays, where the caller has them at hand.
-    """
-    leaves, found = trees.flatten(tree)
+    """`matching` of a tree that was taken apart, beside arrays of these dtypes."""
     if found is not structure and found != structure:
         raise errors.ArgumentError(
             f"{name}: the {what}s do not have the structure of the {'result' if what == 'cotangent' else 'primals'}, "
             f"{trees.difference(found, structure)}; received {errors.said(found)}, "
             f"expected {errors.said(structure)}"
         )
-
     fitting: list[Array | None] = []
     number = base.leaf.number_type
-    for i, (x, like) in enumerate(zip(leaves, arrays, strict=True)):
-        dtype = base.dtype_of(like) if kinds is None else kinds[i]
+    for i, (x, like, dtype) in enumerate(zip(leaves, arrays, kinds, strict=True)):
         if dtype.kind not in dtypes.INEXACT:
             fitting.append(None)
             continue

@@ -18,6 +18,7 @@ from adjoint.transforms.arguments import (
     Function,
     below,
     check_tuples,
+    fitted,
     matching,
     on_level,
     results_of,
@@ -50,9 +51,9 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
 
 
 def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> Any:
-    others = tangents if trees.are_leaves(tangents) else trees.flatten(list(tangents))[0]
-    call = Arguments(name, f, range(len(primals)), (*primals,), {}, beside=others)
-    given = matching(name, "tangent", list(tangents), call.structure, call.arrays, call.base, call.dtypes)
+    leaves, structure = trees.flatten(list(tangents))
+    call = Arguments(name, f, range(len(primals)), (*primals,), {}, beside=leaves)
+    given = fitted(name, "tangent", leaves, structure, call.structure, call.arrays, call.base, call.dtypes)
     level: Tangent[Any] = Tangent.fresh(call.base)
     with transform_level(level, dtype=call.dtype):
         active = [Dual(x, t) for x, t in zip(call.arrays, given, strict=True)]

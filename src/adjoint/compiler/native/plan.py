@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjoint.compiler.graph import Equation, Graph, Value
-from adjoint.compiler.native import assignments, images
+from adjoint.compiler.native import assignments, images, orders
 from adjoint.compiler.native.elements import computable, constant, supported
 from adjoint.compiler.native.gemm import is_vector, pays
 from adjoint.compiler.native.kernels import (
@@ -82,6 +82,7 @@ class Plan:
         self.layout: dict[Any, Layout] = {}
         self.order: dict[Value, tuple[int, ...]] = {}  # of views: the axes as they lie in memory
         self.leading: set[Any] = set()  # arrays of which a view in another order is followed by what is computed of it
+        self.following: set[Value] = set() if inner else orders.following(self.graph, self._supported)
         self.padded: dict[Any, Value] = {}  # images with zeros around, by what they are of and how many
         for e in self.graph.equations:
             self._take(e)
@@ -140,9 +141,9 @@ class Plan:
         if given and not self._take_native(Equation("real", [turned], {}, [out])):
             raise AssertionError(out.dtype)  # a kernel of its own can be made of any
 
-    def _order(self, x: Any) -> tuple[int, ...] | None:
+    def _order(self, x: Any, followed: bool = False) -> tuple[int, ...] | None:
         """The axes of a view as they lie in memory, where what is computed with it is to lie so."""
-        if x in self.order or self.root.get(x) not in self.leading:
+        if x in self.order or not (x in self.root and (followed or self.root[x] in self.leading)):
             return self.order.get(x)
         sizes, _, strides = layout = self.layout[x]
         order = tuple(sorted(range(len(sizes)), key=lambda i: (sizes[i] == 1, -strides[i], i)))
@@ -165,14 +166,17 @@ class Plan:
         (out,) = e.results
         if not isinstance(out, Value):
             return False
-        whole = [x for x in e.operands if x.__class__ is Value and x.shape == out.shape]
-        orders = {order for x in whole if (order := self._order(x)) is not None}
-        if len(orders) != 1:
+        lies = {
+            x: order
+            for x in e.operands
+            if x.__class__ is Value and x.shape == out.shape and (order := self._order(x, out in self.following))
+        }
+        if len(set(lies.values())) != 1:
             return False
-        (order,) = orders
+        order = next(iter(lies.values()))
         operands: list[Any] = []
         for x in e.operands:
-            if x in whole and self._order(x) is not None:
+            if x in lies:
                 x = self._as_it_lies(x, order)
             elif x.__class__ is Value and constant(x) is None:
                 if x.const is not None or math.prod(x.shape) == math.prod(out.shape):
@@ -195,14 +199,17 @@ class Plan:
 
     def _take_ordered_sum(self, e: Equation) -> bool:
         """What is reduced is read as it lies."""
-        (x,), order = e.operands, self._order(e.operands[0])
-        if order is None or e.parameters["keepdims"]:
+        (x,), (out,), order = e.operands, e.results, self._order(e.operands[0], True)
+        if order is None or not isinstance(out, Value):
             return False
         axis = {i % len(order) for i in e.parameters["axis"]}
         left = [i for i in order if i not in axis]
+        if left != sorted(left) or (e.parameters["keepdims"] and self.inner and out in self.graph.outputs):
+            return False
         how = {"axis": tuple([k for k, i in enumerate(order) if i in axis]), "keepdims": False}
-        return left == sorted(left) and self._take_native(
-            Equation(e.name, [self._as_it_lies(x, order)], how, e.results)
+        found = Value(tuple([x.shape[i] for i in left]), out.dtype) if e.parameters["keepdims"] else out
+        return self._take_native(Equation(e.name, [self._as_it_lies(x, order)], how, [found])) and (
+            found is out or self._take_view(Equation("reshape", [found], {"shape": out.shape}, [out]))
         )
 
     def _take_view(self, e: Equation) -> bool:
