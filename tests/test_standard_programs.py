@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -479,6 +480,15 @@ def unsigned(call: Call) -> bool:
     return any(f"uint{n}" in repr(call) for n in (16, 32, 64))
 
 
+@pytest.fixture(autouse=True)
+def _compiled(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What JAX compiled for the shapes of one function serves no other: it would come to gigabytes."""
+    yield
+    callspec = getattr(request.node, "callspec", None)
+    if callspec is not None and callspec.params["leaf"] == "jax":
+        sys.modules["jax"].clear_caches()
+
+
 def on(leaf: str) -> Any:
     """The test of a leaf, a function of its own: hypothesis keeps what each run of a function was set to."""
 
@@ -486,7 +496,7 @@ def on(leaf: str) -> Any:
     @pytest.mark.parametrize("leaf", [pytest.param(leaf, marks=MARKS.get(leaf, []))])
     @pytest.mark.parametrize("name", CALLS)
     @pytest.mark.slow
-    @settings(max_examples=25)
+    @settings(max_examples=10 if leaf == "jax" else 25)  # which compiles each shape
     @given(data=st.data())
     def test_calls_give_what_the_standard_gives(name: str, leaf: str, data: Any) -> None:
         compare(name, CALLS[name](Program(data)), leaf)
