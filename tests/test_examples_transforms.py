@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -23,11 +22,11 @@ import scipy.integrate
 import scipy.optimize
 import scipy.stats
 from conftest import LIMIT
+from example_runs import EXAMPLES, seed_decides
 from numpy.testing import assert_allclose
 
 import adjoint as ad
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 MODULES = pytest.mark.parametrize("module", [newton, logistic, hmc, heat, lynx_hare], ids=lambda m: m.__name__)
 pytestmark = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("matplotlib", "rich", "sklearn")),
@@ -269,33 +268,10 @@ SMALL: dict[ModuleType, list[str]] = {
 }
 
 
-def run(module: ModuleType, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(EXAMPLES / f"{module.__name__}.py"), *SMALL[module], *arguments]
-    return processes.run(command, check=False, cwd=folder)
-
-
-def numbers_and_picture(module: ModuleType, seed: str, folder: Path) -> tuple[str, bytes]:
-    """What a run prints, and the only file that it leaves."""
-    done = run(module, "--seed", seed, folder=folder)
-    assert done.returncode == 0, done.stderr
-    assert [path.name for path in folder.iterdir()] == [f"{module.__name__}.png"]
-    return done.stdout, (folder / f"{module.__name__}.png").read_bytes()
-
-
-@MODULES
-@pytest.mark.slow
-def test_numbers_are_printed_and_a_picture_is_drawn(module: ModuleType, tmp_path: Path) -> None:
-    out, picture = numbers_and_picture(module, "3", tmp_path)
-    assert re.search(r"\d", out)
-    assert picture.startswith(b"\x89PNG")
-
-
 @pytest.mark.slow
 @MODULES
 def test_the_seed_decides_the_numbers_and_the_picture(module: ModuleType, tmp_path: Path) -> None:
-    outs, pictures = zip(*[numbers_and_picture(module, seed, tmp_path) for seed in "334"], strict=True)
-    assert outs[0] == outs[1] != outs[2]
-    assert pictures[0] == pictures[1] != pictures[2]
+    seed_decides(module, SMALL[module], {}, tmp_path)
 
 
 @MODULES

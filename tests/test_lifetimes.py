@@ -403,7 +403,7 @@ def test_compiled_functions_made_in_a_loop_leave_nothing(monkeypatch: pytest.Mon
     tracemalloc.start()
     try:
         kept(20)
-        assert min([kept(300) for _ in range(4)]) < 20 * 300  # what a call leaves, it leaves in each
+        assert any(kept(300) < 20 * 300 for _ in range(4))  # what a call leaves, it leaves in each
     finally:
         tracemalloc.stop()
 
