@@ -72,7 +72,6 @@ RAISES: dict[str, Callable[[Any], Any]] = {
     "np.arange": lambda w: np.arange(w[0], w[1], 0.5),
     "np.fromiter": lambda w: np.fromiter(w, dtype=float),
     "np.from_dlpack": lambda w: np.from_dlpack(w),
-    "np.matrix": lambda w: np.matrix(w),
     "np.ma": lambda w: np.ma.array(w),
     "np.put": lambda w: np.put(np.zeros(2), 0, w[0]),
     "n[i]": lambda w: put(np.zeros(2), 0, w[0]),
