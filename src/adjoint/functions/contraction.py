@@ -147,7 +147,7 @@ def dot(x: Operand[B], y: Any, /) -> Tensor[B]:
     """
     x, y = as_tensors([x, y], "dot")
     if not x.ndim or not y.ndim:
-        return x * y
+        return x * y  # type: ignore[no-any-return]
     return matmul(x, y) if y.ndim == 1 or x.ndim <= 2 >= y.ndim else tensordot(x, y, axes=([-1], [-2]))
 
 

@@ -569,7 +569,7 @@ def fmod(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """
     x, y = as_tensors([x, y], "fmod")
     TABLE["fmod"].promoted(x.dtype)
-    return run("fmod", (x, y))
+    return run("fmod", (x, y))  # type: ignore[no-any-return]
 
 
 def exp2(x: Operand[B], /) -> Tensor[B]:
@@ -592,12 +592,12 @@ def fmax(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     >>> ad.fmax(ad.tensor([1.0, ad.nan]), 2.0).tolist()
     [2.0, 2.0]
     """
-    return _beside_nan("maximum", "fmax", x, y)
+    return _beside_nan("maximum", "fmax", x, y)  # type: ignore[no-any-return]
 
 
 def fmin(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """The smaller of x and y, where a nan does not count; ties share the gradient."""
-    return _beside_nan("minimum", "fmin", x, y)
+    return _beside_nan("minimum", "fmin", x, y)  # type: ignore[no-any-return]
 
 
 def _beside_nan(primitive: str, name: str, x: Any, y: Any) -> Any:

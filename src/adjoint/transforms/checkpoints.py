@@ -63,7 +63,7 @@ def checkpoint(f: F, policy: str | int | Sequence[str] = "nothing") -> F:
             out = f(*args, **kwargs)
         return trees.map(lambda x: _back(x, view, device), out)
 
-    return run  # type: ignore[no-any-return]
+    return run  # type: ignore[return-value]
 
 
 def checkpoint_name(x: Tensor[Any], name: str) -> Tensor[Any]:

@@ -617,7 +617,7 @@ class _Again:
                 return out[: cuts[0]], out[cuts[0] :]
             except HiddenTensorError:
                 self.sees_all = False
-        return checkpoint(self.piece)(self.f, size, leaves, rows)  # type: ignore[no-any-return]
+        return checkpoint(self.piece)(self.f, size, leaves, rows)
 
 
 def _steps(name: str, rows: Sequence[Any], layout: Any, length: int | None) -> int:

@@ -13,7 +13,7 @@ from adjoint.nn.layers import dropout
 from adjoint.nn.modules.attention import Cache, MultiHeadAttention
 from adjoint.nn.modules.linear import Key, Linear
 from adjoint.nn.modules.normalization import LayerNorm
-from adjoint.tensor import Operand, Tensor
+from adjoint.tensor import Tensor
 
 
 class TransformerEncoderLayer(Module):
@@ -52,7 +52,7 @@ class TransformerEncoderLayer(Module):
         self.norm_first = as_flag(norm_first, type(self).__name__, "norm_first")
 
     def __call__(
-        self, x: Operand[Any], *, mask: Any = None, is_causal: bool = False, cache: Cache | None = None, key: Key = None
+        self, x: Tensor[Any], *, mask: Any = None, is_causal: bool = False, cache: Cache | None = None, key: Key = None
     ) -> Any:
         if self.norm_first:
             found, after = self._gathered(self.norm1(x), mask, is_causal, cache)
@@ -113,7 +113,7 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
         self.norm3 = LayerNorm(d_model, bias=bias, **made)
 
     def __call__(  # type: ignore[override]
-        self, x: Operand[Any], memory: Operand[Any] | None, *, mask: Any = None, memory_mask: Any = None,
+        self, x: Tensor[Any], memory: Tensor[Any] | None, *, mask: Any = None, memory_mask: Any = None,
         is_causal: bool = False, cache: DecoderCache | None = None, key: Key = None,
     ) -> Any:  # fmt: skip
         if not isinstance(cache, (DecoderCache, type(None))):
@@ -169,7 +169,7 @@ class _Stack(Module):
         last = norm_first if norm is None else as_flag(norm, name, "norm")
         self.norm = LayerNorm(d_model, **made) if last else None
 
-    def __call__(self, x: Operand[Any], *memory: Any, cache: Any = None, key: Key = None, **how: Any) -> Any:
+    def __call__(self, x: Tensor[Any], *memory: Any, cache: Any = None, key: Key = None, **how: Any) -> Any:
         if cache is None:
             for layer in self.layers:
                 x = layer(x, *memory, **how)
@@ -250,7 +250,7 @@ class Transformer(Module):
         self.decoder = TransformerDecoder(d_model, nhead, num_decoder_layers, *sizes, **how)
 
     def __call__(
-        self, source: Operand[Any], target: Operand[Any], *, source_mask: Any = None, mask: Any = None,
+        self, source: Tensor[Any], target: Tensor[Any], *, source_mask: Any = None, mask: Any = None,
         memory_mask: Any = None, is_causal: bool = False, key: Key = None,
     ) -> Tensor[Any]:  # fmt: skip
         """What each step of the target gathers, of its shape. `mask` and `is_causal` are the target's."""
