@@ -102,3 +102,77 @@ def test_functions_of_all_types_are_those_of_pytorch() -> None:
 @pytest.mark.peers
 def test_all_functions_of_all_types_are_those_of_pytorch() -> None:
     compare(CASES)
+
+
+@pytest.mark.peers
+def test_numbers_types_and_flags_that_pytorch_refuses_are_refused() -> None:
+    theirs = peer("torch")
+
+    def ended(t: Any) -> list[str]:
+        f, ones, whole = t.nn.functional, t.ones(2), t.ones(2, dtype=t.int64)
+        double, bits, z = ones.double(), ones.bool(), t.ones(2) * 1j
+        result, logits, rows = t.ones(2, requires_grad=True) * 2, t.ones(2, 3), t.tensor([0, 1])
+        schedule = t.optim.lr_scheduler
+        optimizer = t.optim.SGD([t.nn.Parameter(t.ones(2))], lr=1.0)
+        both = schedule.SequentialLR(optimizer, [schedule.ConstantLR(optimizer), schedule.ConstantLR(optimizer)], [2])
+        module = t.nn.Linear(1, 1)
+        module.register_state_dict_post_hook(lambda *given: 5)
+
+        def put(x: Any, key: Any, value: Any) -> Any:
+            x[key] = value
+            return x
+
+        calls: list[Any] = [
+            *[lambda v=v, d=d, m=m: m(v, d)
+              for v in (300, -300, -1, 1.5, float("nan"), float("inf"), 2**70, 1j, True)
+              for d in (t.int8, t.uint8, t.int64, t.bool, t.float32)
+              for m in (lambda v, d: t.tensor(v, dtype=d), lambda v, d: t.tensor([v], dtype=d))],
+            *[lambda v=v: t.full((1,), v, dtype=t.int8) for v in (300, float("nan"), 1j, 1.5)],
+            *[lambda v=v: t.zeros(2, dtype=t.int16).fill_(v) for v in (float("nan"), 1j, 1.5)],
+            *[lambda v=v: t.tensor(v) for v in (
+                [ones, ones], [ones[0], ones[1]], [ones[0], 1], [ones[:1], ones[:1]], [[ones[:1]], [ones[:1]]],
+                [double[0]],
+                [rows[0].int()], [rows[0].int(), 1], [np.float64(1)], [np.float32(1), 2], [np.int8(3)], [np.ones(2)],
+                [bits[0], ones[0]], [z[0], 1.0], [[1], 2], [1, [2]], None, [None], {"a": 1}, ["a"], "a", [2**63],
+                [2**70, 1.0], [1, 2.5], [], [[], []], range(3), np.float64(2))],
+            *[lambda v=v: t.Tensor(v) for v in (3.0, True, "a", [1, 2], (2, 3), np.float32(3), -1)],
+            lambda: t.Tensor(2, 3.0), lambda: t.Tensor([1.0], [2.0]), lambda: t.IntTensor(3.0),
+            lambda: t.ByteTensor([300]), lambda: t.LongTensor(ones),
+            *[lambda a=a, x=x: t.add(x, x, alpha=a) for a in (1.5, 1.0, 1j, True, 2) for x in (ones, whole, bits, z)],
+            *[lambda a=a, x=x: t.rsub(x, x, alpha=a) for a in (1.5, 1j, True, 2) for x in (ones, whole, z)],
+            *[lambda a=a, x=x: t.addcmul(x, x, x, value=a) for a in (1.5, 1j) for x in (ones, whole, z)],
+            *[lambda a=a, x=x: t.addmv(x, x.diag(), x, beta=a) for a in (1.5, 1j) for x in (ones, whole, z)],
+            lambda: z > 1, lambda: z < 2.0, lambda: z == 1, lambda: z.ge(1.5), lambda: z.abs_(),
+            lambda: ones[rows.short()], lambda: put(t.ones(2), rows.char(), 1.0), lambda: ones[rows.int()],
+            lambda: t.where(bits.byte(), ones, 0.0), lambda: ones.masked_scatter(bits.byte(), ones),
+            lambda: ones.index_put((rows,), double), lambda: ones.index_put((rows[:1],), whole[0]),
+            lambda: t.index_select(ones, 0, t.tensor([5])), lambda: t.take(ones, rows.int()),
+            lambda: t.index_fill(ones, 0, rows.int(), 1.0), lambda: ones.index_add(0, rows, double),
+            lambda: t.lerp(ones, double, 0.5), lambda: t.lerp(ones, ones, double),
+            lambda: f.cross_entropy(logits, rows.int()), lambda: f.nll_loss(logits, rows.int()),
+            lambda: f.nll_loss(logits, rows.byte()), lambda: f.cross_entropy(logits, rows),
+            lambda: f.binary_cross_entropy(ones, double), lambda: f.embedding(rows.short(), logits),
+            lambda: f.one_hot(rows[:0]), lambda: f.one_hot(rows.int()), lambda: f.one_hot(rows[:0], 3),
+            lambda: t.inner(ones[0], double), lambda: t.inner(ones, double),
+            lambda: t.einsum("i,i->i", bits, bits), lambda: t.einsum("i,i->", bits, bits),
+            lambda: t.einsum("i->", bits.byte()), lambda: t.linalg.matrix_power(whole.diag().int(), 3),
+            lambda: t.rand(2, dtype=t.int32), lambda: t.randn_like(whole), lambda: t.arange(3, dtype=t.bool),
+            lambda: t.randperm(300, dtype=t.int8), lambda: t.randint(0, 3, (2,), dtype=t.bool),
+            lambda: t.bernoulli(whole), lambda: whole.clone().normal_(), lambda: whole.clone().exponential_(),
+            lambda: setattr(result, "requires_grad", True), lambda: setattr(result, "requires_grad", False),
+            lambda: result.requires_grad_(), lambda: whole.requires_grad_(), lambda: both.step(5), module.state_dict,
+        ]  # fmt: skip
+        out = []
+        for call in calls:
+            try:
+                out.append(f"{call()}".partition("grad_fn")[0])
+            except Exception as error:
+                kinds = type(error).__mro__
+                out.append(next(k.__name__ for k in kinds if k in (RuntimeError, TypeError, ValueError, IndexError)))
+        return out
+
+    with Each() as each, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for i, (a, b) in enumerate(zip(ended(theirs), ended(ours), strict=True)):
+            with each(str(i)):
+                assert a == b

@@ -37,13 +37,13 @@ TAKEN = {
 # written in Python fail later, at what they do with it; and what PyTorch's parser of arguments refuses is at times
 # refused here by what is computed: its error is of the value then.
 OF_ANOTHER_TYPE = {
-    "torch": 37, "Tensor": 19, "nn": 11, "nn.functional": 53, "nn.init": 4, "nn.utils": 1, "nn.utils.rnn": 4,
+    "torch": 36, "Tensor": 19, "nn": 11, "nn.functional": 53, "nn.init": 4, "nn.utils": 1, "nn.utils.rnn": 4,
     "optim": 2, "optim.lr_scheduler": 5, "autograd.functional": 3, "func": 2, "linalg": 5, "fft": 3,
     "signal.windows": 12,
 }  # fmt: skip
 # What is refused here alone, at most: truths and NumPy's numbers in the place of numbers, options that are not here.
 REFUSED = {
-    "torch": 5, "Tensor": 5, "nn": 10, "nn.functional": 9, "optim": 11, "optim.lr_scheduler": 2, "utils.data": 1,
+    "torch": 4, "Tensor": 5, "nn": 10, "nn.functional": 9, "optim": 11, "optim.lr_scheduler": 2, "utils.data": 1,
     "linalg": 1, "fft": 2, "signal.windows": 1,
 }  # fmt: skip
 

@@ -11,7 +11,7 @@ import numpy as np
 import adjoint as ad
 from adjoint import errors
 from adjoint.torch import creation, devices, lifted
-from adjoint.torch.arguments import guarded, public, same_types, spelled_as, tensor_of
+from adjoint.torch.arguments import guarded, public, spelled_as, tensor_of
 from adjoint.torch.calls import NUMBERS, call, check_factor, factor, into, number, number_of, off, operand, run
 from adjoint.torch.dtypes import bfloat16, default_float, numpy_dtype, of_numpy, result_dtype
 from adjoint.torch.graph import label
@@ -354,7 +354,9 @@ _lerp = composed("lerp", "lerp", "Lerp", "input, end, weight", floating=False)
 @public("lerp", in_place=True, out=True)
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Any:
     """input + weight * (end - input)"""
-    same_types("lerp", input, end)
+    for what, x in (("end", end), ("weight", weight)):
+        if isinstance(x, Tensor) and x._dtype is not input._dtype:
+            raise RuntimeError(f"expected dtype {input.dtype.name} for `{what}` but got dtype {x.dtype.name}")
     return _lerp(input, end, weight)
 
 

@@ -83,6 +83,8 @@ class Gradients:
             raise RuntimeError("requires_grad must be a bool")
         if self.requires_grad is not on:
             self.requires_grad_(on)
+        elif on and not is_lifted(self) and not self.is_leaf:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
 
     @requires_grad.deleter
     def requires_grad(self: Any) -> None:

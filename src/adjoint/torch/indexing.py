@@ -531,7 +531,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
         raise IndexError("index_select(): Index is supposed to be a vector")
     if not input.ndim:
         return index_select(as_line(input), 0, as_line(index)).reshape(())
-    in_range(index, input.shape[axis], dim=axis)
+    in_range(index, input.shape[axis], dim=axis, error=IndexError)
     return call(lambda x, i: ad.take(x, i, axis=axis), "IndexSelect", input, index)
 
 
@@ -623,9 +623,6 @@ def _spread(x: Any, mask: Any) -> Any:
 
 @public("masked_scatter", in_place=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
-    if mask._dtype == np.uint8:
-        warnings.warn(f"masked_scatter_: {BYTES}", UserWarning, stacklevel=3)
-        mask = mask.bool()
     if mask._dtype.kind != "b":
         raise RuntimeError(
             f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.class_name}"

@@ -164,7 +164,8 @@ def codes_of(name: str) -> str:
 
 def refuse(name: str, operands: Any) -> None:
     """Raise PyTorch's error for operands of a type that a function does not take."""
-    known = [x for x in operands if hasattr(x, "_dtype") or isinstance(x, (bool, int, float, complex))]
+    known = [float(x) if isinstance(x, np.bool_) else x.item() if isinstance(x, np.number) else x for x in operands]
+    known = [x for x in known if hasattr(x, "_dtype") or isinstance(x, (bool, int, float, complex))]
     for row in _ROWS[name]:
         dtype = result_dtype(known) if row.together else getattr(operands[0], "_dtype", None)
         if dtype is not None and dtype.char in row.codes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict, namedtuple
 from typing import Any
 
@@ -106,10 +107,18 @@ class States:
         raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
 
     def register_state_dict_post_hook(self, hook: Any) -> Handle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` when the state has been read."""
-        return Handle(self._state_dict_hooks, hook)
+        """Call `hook(module, state_dict, prefix, local_metadata)` when the state has been read. It returns None."""
 
-    _register_state_dict_hook = register_state_dict_post_hook
+        @functools.wraps(hook)
+        def called(*given: Any) -> None:
+            if hook(*given) is not None:
+                raise RuntimeError("state_dict post-hook must return None")
+
+        return Handle(self._state_dict_hooks, called)
+
+    def _register_state_dict_hook(self, hook: Any) -> Handle:
+        """The same; what the hook returns takes the place of the state."""
+        return Handle(self._state_dict_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Any) -> Handle:
         """Call `hook(module, prefix, keep_vars)` before the state is read."""

@@ -492,7 +492,7 @@ class SequentialLR(LRScheduler):
         self._schedulers[0]._initial_step()
         self._last_lr = self._schedulers[0].get_last_lr()
 
-    def step(self, epoch: Any = None) -> None:
+    def step(self) -> None:  # type: ignore[override]
         """Set the next rates."""
         self.last_epoch += 1
         place = bisect_right(self._milestones, self.last_epoch)

@@ -6,6 +6,8 @@ import inspect
 import math
 from typing import Any
 
+import numpy as np
+
 import adjoint as ad
 from adjoint.torch import overriding
 from adjoint.torch.arguments import Sizes, guarded, refuse_others
@@ -478,7 +480,7 @@ feature_alpha_dropout: Any = _dropout("feature_alpha_dropout", "Add", False)
 
 
 def _rows(input: Tensor, weight: Tensor, name: str) -> None:
-    if tensor(input, name)._dtype.kind not in "iu":
+    if tensor(input, name)._dtype.kind != "i" or input._dtype.itemsize < 4:
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"torch.{input.dtype.class_name}Tensor instead (while checking arguments for {name})"
@@ -553,7 +555,7 @@ def embedding_bag(
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
     """Zeros, and a one at each integer, along a new last axis."""
-    if tensor._dtype.kind not in "iu":
+    if tensor._dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if is_batched(tensor) and num_classes <= 0:
         raise RuntimeError(
@@ -564,5 +566,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
             raise RuntimeError("Class values must be non-negative.")
         if 0 <= num_classes <= looked(tensor).max():
             raise RuntimeError("Class values must be smaller than num_classes.")
+    if not is_batched(tensor) and not tensor.numel() and num_classes <= 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
     made = call("nn.one_hot", None, tensor, num_classes)
     return made.long()

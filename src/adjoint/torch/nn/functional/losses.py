@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 from adjoint.torch.calls import call, off, without_slope
 from adjoint.torch.graph import label
 from adjoint.torch.lifted import is_batched
@@ -96,6 +98,8 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
             "Please ensure they have the same size."
         )
+    if target._dtype is not input._dtype:
+        raise RuntimeError(f"Found dtype {target.dtype.class_name} but expected {input.dtype.class_name}")
     if not is_batched(input) and not ((looked(input) >= 0) & (looked(input) <= 1)).all():
         raise RuntimeError("all elements of input should be between 0 and 1")
     return call("nn.binary_cross_entropy", "BinaryCrossEntropy", input, target, weight=weight, reduction=reduction)
@@ -118,9 +122,12 @@ def binary_cross_entropy_with_logits(
 # --- classes ------------------------------------------------------------------------------------------
 
 
+_LABELS = np.dtype("int64").char
+
+
 def _check_classes(input: Tensor, target: Tensor, ignore_index: int) -> None:
     """PyTorch's words for targets that do not fit."""
-    if target._dtype.kind not in "iu":
+    if target._dtype != np.int64 and target._dtype != np.uint8:
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.class_name}")
     if input.ndim > 1 and (not target.ndim or input.shape[0] != target.shape[0]):
         size = target.shape[0] if target.ndim else 1
@@ -160,7 +167,7 @@ def cross_entropy(
     tensor(1.3863)
     """
     if weight is None and not label_smoothing and reduction == "mean" and size_average is None and reduce is None:
-        if target._dtype.kind == "i" and input._dtype.kind == "f" and input._dtype.itemsize > 2 and not off():
+        if target._dtype.char in _LABELS and input._dtype.kind == "f" and input._dtype.itemsize > 2 and not off():
             shape, labels = values(input).shape, values(target).shape
             plain = not is_elsewhere(input) and not is_elsewhere(target)
             if plain and len(shape) == 2 and len(labels) == 1 and shape[0] == labels[0]:
