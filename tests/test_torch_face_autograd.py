@@ -359,6 +359,9 @@ except ModuleNotFoundError:
     command = [sys.executable, "-m", "adjoint.torch", str(script), "a", "--b"]
     done = processes.run(command, check=False)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    text = "import torch, sys; print(torch.__name__, sys.argv[1:], __name__)"
+    given = processes.run([sys.executable, "-m", "adjoint.torch", "-c", text, "a"], check=False)
+    assert given.stdout == "adjoint.torch ['a'] __main__\n", given.stderr
     nothing = processes.run([sys.executable, "-m", "adjoint.torch"], check=False)
     assert nothing.returncode == 2
     assert "usage" in nothing.stdout
