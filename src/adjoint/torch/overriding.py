@@ -71,7 +71,7 @@ def _converted(result: Any, cls: Any, given: Any) -> Any:
         if result.__class__ is Tensor and not any([result is x for x in given]):  # nobody else has it
             result.__class__ = cls
             return result
-        return result.as_subclass(cls)  # type: ignore[attr-defined]
+        return result.as_subclass(cls)
     if isinstance(result, (tuple, list)):
         made: Any = getattr(result, "_make", type(result))
         return made([_converted(entry, cls, given) for entry in result])
@@ -247,7 +247,7 @@ def _init_subclass(cls: Any, **options: Any) -> None:
         cls.__bases__ = (*cls.__bases__, Overriding)
 
 
-Tensor.__init_subclass__ = classmethod(_init_subclass)  # type: ignore[assignment]
+Tensor.__init_subclass__ = classmethod(_init_subclass)  # type: ignore[arg-type,assignment]
 
 
 @adopt

@@ -114,7 +114,7 @@ def rebuild_of_class(function: Any, kind: Any, args: Any, state: Any) -> Any:
     if not isinstance(made, Tensor) or not isinstance(kind, type):
         raise UnpicklingError("torch.load: a tensor of a class that is none; the file is damaged")
     with DisableTorchFunctionSubclass():
-        return _with_state(made if type(made) is kind else made.as_subclass(kind), state)  # type: ignore[attr-defined]
+        return _with_state(made if type(made) is kind else made.as_subclass(kind), state)
 
 
 def _with_state(made: Any, state: Any) -> Any:
@@ -188,7 +188,9 @@ class _Made:
 
 _CALLED: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
-    ("torch._utils", "_rebuild_tensor"): lambda *args: rebuild_tensor(*args, False),
+    ("torch._utils", "_rebuild_tensor"): lambda storage, offset, size, stride: rebuild_tensor(
+        storage, offset, size, stride, False
+    ),
     ("torch._utils", "_rebuild_parameter"): rebuild_parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): rebuild_with_state,
     ("torch._tensor", "_rebuild_from_type_v2"): rebuild_of_class,
