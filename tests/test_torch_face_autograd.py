@@ -186,7 +186,7 @@ def test_files_are_read_by_pytorch_and_pytorchs_here(tmp_path: Path) -> None:
     assert isinstance(theirs.load(tmp_path / "weight.pt"), theirs.nn.Parameter)
     assert isinstance(ours.load(tmp_path / "weight.pt"), ours.nn.Parameter)
     theirs.save(model, tmp_path / "model.pt")
-    with pytest.raises(pickle.UnpicklingError, match=r"names torch\.nn\.modules\.container\.Sequential"):
+    with pytest.raises(pickle.UnpicklingError, match=r"GLOBAL torch\.nn\.modules\.container\.Sequential"):
         ours.load(tmp_path / "model.pt")
 
 
@@ -359,6 +359,9 @@ except ModuleNotFoundError:
     command = [sys.executable, "-m", "adjoint.torch", str(script), "a", "--b"]
     done = processes.run(command, check=False)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    text = "import torch, sys; print(torch.__name__, sys.argv[1:], __name__)"
+    given = processes.run([sys.executable, "-m", "adjoint.torch", "-c", text, "a"], check=False)
+    assert given.stdout == "adjoint.torch ['a'] __main__\n", given.stderr
     nothing = processes.run([sys.executable, "-m", "adjoint.torch"], check=False)
     assert nothing.returncode == 2
     assert "usage" in nothing.stdout

@@ -16,7 +16,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-USAGE = "usage: python -m adjoint.torch script.py [arguments]\n       python -m adjoint.torch -m module [arguments]"
+USAGE = """usage: python -m adjoint.torch script.py [arguments]
+       python -m adjoint.torch -m module [arguments]
+       python -m adjoint.torch -c program [arguments]
+       python -m adjoint.torch - [arguments], of a program that is read from the input"""
 
 
 class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -38,11 +41,11 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run a script, or with -m a module, whose PyTorch is the face."""
-    if not arguments or arguments[0] in ("-h", "--help") or (arguments[0] == "-m" and len(arguments) < 2):
+    """Run a script, with -m a module, with -c or - a text, whose PyTorch is the face."""
+    if not arguments or arguments[0] in ("-h", "--help") or (arguments[0] in ("-m", "-c") and len(arguments) < 2):
         print(USAGE)
         raise SystemExit(0 if arguments and arguments[0] in ("-h", "--help") else 2)
-    if arguments[0] != "-m" and not Path(arguments[0]).exists():
+    if arguments[0] not in ("-m", "-c", "-") and not Path(arguments[0]).exists():
         print(f"python -m adjoint.torch: there is no file {arguments[0]!r}", file=sys.stderr)
         raise SystemExit(2)
     sys.meta_path.insert(0, _Alias())
@@ -52,6 +55,12 @@ def main(arguments: Sequence[str]) -> None:
         sys.argv = list(arguments[1:])
         sys.path.insert(0, str(Path.cwd()))
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    elif arguments[0] in ("-c", "-"):
+        program, rest = (arguments[1], arguments[2:]) if arguments[0] == "-c" else (sys.stdin.read(), arguments[1:])
+        sys.argv = [arguments[0], *rest]
+        sys.path.insert(0, "")
+        sys.modules["__main__"] = made = ModuleType("__main__")
+        exec(compile(program, "<string>" if arguments[0] == "-c" else "<stdin>", "exec"), vars(made))
     else:
         sys.argv = list(arguments)
         sys.path[0:1] = [str(Path(arguments[0]).resolve().parent)]

@@ -244,10 +244,10 @@ def grad(
     (tensor(18.),)
     """
     if overriding.used:
-        given = {"grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph}
-        given |= {"allow_unused": allow_unused, "is_grads_batched": is_grads_batched}
-        given |= {"materialize_grads": materialize_grads}
-        if (answer := overriding.overridden(grad, (outputs, inputs), given)) is not NotImplemented:
+        asked = {"grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph}
+        asked |= {"allow_unused": allow_unused, "is_grads_batched": is_grads_batched}
+        asked |= {"materialize_grads": materialize_grads}
+        if (answer := overriding.overridden(grad, (outputs, inputs), asked)) is not NotImplemented:
             return answer
     if materialize_grads and allow_unused is False:
         raise ValueError(

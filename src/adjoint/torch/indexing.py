@@ -76,7 +76,10 @@ def getitem(self: Any, key: Any) -> Any:
                 view.seen = memory.version
                 view.tracked = array.node is not None
                 return out
-    if overriding.used and (found := overriding.overridden(Tensor.__getitem__, (self, key), {})) is not NotImplemented:
+    if (
+        overriding.used
+        and (found := overriding.overridden(METHODS["__getitem__"], (self, key), {})) is not NotImplemented
+    ):
         return found
     entries = _entries(self, key)
     if all([e is None or e.__class__ in (int, range) for e in entries]):
@@ -296,7 +299,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
                 if shape and -shape[0] <= key < shape[0]:
                     _set_number(self, array, key + shape[0] if key < 0 else key, value)
                     return
-    if overriding.used and overriding.overridden(Tensor.__setitem__, (self, key, value), {}) is not NotImplemented:
+    if overriding.used and overriding.overridden(METHODS["__setitem__"], (self, key, value), {}) is not NotImplemented:
         return
     entries = _entries(self, key)
     if not isinstance(value, Tensor):

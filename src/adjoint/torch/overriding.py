@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.torch.tensor import Tensor, _read_again, known_array
+from adjoint.torch.tensor import Tensor, adopt, known_array
 
 used = False  # whether a program has a class that overrides
+public: dict[Any, Any] = {}  # of functions with a wrapper, that: what `__torch_function__` is called with
 
 DEFAULT = "__torch_function__"
 
@@ -70,14 +71,16 @@ def _converted(result: Any, cls: Any, given: Any) -> Any:
         if result.__class__ is Tensor and not any([result is x for x in given]):  # nobody else has it
             result.__class__ = cls
             return result
-        return result.as_subclass(cls)  # type: ignore[attr-defined]
+        return result.as_subclass(cls)
     if isinstance(result, (tuple, list)):
         made: Any = getattr(result, "_make", type(result))
         return made([_converted(entry, cls, given) for entry in result])
     return result
 
 
-Tensor.__torch_function__ = classmethod(_default)  # type: ignore[attr-defined]
+@adopt
+class _Default:
+    __torch_function__ = classmethod(_default)
 
 
 def _parts(values: Any) -> Iterator[Any]:
@@ -107,7 +110,7 @@ def overloaded(values: Any) -> list[Any]:
 def overridden(function: Any, args: Any, options: Any) -> Any:
     """What `__torch_function__` of the arguments gives for a call; NotImplemented where none has any."""
     found = overloaded((*args, *options.values()))
-    return dispatched(getattr(function, "_public", function), found, args, options) if found else NotImplemented
+    return dispatched(public.get(function, function), found, args, options) if found else NotImplemented
 
 
 def dispatched(function: Any, found: list[Any], args: Any, options: Any) -> Any:
@@ -137,7 +140,7 @@ class Overriding(Tensor):
         if not _off.depth and overrides(type(self)):
             raise AttributeError("_here")  # so that hot code goes the slow way
         array = known_array(self)
-        return _read_again(self) if array is None else array
+        return Tensor.__getattr__(self, "_here") if array is None else array
 
     @_here.setter
     def _here(self, array: Any) -> None:
@@ -244,14 +247,14 @@ def _init_subclass(cls: Any, **options: Any) -> None:
         cls.__bases__ = (*cls.__bases__, Overriding)
 
 
-Tensor.__init_subclass__ = classmethod(_init_subclass)  # type: ignore[assignment]
+Tensor.__init_subclass__ = classmethod(_init_subclass)  # type: ignore[arg-type,assignment]
 
 
-def _make_subclass(cls: Any, data: Any, require_grad: bool = False, **_: Any) -> Any:
-    """A tensor of a class on the memory of another, without its history."""
-    with DisableTorchFunctionSubclass():
-        made = data.detach().as_subclass(cls)
-        return made.requires_grad_() if require_grad else made
-
-
-Tensor._make_subclass = staticmethod(_make_subclass)  # type: ignore[attr-defined]
+@adopt
+class _Made:
+    @staticmethod
+    def _make_subclass(cls: Any, data: Any, require_grad: bool = False, **_: Any) -> Any:
+        """A tensor of a class on the memory of another, without its history."""
+        with DisableTorchFunctionSubclass():
+            made = data.detach().as_subclass(cls)
+            return made.requires_grad_() if require_grad else made

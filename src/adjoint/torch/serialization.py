@@ -114,7 +114,7 @@ def rebuild_of_class(function: Any, kind: Any, args: Any, state: Any) -> Any:
     if not isinstance(made, Tensor) or not isinstance(kind, type):
         raise UnpicklingError("torch.load: a tensor of a class that is none; the file is damaged")
     with DisableTorchFunctionSubclass():
-        return _with_state(made if type(made) is kind else made.as_subclass(kind), state)  # type: ignore[attr-defined]
+        return _with_state(made if type(made) is kind else made.as_subclass(kind), state)
 
 
 def _with_state(made: Any, state: Any) -> Any:
@@ -188,7 +188,9 @@ class _Made:
 
 _CALLED: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
-    ("torch._utils", "_rebuild_tensor"): lambda *args: rebuild_tensor(*args, False),
+    ("torch._utils", "_rebuild_tensor"): lambda storage, offset, size, stride: rebuild_tensor(
+        storage, offset, size, stride, False
+    ),
     ("torch._utils", "_rebuild_parameter"): rebuild_parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): rebuild_with_state,
     ("torch._tensor", "_rebuild_from_type_v2"): rebuild_of_class,
@@ -233,7 +235,7 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
     """
     for entry in safe_globals:
         if isinstance(entry, tuple) and (len(entry) != 2 or not isinstance(entry[1], str)):
-            raise ValueError(f"Expected tuple of length 2 of a class and its full path, but got {errors.shown(entry)}")
+            raise ValueError(f"Expected tuple of length 2 of a class and its full path, but got one of {len(entry)}")
         if not isinstance(entry, tuple) and not hasattr(entry, "__qualname__"):
             raise TypeError(f"add_safe_globals() takes classes and functions, not {type(entry).__name__}")
         if entry not in _safe:
@@ -530,7 +532,7 @@ def _load_legacy(content: bytes, moved: Any) -> Any:
     following()  # for its storages, which come behind it
     for key in following():
         if key not in arrays.known:
-            raise UnpicklingError(f"torch.load: storage {errors.shown(key)} belongs to no tensor; the file is damaged")
+            raise UnpicklingError(f"torch.load: storage {str(key)[:40]} belongs to no tensor; the file is damaged")
         flat = arrays.known[key]
         size, data = int.from_bytes(file.read(8), "little"), file.read(flat.nbytes)
         if size != flat.size or len(data) != flat.nbytes:

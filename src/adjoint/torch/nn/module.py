@@ -14,7 +14,8 @@ from adjoint.torch.tensor import Tensor
 _DICTIONARIES = (
     "_parameters", "_buffers", "_modules", "_backward_pre_hooks", "_backward_hooks", "_forward_hooks",
     "_forward_pre_hooks", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks",
-    "_load_state_dict_post_hooks", "_plain_backward_hooks",
+    "_load_state_dict_post_hooks", "_plain_backward_hooks", "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called", "_forward_pre_hooks_with_kwargs",
 )  # fmt: skip
 
 _BOTH = (
@@ -55,6 +56,9 @@ class Module(States):
     training: bool
     dump_patches = False
     _plain_backward_hooks: dict[int, Any]
+    _forward_hooks_with_kwargs: dict[int, bool]  # which hooks are called so, by their number
+    _forward_hooks_always_called: dict[int, bool]
+    _forward_pre_hooks_with_kwargs: dict[int, bool]
     _version = 1
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -87,7 +91,9 @@ class Module(States):
         return self._with_hooks(args, kwargs)
 
     def _with_hooks(self, args: Any, kwargs: Any) -> Any:
-        for hook, named, _ in [*_FORWARD_PRE.values(), *self._forward_pre_hooks.values()]:
+        named_keys = self._forward_pre_hooks_with_kwargs
+        own = [(hook, key in named_keys, False) for key, hook in self._forward_pre_hooks.items()]
+        for hook, named, _ in [*_FORWARD_PRE.values(), *own]:
             answer = hook(self, args, kwargs) if named else hook(self, args)
             if answer is None:
                 continue
@@ -109,17 +115,22 @@ class Module(States):
         try:
             result = self.forward(*args, **kwargs)
             done = True
-            for hook, named, _ in [*_FORWARD.values(), *self._forward_hooks.values()]:
+            for hook, named, _ in self._hooks_after():
                 answer = hook(self, args, kwargs, result) if named else hook(self, args, result)
                 result = result if answer is None else answer
         except Exception:
-            for hook, named, always in [*_FORWARD.values(), *self._forward_hooks.values()]:
+            for hook, named, always in self._hooks_after():
                 if always and not done:  # a hook that runs in any case sees that there is no result
                     hook(self, args, kwargs, None) if named else hook(self, args, None)
             raise
         if self._plain_backward_hooks:
             self._hang_on(result)
         return result if watch is None else watch.outputs(result)
+
+    def _hooks_after(self) -> list[Any]:
+        """The hooks after `forward`, whether each takes arguments by name, and whether it runs in any case."""
+        named, always = self._forward_hooks_with_kwargs, self._forward_hooks_always_called
+        return [*_FORWARD.values(), *[(hook, key in named, key in always) for key, hook in self._forward_hooks.items()]]
 
     def _hang_on(self, result: Any) -> None:
         """Hang the hooks of `register_backward_hook` on the node of a result, the last of the module."""
@@ -131,13 +142,21 @@ class Module(States):
 
     def register_forward_pre_hook(self, hook: Any, *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
         """Call `hook(module, args)` before `forward`; what it returns takes the place of the arguments."""
-        return _hooked(self._forward_pre_hooks, (hook, with_kwargs, False), prepend)
+        handle = _hooked(self._forward_pre_hooks, hook, prepend)
+        if with_kwargs:
+            self._forward_pre_hooks_with_kwargs[handle.id] = True
+        return handle
 
     def register_forward_hook(
         self, hook: Any, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> Handle:
         """Call `hook(module, args, output)` after `forward`; what it returns takes the place of the output."""
-        return _hooked(self._forward_hooks, (hook, with_kwargs, always_call), prepend)
+        handle = _hooked(self._forward_hooks, hook, prepend)
+        if with_kwargs:
+            self._forward_hooks_with_kwargs[handle.id] = True
+        if always_call:
+            self._forward_hooks_always_called[handle.id] = True
+        return handle
 
     def register_backward_hook(self, hook: Any) -> Handle:
         """Call `hook(module, grad_input, grad_output)` of the last node of a module alone; see the full one."""

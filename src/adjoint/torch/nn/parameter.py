@@ -74,6 +74,7 @@ class _IsBuffer(type):
 class Buffer(Tensor, metaclass=_IsBuffer):
     """A tensor that becomes a buffer of a module which it is assigned to."""
 
+    _is_buffer: bool
     __slots__ = ()
     __torch_function__ = disabled
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.random_keys import seeded
-from adjoint.torch import generators, lifted
+from adjoint.torch import generators, lifted, overriding
 from adjoint.torch.calls import call
 from adjoint.torch.refusals import WrongKindError
 from adjoint.torch.tensor import Tensor
@@ -65,7 +65,7 @@ def of_integers(function: Any) -> Any:
         out = function(wide(input), *[wide(a) for a in args], **{k: wide(v) for k, v in options.items()})
         return tuple([cut(x) for x in out]) if isinstance(out, tuple) else cut(out)
 
-    function._public = spelled
+    overriding.public[function] = spelled
     return spelled
 
 

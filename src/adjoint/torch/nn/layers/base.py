@@ -115,11 +115,15 @@ class Loss(Settings):
             if name in own:
                 self.register_buffer(name, own.pop(name))
 
-    def forward(self, *tensors: Any) -> Any:
+    def forward(self, *tensors: Any, **named: Any) -> Any:
         own = self.__dict__
         given = {name: own[name] if name in own else getattr(self, name) for name in self._plain}
         for name in self._weights:
             given[name] = own["_buffers"][name]
+        if named:
+            if "log_input" in named and "log_input" in self._settings:  # what `PoissonNLLLoss` calls its input, too
+                named["input"] = named.pop("log_input")
+            return type(self)._function(*tensors, **named, **given)
         return type(self)._function(*tensors, **given)
 
 

@@ -494,8 +494,8 @@ class RMSNorm(Module):
         if self.weight is not None:
             init.ones_(self.weight)
 
-    def forward(self, input: Tensor) -> Any:
-        return _F["rms_norm"](input, self.normalized_shape, self.weight, self.eps)
+    def forward(self, x: Tensor) -> Any:
+        return _F["rms_norm"](x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"

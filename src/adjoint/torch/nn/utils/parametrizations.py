@@ -227,7 +227,7 @@ class _Hook:
 
 def _hooked(module: Any, name: str, parameters: dict[str, Any], compute: Any, what: str) -> Any:
     for known in module._forward_pre_hooks.values():
-        if isinstance(known[0], _Hook) and known[0].name == name and what == "weight_norm":
+        if isinstance(known, _Hook) and known.name == name and what == "weight_norm":
             raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
     module._parameters.pop(name)
     for key, value in parameters.items():
@@ -284,7 +284,7 @@ def old_spectral_norm(
 
 
 def _removed(module: Any, name: str, what: str, names: list[str]) -> Any:
-    for key, (hook, *_) in list(module._forward_pre_hooks.items()):
+    for key, hook in list(module._forward_pre_hooks.items()):
         if isinstance(hook, _Hook) and hook.names == names:
             with no_grad():
                 weight = hook.compute(module).detach().clone()

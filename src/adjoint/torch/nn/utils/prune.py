@@ -82,7 +82,7 @@ class BasePruningMethod(abc.ABC):
 
 def _methods_of(module: Any) -> list[tuple[int, Any]]:
     """The methods that prune parameters of a module, by the number of their hook."""
-    found = [(key, given[0]) for key, given in module._forward_pre_hooks.items()]
+    found = module._forward_pre_hooks.items()
     return [(key, hook) for key, hook in found if isinstance(hook, BasePruningMethod)]
 
 

@@ -61,7 +61,7 @@ class TensorDataset(Dataset[Any]):
 def _records(dataset: Any, indices: list[Any]) -> list[Any]:
     """The records at some numbers, at once where the dataset has a method for that."""
     several = getattr(dataset, "__getitems__", None)
-    return several(indices) if callable(several) else [dataset[i] for i in indices]  # type: ignore[no-any-return]
+    return several(indices) if callable(several) else [dataset[i] for i in indices]
 
 
 class StackDataset(Dataset[Any]):

@@ -48,7 +48,7 @@ def _mapping_like(first: Any, parts: Any) -> Any:
         return parts()
     with contextlib.suppress(TypeError):
         if not isinstance(first, MutableMapping):
-            return type(first)(parts())  # type: ignore[call-arg]
+            return type(first)(parts())
         clone = copy.copy(first)
         clone.update(parts())
         return clone
@@ -61,7 +61,7 @@ def _sequence_like(first: Any, parts: Any) -> Any:
         return parts()
     with contextlib.suppress(TypeError):
         if not isinstance(first, MutableSequence):
-            return type(first)(parts())  # type: ignore[call-arg]
+            return type(first)(parts())
         clone = copy.copy(first)
         for i, part in enumerate(parts()):
             clone[i] = part
@@ -101,7 +101,7 @@ def default_collate(batch: Any) -> Any:
     if isinstance(first, Sequence):
         if any([len(each) != len(first) for each in batch]):
             raise RuntimeError("each element in list of batch should be of equal size")
-        columns = lambda: [default_collate(column) for column in zip(*batch, strict=True)]
+        columns: Any = lambda: [default_collate(column) for column in zip(*batch, strict=True)]
         if isinstance(first, tuple):
             return type(first)(*columns()) if hasattr(first, "_fields") else columns()
         return _sequence_like(first, columns)
