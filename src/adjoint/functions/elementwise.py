@@ -143,7 +143,7 @@ def logaddexp(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     0.5
     """
     if any([isinstance(v, complex) or getattr(getattr(v, "dtype", None), "kind", None) == "c" for v in (x, y)]):
-        return _complex_logaddexp(*as_floating([x, y], "logaddexp"))
+        return _complex_logaddexp(*as_floating([x, y], "logaddexp"))  # type: ignore[no-any-return]
     return _of_two("logaddexp", x, y)  # type: ignore[no-any-return]
 
 

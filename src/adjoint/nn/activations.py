@@ -113,7 +113,7 @@ def logsigmoid(x: Operand[B], /) -> Tensor[B]:
 def silu(x: Operand[B], /) -> Tensor[B]:
     """x * sigmoid(x); of complex x too."""
     x = inexact(x, "silu")
-    return x * sigmoid(x) if x.dtype.kind == "c" else run("silu", (x,))  # type: ignore[no-any-return]
+    return x * sigmoid(x) if x.dtype.kind == "c" else run("silu", (x,))
 
 
 def mish(x: Operand[B], /) -> Tensor[B]:
