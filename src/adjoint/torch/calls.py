@@ -86,8 +86,10 @@ def check_factor(what: str, value: Any, operands: Any) -> None:
 def factor(value: Any, dtype: Any) -> Any:
     """A factor such as `beta` in a type: of integers without its fraction. Raises RuntimeError for a complex one of
     reals."""
-    if isinstance(value, complex) and dtype.kind != "c":
-        raise _overflow(dtype)
+    if isinstance(value, complex):
+        if dtype.kind != "c":
+            raise _overflow(dtype)
+        return value
     return int(value) if dtype.kind in "biu" else value
 
 

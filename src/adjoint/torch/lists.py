@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from typing import Any
 
 import numpy as np
@@ -60,11 +61,19 @@ def _plain(data: Any, met: set[Any], dtype: Any) -> Any:
             if dtype is not None and dtype.kind in "iu":
                 raise TypeError("only integer tensors of a single element can be converted to an index")
             raise ValueError("only one element tensors can be converted to Python scalars")
+        if data.requires_grad:
+            warnings.warn(
+                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider "
+                "using tensor.detach() first.",
+                UserWarning,
+                stacklevel=2,
+            )
         return looked(data).item()
     if isinstance(data, (np.ndarray, np.generic)):
         of_numpy(data.dtype)
         met.add(data.dtype)
         return data
+    number_kind: Any
     for number_kind in (bool, int, float, complex):
         if isinstance(data, number_kind):
             met.add(number_kind)

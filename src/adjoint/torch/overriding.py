@@ -152,8 +152,8 @@ class Overriding(Tensor):
             return _get_array(self)
 
     @_array.setter
-    def _array(self, array: Any) -> None:
-        _set_array(self, array)
+    def _array(self, var: Any) -> None:
+        _set_array(self, var)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_here":
@@ -253,8 +253,8 @@ Tensor.__init_subclass__ = classmethod(_init_subclass)  # type: ignore[arg-type,
 @adopt
 class _Made:
     @staticmethod
-    def _make_subclass(cls: Any, data: Any, require_grad: bool = False, **_: Any) -> Any:
+    def _make_subclass(kind: Any, data: Any, require_grad: bool = False, **_: Any) -> Any:
         """A tensor of a class on the memory of another, without its history."""
         with DisableTorchFunctionSubclass():
-            made = data.detach().as_subclass(cls)
+            made = data.detach().as_subclass(kind)
             return made.requires_grad_() if require_grad else made

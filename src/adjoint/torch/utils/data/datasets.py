@@ -60,8 +60,9 @@ class TensorDataset(Dataset[Any]):
 
 def _records(dataset: Any, indices: list[Any]) -> list[Any]:
     """The records at some numbers, at once where the dataset has a method for that."""
-    several = getattr(dataset, "__getitems__", None)
-    return several(indices) if callable(several) else [dataset[i] for i in indices]
+    several: Any = getattr(dataset, "__getitems__", None)
+    found: Any = several(indices) if callable(several) else [dataset[i] for i in indices]
+    return found  # type: ignore[no-any-return]
 
 
 class StackDataset(Dataset[Any]):

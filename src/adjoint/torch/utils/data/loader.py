@@ -336,7 +336,7 @@ class DataLoader:
         with concurrent.futures.ThreadPoolExecutor(self.num_workers, initializer=begin) as pool:
             ahead: Any = collections.deque()
             try:
-                for each in itertools.islice(numbers, self.prefetch_factor * self.num_workers):
+                for each in itertools.islice(numbers, max(1, self.prefetch_factor or 0) * self.num_workers):
                     ahead.append(pool.submit(self._batch, each))
                 while ahead:
                     found = ahead.popleft().result()
