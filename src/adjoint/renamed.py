@@ -18,13 +18,13 @@ def missing(module: str, name: str) -> AttributeError:
     hint = f": it is now {now}" if now else ""
     asked_for = "importlib" not in sys._getframe(2).f_code.co_filename  # which asks before it imports a module
     if not hint and asked_for and not name.startswith("_"):
-        hint = _hint(module, name) or _changing(module, name) or family(name) or _LISTED
+        hint = _hint(module, name) or _changing(module, name) or _at_the_top(module, name) or family(name) or _LISTED
     cut = name if len(name) <= 200 else f"{name[:120]}...{name[-77:]}"  # not by `errors.shown`: errors imports this
     return AttributeError(f"module {module!r} has no attribute {cut!r}{hint}", name=name, obj=sys.modules[module])
 
 
 def _hint(module: str, name: str) -> str:
-    return counterpart(module, name) or _elsewhere(name) or _of_numpy(module, name)
+    return counterpart(module, name) or _elsewhere(name)
 
 
 def _changing(module: str, name: str) -> str:
@@ -49,14 +49,17 @@ def _elsewhere(name: str) -> str:
     for room in _ROOMS.split():
         if name in getattr(ad, room).__all__:
             return f": use ad.{room}.{name}"
+    if hasattr(ad.Tensor, name):
+        return f": tensors have it, x.{name}{'()' if callable(getattr(ad.Tensor, name)) else ''}"
     return ""
 
 
-def _of_numpy(module: str, name: str) -> str:
-    """That NumPy has the name, which says `adjoint` for NumPy's own functions, as `ad.errstate`."""
-    numpy = sys.modules.get("numpy")
-    there = module == "adjoint" and name in getattr(numpy, "__all__", ())
-    return f": use NumPy's, np.{name}" if there else ""
+def _at_the_top(module: str, name: str) -> str:
+    """What stands for a method of other libraries' arrays, or that NumPy has the function, as `ad.errstate`."""
+    if module != "adjoint":
+        return ""
+    numpys = name in getattr(sys.modules.get("numpy"), "__all__", ())
+    return counterpart("Tensor", name) or (f": use NumPy's, np.{name}" if numpys else "")
 
 
 def refusing(module: str) -> Callable[[str], object]:
