@@ -193,7 +193,7 @@ def test_rates_are_those_of_pytorch() -> None:
     theirs = pytest.importorskip("torch")
     metrics = [3.0, 2.0, 2.0, 2.0, 2.5, 1.0, 1.0, 1.0, 1.0, 0.5, 0.6, 0.6, 0.6, 0.6]
 
-    def rates(torch: Any, text: str) -> tuple[list[Any], list[str]]:
+    def rates(torch: Any, text: str) -> tuple[list[Any], list[Any]]:
         L = torch.optim.lr_scheduler
         groups = [{"params": [torch.ones(1, requires_grad=True)]}, {"params": [torch.ones(1, requires_grad=True)]}]
         o = torch.optim.SGD(groups, lr=0.3, momentum=0.9)
@@ -209,15 +209,17 @@ def test_rates_are_those_of_pytorch() -> None:
                 saved = copy.deepcopy(scheduler.state_dict())
                 names = sorted(saved)  # PyTorch takes entries out as it reads them
                 scheduler.load_state_dict(saved)
-        return found, names
+        parts = [scheduler, *getattr(scheduler, "_schedulers", [])]
+        counts = [(part.last_epoch, getattr(part, "_step_count", 0)) for part in parts if hasattr(part, "last_epoch")]
+        return found, [names, counts, *[sorted(group) for group in o.param_groups]]
 
     with Each() as each, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for text in SCHEDULERS:
             with each(text):
-                (a, names), (b, known) = rates(ours, text), rates(theirs, text)
+                (a, said), (b, known) = rates(ours, text), rates(theirs, text)
                 np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-15)
-                assert names == known
+                assert said == known
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from bisect import bisect_right
 from collections import Counter
 from typing import Any
@@ -422,8 +421,11 @@ class CyclicLR(_WithMomentum):
             self.base_momentums: list[Any] = _per_group(base_momentum, optimizer, "base_momentum")
             self.max_momentums: list[Any] = _per_group(max_momentum, optimizer, "max_momentum")
             if last_epoch == -1:
-                for group, high in zip(optimizer.param_groups, self.max_momentums, strict=True):
+                for group, low, high in zip(
+                    optimizer.param_groups, self.base_momentums, self.max_momentums, strict=True
+                ):
                     self._set_momentum(group, high)
+                    group["max_momentum"], group["base_momentum"] = high, low
         super().__init__(optimizer, last_epoch)
         self.base_lrs: list[Any] = _per_group(base_lr, optimizer, "base_lr")
 
@@ -498,9 +500,7 @@ class SequentialLR(LRScheduler):
         place = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[place]
         if place > 0 and self._milestones[place - 1] == self.last_epoch:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                scheduler.step(0)
+            scheduler._update_lr(0)
         else:
             scheduler.step()
         self._last_lr = scheduler.get_last_lr()

@@ -45,7 +45,6 @@ class LRScheduler:
                 )
         self.base_lrs: list[Any] = [copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch: int = last_epoch
-        self._step_count = 0
         self._is_initial = False
         self._get_lr_called_within_step = False
         self._last_lr = self._rates()
@@ -53,7 +52,7 @@ class LRScheduler:
         self._initial_step()
 
     def _initial_step(self) -> None:
-        self._is_initial = True
+        self._is_initial, self._step_count = True, 0
         try:
             self.step()
         finally:
@@ -72,11 +71,13 @@ class LRScheduler:
         if self._step_count == 1:
             self._check_order()
         self._step_count += 1
-        if epoch is None:
-            self.last_epoch += 1
-        else:
+        if epoch is not None:
             warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
-            self.last_epoch = epoch
+        self._update_lr(epoch)
+
+    def _update_lr(self, epoch: Any = None) -> None:
+        """Set the rates of the next epoch, or of this one, without counting a step."""
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         closed: Any = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
         self._set(self._within(closed or self.get_lr))
 
