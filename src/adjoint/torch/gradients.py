@@ -358,6 +358,11 @@ class Gradients:
         if memory_format is not None and not isinstance(memory_format, MemoryFormat):
             kind = type(memory_format).__name__
             raise TypeError(f"is_contiguous(): argument 'memory_format' must be torch.memory_format, not {kind}")
+        if memory_format is not None and "channels_last" in memory_format:
+            if self.ndim != (5 if "3d" in memory_format else 4):
+                return False
+            order, strides = (0, *range(2, self.ndim), 1), self.stride()
+            return memory.strides_contiguous([self.shape[i] for i in order], [strides[i] for i in order])
         return memory.is_contiguous(self)
 
     def numpy(self: Any, *, force: bool = False) -> Any:
