@@ -509,7 +509,7 @@ def test_dtypes() -> None:
     assert S.gammaln(ad.tensor([1.0], dtype=ad.float16)).dtype is ad.float16
     assert S.betainc(2, ad.tensor([3.0], dtype=ad.float64), 0.5).dtype is ad.float64
     assert S.xlogy(ad.tensor([1, 2]), 3).dtype is ad.float32
-    for f in (S.gammaln, S.sinc, S.i0, S.entr, lambda z: S.gammainc(z, 1.0), lambda z: S.logsumexp(z, b=1.0)):
+    for f in (S.gammaln, S.i0, S.entr, lambda z: S.gammainc(z, 1.0), lambda z: S.logsumexp(z, b=1.0)):
         with pytest.raises(ad.errors.DtypeError, match="real"):
             f(ad.tensor([1j]))
 

@@ -349,7 +349,7 @@ RECORDS: dict[str, Record] = {
     ),
     "remainder": Elementwise(x=lambda B, g: g, y=lambda B, g, x, y: B.negative(B.multiply(g, B.floor_divide(x, y)))),
     "pow": Elementwise(x=_pow_x, y=_pow_y),
-    "square": Elementwise(x=lambda B, g, x: B.multiply(B.multiply(g, 2.0), x)),
+    "square": Elementwise(x=lambda B, g, x: B.multiply(B.multiply(g, x), 2.0)),
     "sqrt": Elementwise(x=lambda B, g, out: B.divide(B.multiply(g, 0.5), out)),
     "cbrt": Elementwise(x=lambda B, g, out: B.divide(B.divide(g, out), B.multiply(out, 3.0))),
     "abs": Elementwise(x=_abs, pushforward=_abs_forward),  # g is real, tangents need not be

@@ -270,8 +270,12 @@ def _student_mass(B: Any, df: Any, t: Any) -> Any:
     return B.exp(B.negative(B.add(log, front)))
 
 
-def _digamma_step(B: Any, x: Any, by: Any) -> Any:
+def _digamma_step(B: Any, g: Any, x: Any, by: Any) -> Any:
     """digamma(x + by) - digamma(x), which are close where x is large: there by the difference of their series."""
+    if B.leaf.digits is not None:  # more of them than the difference loses, and than the series has
+        return B.subtract(B.digamma(B.add(x, by)), B.digamma(x))
+    kind = B.dtype_of(g)
+    x, by = (B.full(shape=(), value=v, dtype=kind) if isinstance(v, (int, float)) else v for v in (x, by))
     large = B.logical_and(B.greater_equal(x, 64.0), B.greater(by, 0.0))
     low, step = B.where(large, x, 64.0), B.where(large, by, 1.0)
     total, part = B.log1p(B.divide(step, low)), B.divide(step, B.add(low, step))  # part is 1 - low / high
@@ -347,8 +351,8 @@ RECORDS: dict[str, Record] = {
     "gammaln": Elementwise(x=lambda B, g, x: B.multiply(g, B.digamma(x))),
     "digamma": Elementwise(x=lambda B, g, x: B.multiply(g, B.zeta(2.0, x, order=0))),
     "betaln": Elementwise(
-        a=lambda B, g, a, b: B.negative(B.multiply(g, _digamma_step(B, a, b))),
-        b=lambda B, g, a, b: B.negative(B.multiply(g, _digamma_step(B, b, a))),
+        a=lambda B, g, a, b: B.negative(B.multiply(g, _digamma_step(B, g, a, b))),
+        b=lambda B, g, a, b: B.negative(B.multiply(g, _digamma_step(B, g, b, a))),
     ),
     "zeta": Elementwise(s=lambda B, g, s, q, order: B.multiply(g, B.zeta(s, q, order=order + 1)), q=_zeta_q),
     "gammainc": Elementwise(

@@ -237,7 +237,7 @@ def _begin() -> None:
 
 def _init_subclass(cls: Any, **options: Any) -> None:
     super(Tensor, cls).__init_subclass__(**options)
-    if cls.__module__.startswith("adjoint.torch") or issubclass(cls, Overriding) or not overrides(cls):
+    if issubclass(cls, Overriding) or not overrides(cls):
         return
     if not used:
         _begin()

@@ -50,6 +50,8 @@ def _order(e: Equation, out: Value, orders: dict[Value, Order]) -> Order | None:
 
 def _takes(e: Equation, order: Order, orders: dict[Value, Order], refused: set[Value]) -> bool:
     """Whether an equation reads a value as well in this order."""
+    if not e.results:  # a check, or something said
+        return False
     out: Any = e.results[0]
     if e.name in REDUCTIONS:
         axis = {i % len(order) for i in e.parameters["axis"]}

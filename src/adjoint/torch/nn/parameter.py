@@ -103,6 +103,7 @@ class Waiting(Tensor):
     """What a tensor without a shape has: `materialize` gives it one."""
 
     __slots__ = ()
+    __torch_function__ = disabled
     _becomes: type = Tensor
     wanted: bool  # whether it will ask for a gradient
 
