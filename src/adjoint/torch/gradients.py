@@ -15,7 +15,7 @@ from adjoint.torch.dtypes import dtype, numpy_dtype, of_numpy
 from adjoint.torch.dtypes import memory_format as MemoryFormat
 from adjoint.torch.grad_fn import grad_fn
 from adjoint.torch.graph import Accumulate, Handle, leaves_are_watched, watched_marks
-from adjoint.torch.kinds import Bits
+from adjoint.torch.kinds import Bits, strides_contiguous
 from adjoint.torch.memory import base_of, detached, is_view, node_of_base
 from adjoint.torch.refusals import InFunction
 from adjoint.torch.state import modes
@@ -362,7 +362,7 @@ class Gradients:
             if self.ndim != (5 if "3d" in memory_format else 4):
                 return False
             order, strides = (0, *range(2, self.ndim), 1), self.stride()
-            return memory.strides_contiguous([self.shape[i] for i in order], [strides[i] for i in order])
+            return strides_contiguous([self.shape[i] for i in order], [strides[i] for i in order])
         return memory.is_contiguous(self)
 
     def numpy(self: Any, *, force: bool = False) -> Any:
