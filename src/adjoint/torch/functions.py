@@ -16,6 +16,7 @@ from adjoint.torch.calls import NUMBERS, call, check_factor, factor, into, numbe
 from adjoint.torch.dtypes import bfloat16, default_float, numpy_dtype, of_numpy, result_dtype
 from adjoint.torch.graph import label
 from adjoint.torch.operators import FUNCTIONS, METHODS
+from adjoint.torch.overriding import operated
 from adjoint.torch.tensor import (
     INNER,
     LEVEL,
@@ -194,7 +195,7 @@ def _pair(name: str, primitive: str, made: str, *, floating: bool = False, symbo
 
     public(name, in_place=True, out=True)(spelled)
     if symbol:
-        _symbols(symbol, FUNCTIONS[name], METHODS[name + "_"])
+        _symbols(symbol, name, FUNCTIONS[name], METHODS[name + "_"])
 
 
 _DIVISIONS = frozenset(("floor_divide", "fmod", "remainder"))
@@ -210,10 +211,10 @@ def _has_zero(y: Any) -> bool:
 _KNOWN = (Tensor, *NUMBERS, np.number, np.bool_)
 
 
-def _symbols(symbol: str, function: Any, in_place: Any) -> None:
-    METHODS[f"__{symbol}__"] = lambda x, y: function(x, y) if isinstance(y, _KNOWN) else NotImplemented
-    METHODS[f"__r{symbol}__"] = lambda x, y: function(y, x) if isinstance(y, _KNOWN) else NotImplemented
-    METHODS[f"__i{symbol}__"] = lambda x, y: in_place(x, y) if isinstance(y, _KNOWN) else NotImplemented
+def _symbols(symbol: str, name: str, function: Any, in_place: Any) -> None:
+    METHODS[f"__{symbol}__"] = lambda x, y: function(x, y) if isinstance(y, _KNOWN) else operated(name, x, y)
+    METHODS[f"__r{symbol}__"] = lambda x, y: function(y, x) if isinstance(y, _KNOWN) else operated(name, y, x)
+    METHODS[f"__i{symbol}__"] = lambda x, y: in_place(x, y) if isinstance(y, _KNOWN) else operated(name + "_", x, y)
 
 
 for _row in """
@@ -248,7 +249,7 @@ def _bits(name: str, symbol: str) -> None:
         return run(name, (x, y))
 
     public(name, in_place=True, out=True)(spelled)
-    _symbols(symbol, spelled, METHODS[name + "_"])
+    _symbols(symbol, name, spelled, METHODS[name + "_"])
 
 
 for _name, _symbol in {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor"}.items():
@@ -291,9 +292,9 @@ def _integer_power(x: Any, y: Any) -> Any:
     return ad.where(y < 0, ad.where(ad.abs(x) == 1, x ** (y % 2), 0), positive)
 
 
-METHODS["__pow__"] = lambda x, y: pow(x, y) if isinstance(y, _KNOWN) else NotImplemented
-METHODS["__rpow__"] = lambda x, y: pow(y, x) if isinstance(y, _KNOWN) else NotImplemented
-METHODS["__ipow__"] = lambda x, y: x.pow_(y) if isinstance(y, _KNOWN) else NotImplemented
+METHODS["__pow__"] = lambda x, y: pow(x, y) if isinstance(y, _KNOWN) else operated("pow", x, y)
+METHODS["__rpow__"] = lambda x, y: pow(y, x) if isinstance(y, _KNOWN) else operated("pow", y, x)
+METHODS["__ipow__"] = lambda x, y: x.pow_(y) if isinstance(y, _KNOWN) else operated("pow_", x, y)
 
 
 def composed(name: str, function: Any, made: str, parameters: str, *, floating: bool = True) -> Any:

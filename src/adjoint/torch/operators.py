@@ -333,10 +333,10 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
         return run("logical_or" if name == "add" else "logical_and", (x, y), made)
 
     def slow(x: Any, y: Any) -> Any:
-        return apply(x, operand(y, name)) if isinstance(y, _KNOWN) else NotImplemented
+        return apply(x, operand(y, name)) if isinstance(y, _KNOWN) else overriding.operated(name, x, y)
 
     def slow_reflected(x: Any, y: Any) -> Any:
-        return apply(operand(y, name), x) if isinstance(y, _KNOWN) else NotImplemented
+        return apply(operand(y, name), x) if isinstance(y, _KNOWN) else overriding.operated(name, y, x)
 
     def source(reflected: bool) -> str:
         pair = "array, self._here" if reflected else "self._here, array"
@@ -371,7 +371,9 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
         return write(self, function, operand(other, name), *older, **options)
 
     def slow_operator(self: Any, other: Any) -> Any:
-        return slow_write(self, other) if isinstance(other, _KNOWN) else NotImplemented
+        if isinstance(other, _KNOWN):
+            return slow_write(self, other)
+        return overriding.operated(name + "_", self, other)
 
     writes = kinds.replace("i", "")
     in_place = _compiled(name + "_", write_source, writes, primitive, slow_write)
@@ -385,7 +387,7 @@ _MULTIPLES = (*_KNOWN, np.ndarray)
 
 def _quotient(reciprocal: Any) -> Any:
     """y / x, which PyTorch computes as a product."""
-    return lambda x, y: reciprocal(x, 1.0) * y if isinstance(y, _MULTIPLES) else NotImplemented
+    return lambda x, y: reciprocal(x, 1.0) * y if isinstance(y, _MULTIPLES) else overriding.operated("div", y, x)
 
 
 def _named(function: Any, made: str) -> Any:
@@ -393,7 +395,7 @@ def _named(function: Any, made: str) -> Any:
 
     def spelled(x: Any, y: Any) -> Any:
         out = function(x, y)
-        if out is not NotImplemented and not is_lifted(out) and (node := out._array.node) is not None:
+        if isinstance(out, Tensor) and not is_lifted(out) and (node := out._array.node) is not None:
             label(node, made, node.number - 1)  # of the one operand that is a tensor
         return out
 
@@ -484,7 +486,7 @@ def _comparison(names: list[str], symbol: str, primitive: str) -> None:
     def slow(x: Any, y: Any) -> Any:
         if isinstance(y, np.ndarray) and name == "eq" and y.dtype.kind in "biufc":
             y = FUNCTIONS["tensor"](y)
-        return apply(x, y) if isinstance(y, _KNOWN) else NotImplemented
+        return apply(x, y) if isinstance(y, _KNOWN) else overriding.operated(name, x, y)
 
     source = _BINARY_SOURCE.format(
         operands="self._here, array",

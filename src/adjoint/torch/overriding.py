@@ -8,6 +8,7 @@ at one flag, `used`, until a program has such a class.
 from __future__ import annotations
 
 import threading
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,16 +48,30 @@ def disabled(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
 def overrides(kind: type) -> bool:
     """Whether a class has a say in what operations on it do."""
     found = getattr(kind, DEFAULT, None)
-    return found is not None and kind is not Tensor and found is not disabled
+    if found is None or kind is Tensor or found is disabled:
+        return False
+    return not any([base.__module__ == "torch._C" for base in kind.__mro__])  # PyTorch's tensors would ask us back
 
 
 def _default(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """Results are of the class, where all classes among the operands are above it."""
     if not all([issubclass(cls, kind) for kind in types]):
         return NotImplemented
+    if _is_of_pytorch(func):
+        raise TypeError(
+            f"{getattr(func, '__name__', func)} is PyTorch's own function, which takes PyTorch's own tensors: that of "
+            "adjoint.torch is for these, and x.detach().numpy() is an array for torch.from_numpy"
+        )
     with DisableTorchFunctionSubclass():
         result = func(*args, **(kwargs or {}))
         return result if func in no_wrap() else _converted(result, cls, (*args, *(kwargs or {}).values()))
+
+
+def _is_of_pytorch(func: Any) -> bool:
+    """Whether a function is the real PyTorch's: written in C, or of its modules. Ours are of Python."""
+    owner = getattr(getattr(func, "__self__", func), "__objclass__", None)
+    module = getattr(func, "__module__", None) if owner is None else owner.__module__
+    return isinstance(func, types.BuiltinFunctionType) or str(module).partition(".")[0] == "torch"
 
 
 def no_wrap() -> Any:
@@ -111,6 +126,11 @@ def overridden(function: Any, args: Any, options: Any) -> Any:
     """What `__torch_function__` of the arguments gives for a call; NotImplemented where none has any."""
     found = overloaded((*args, *options.values()))
     return dispatched(public.get(function, function), found, args, options) if found else NotImplemented
+
+
+def operated(name: str, *operands: Any) -> Any:
+    """What `__torch_function__` gives for an operator beside what is no tensor; NotImplemented where none has any."""
+    return overridden(getattr(Tensor, name), operands, {})
 
 
 def dispatched(function: Any, found: list[Any], args: Any, options: Any) -> Any:

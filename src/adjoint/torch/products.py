@@ -12,6 +12,7 @@ from adjoint.torch.calls import call, check_factor, factor, named, off
 from adjoint.torch.dtypes import result_dtype
 from adjoint.torch.functions import numbers_first
 from adjoint.torch.operators import FUNCTIONS, METHODS
+from adjoint.torch.overriding import operated
 from adjoint.torch.reductions import axes_of
 from adjoint.torch.tensor import LEVEL, Tensor, is_elsewhere, of
 
@@ -68,8 +69,8 @@ def _misfit(x: Tensor, y: Tensor) -> str:
     )
 
 
-METHODS["__matmul__"] = lambda x, y: matmul(x, y) if isinstance(y, Tensor) else NotImplemented
-METHODS["__rmatmul__"] = lambda x, y: matmul(y, x) if isinstance(y, Tensor) else NotImplemented
+METHODS["__matmul__"] = lambda x, y: matmul(x, y) if isinstance(y, Tensor) else operated("matmul", x, y)
+METHODS["__rmatmul__"] = lambda x, y: matmul(y, x) if isinstance(y, Tensor) else operated("matmul", y, x)
 
 
 def _product(name: str, other: str, ranks: tuple[int, int]) -> None:
