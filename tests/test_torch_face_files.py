@@ -139,3 +139,12 @@ def test_damaged_files_raise_errors_of_their_own() -> None:
                 damaged[draw.randrange(len(damaged))] = draw.randrange(256)
             with contextlib.suppress(pickle.UnpicklingError):  # what is changed may be a number
                 ours.load(io.BytesIO(bytes(damaged)))
+
+
+def test_of_two_objects_in_a_file_none_is_taken_for_the_other() -> None:
+    file = io.BytesIO()
+    ours.save(1, file)
+    ours.save(2, file)
+    file.seek(0)
+    with pytest.raises(pickle.UnpicklingError, match="failed reading zip archive.* write one object to a file"):
+        ours.load(file)

@@ -458,6 +458,7 @@ class _Archive:
         if not head:
             raise EmptyFileError("torch.load: the file is empty")
         file.seek(-len(head), os.SEEK_CUR)
+        start = file.tell()
         try:
             self.zip = zipfile.ZipFile(file)
         except Exception as error:  # which damaged files make `zipfile` raise of many types
@@ -467,6 +468,11 @@ class _Archive:
                 "torch.load: this is no file of PyTorch's; other formats, and its tar files of 2016, are not read. "
                 "Load it with PyTorch, and save it again"
             ) from None
+        if start != min([entry.header_offset for entry in self.zip.infolist()], default=start):
+            raise UnpicklingError(
+                "torch.load: failed reading zip archive: the last one of the file begins elsewhere; write one object "
+                "to a file, such as a list of several"
+            )
         pickles = [name for name in self.zip.namelist() if name.endswith("/data.pkl")]
         if len(pickles) != 1:
             raise UnpicklingError("torch.load: the zip file has no data.pkl in it, so that it is not PyTorch's")
