@@ -67,3 +67,35 @@ def test_nodes_have_the_edges_that_they_have_in_pytorch() -> None:
         return names + [(type(n).__name__, [(type(f).__name__, i) for f, i in n.next_functions]) for n in nodes]
 
     assert program(ours) == program(pytest.importorskip("torch"))
+
+
+TRANSFORMS = "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 hfft2 ihfft2 fftn ifftn rfftn irfftn hfftn ihfftn"
+
+
+@pytest.mark.peers
+def test_special_functions_and_transforms_have_the_nodes_of_pytorch() -> None:
+    theirs = pytest.importorskip("torch")
+    special = [name for name in dir(ours.special) if callable(getattr(theirs.special, name, None))]
+
+    def named(t: Any) -> dict[Any, str]:
+        found = {}
+        for name in (name for name in special if name[0].islower()):
+            for count in (1, 2):
+                try:
+                    out = getattr(t.special, name)(*[t.full((3,), 0.5).requires_grad_()] * count)
+                except (TypeError, RuntimeError):
+                    continue
+                found[name, count] = out.grad_fn.name() if out.requires_grad else ""
+        for name in TRANSFORMS.split():
+            for dtype in (t.float32, t.complex64):
+                try:
+                    out = getattr(t.fft, name)(t.ones(4, 4, dtype=dtype).requires_grad_())
+                except RuntimeError:
+                    continue
+                found[name, str(dtype)] = out.grad_fn.name()
+        return found
+
+    here = named(ours)
+    there = {key: name for key, name in named(theirs).items() if name and key[0] != "round"}  # as of two arguments
+    assert {key: here.get(key) for key in there} == there
+    assert len(there) > 50

@@ -31,7 +31,7 @@ def _along_one(name: str) -> Any:
         axis = axis_of(dim, x.ndim)
         if n is not None and n < 1:
             raise RuntimeError(f"Invalid number of data points ({n}) specified")
-        return call(f"fft.{name}", _NODES[name], x, n=n, axis=axis, norm="backward" if norm is None else norm)
+        return call(f"fft.{name}", _node(name, x), x, n=n, axis=axis, norm="backward" if norm is None else norm)
 
     transform.__name__ = transform.__qualname__ = name
     return with_out(transform)
@@ -47,7 +47,7 @@ def _along_several(name: str, usual: Any) -> Any:
         axes = axes_of(dim if isinstance(dim, int) else tuple(dim), x.ndim)
         sizes = None if s is None else tuple([x.shape[a] if n == -1 else n for n, a in zip(s, axes, strict=True)])
         function = name[:-1] + "n" if name.endswith("2") else name
-        return call(f"fft.{function}", _NODES[name], x, s=sizes, axes=axes, norm="backward" if norm is None else norm)
+        return call(f"fft.{function}", _node(name, x), x, s=sizes, axes=axes, norm="backward" if norm is None else norm)
 
     transform.__name__ = transform.__qualname__ = name
     return with_out(transform)
@@ -55,9 +55,19 @@ def _along_several(name: str, usual: Any) -> Any:
 
 _NODES = {
     **dict.fromkeys(("fft", "ifft", "fft2", "ifft2", "fftn", "ifftn"), "FftC2C"),
-    **dict.fromkeys(("rfft", "rfft2", "rfftn", "ihfft", "ihfft2", "ihfftn"), "FftR2C"),
+    **dict.fromkeys(("rfft", "rfft2", "rfftn"), "FftR2C"),
+    "ihfft": "Conj",
+    "ihfft2": "FftC2C",
+    "ihfftn": "FftC2C",  # the last steps of these
     **dict.fromkeys(("irfft", "irfft2", "irfftn", "hfft", "hfft2", "hfftn"), "FftC2R"),
 }
+_OF_REAL = {"fft": "FftR2C", "ifft": "Conj"}
+
+
+def _node(name: str, x: Tensor) -> str:
+    """The name of the last node."""
+    return _NODES[name] if x._dtype.kind == "c" else _OF_REAL.get(name, _NODES[name])
+
 
 fft: Any = _along_one("fft")
 ifft: Any = _along_one("ifft")

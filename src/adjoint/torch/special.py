@@ -30,11 +30,12 @@ _UNARY = {
     "ndtri": "ndtri", "scaled_modified_bessel_k0": "k0e", "scaled_modified_bessel_k1": "k1e",
 }  # fmt: skip
 # of two, which meet in one type
-_BINARY = ("gammainc", "gammaincc", "xlog1py", "zeta")
+_MADE = {"i0e": "SpecialI0E", "i1e": "SpecialI1E", "ndtr": "MulBackward1"}
+_BINARY = {"gammainc": "Igamma", "gammaincc": "Igammac", "xlog1py": "SpecialXlog1Py", "zeta": "SpecialZeta"}
 
 
 def _unary(name: str, function: str) -> Any:
-    made = "Special" + "".join([part.capitalize() for part in name.split("_")])
+    made = _MADE.get(name, "Special" + "".join([part.capitalize() for part in name.split("_")]))
 
     def spelled(input: Tensor) -> Any:
         return call(f"special.{function}", made, floating_of(input))
@@ -46,7 +47,7 @@ def _unary(name: str, function: str) -> Any:
 FUNCTIONS_HERE: dict[str, Any] = {
     **{name: FUNCTIONS[shared] for name, shared in _SHARED.items()},
     **{name: _unary(name, function) for name, function in _UNARY.items()},
-    **{name: with_out(composed(name, f"special.{name}", name.capitalize(), "input, other")) for name in _BINARY},
+    **{name: with_out(composed(name, f"special.{name}", made, "input, other")) for name, made in _BINARY.items()},
 }
 globals().update(FUNCTIONS_HERE)
 
