@@ -134,7 +134,7 @@ def test_what_people_see_is_not_computed(lazy: list[int]) -> None:
     )
     assert "chunks=((2, 2, 1), (2, 2))" in x._repr_html_()
     assert repr(ad.zeros(20, device=SMALL)).startswith("Tensor(shape=(20,), chunks=((2, ..., 2),)")
-    assert repr(ad.tensor(x).detach()).endswith("device=autodiff<dask[chunks=2]>)")
+    assert repr(ad.tensor(x.detach())).endswith("device=autodiff<dask[chunks=2]>)")
 
 
 def test_values_that_python_needs_are_computed(here: None) -> None:

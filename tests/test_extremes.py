@@ -126,7 +126,7 @@ def test_the_tightest_norms_beside_usual_ones() -> None:
 # whose values or first derivatives overflow or vanish before they have to, and why
 KNOWN: dict[str, str] = {
     **dict.fromkeys(
-        "angle corrcoef cov nn.rms_norm nn.gaussian_nll_loss nn.local_response_norm nn.cosine_embedding_loss "
+        "corrcoef cov nn.rms_norm nn.gaussian_nll_loss nn.local_response_norm nn.cosine_embedding_loss "
         "nn.scaled_dot_product_attention nn.batch_norm nn.layer_norm nn.group_norm nn.instance_norm".split(),
         "products of two such numbers, as the definition has them and as in PyTorch",
     ),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from adjoint.torch import linalg
 from adjoint.torch.arguments import public, same_types, tensor_of
+from adjoint.torch.creation import size_of
 from adjoint.torch.graph import label
 from adjoint.torch.operators import METHODS
 from adjoint.torch.overriding import DisableTorchFunctionSubclass
@@ -69,7 +70,7 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> An
 
 
 def _parts(input: Tensor, split_sizes: Any, dim: int, made: str) -> Any:
-    sizes = [int(n) for n in split_sizes]
+    sizes = [size_of(n) for n in split_sizes]
     if sum(sizes) != input.shape[dim]:
         raise RuntimeError(
             f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at "

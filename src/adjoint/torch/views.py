@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.torch.arguments import one_of, public, tensor_of
-from adjoint.torch.creation import sizes_of
+from adjoint.torch.creation import size_of, sizes_of
 from adjoint.torch.dtypes import dtype as _dtype
 from adjoint.torch.functions import clone
 from adjoint.torch.graph import label
@@ -27,7 +27,7 @@ def _shape_for(x: Tensor, size: Any) -> tuple[int, ...]:
     """The sizes of a new shape, where one may be -1."""
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = size[0]
-    shape = [int(n) for n in size]
+    shape = [n if n.__class__ is int else size_of(n) for n in size]
     count = x.numel()
     if shape.count(-1) > 1:
         raise RuntimeError("only one dimension can be inferred")
@@ -43,7 +43,7 @@ def _shape_for(x: Tensor, size: Any) -> tuple[int, ...]:
         if known and count % known == 0:
             shape[shape.index(-1)] = count // known
     if math.prod(shape) != count or -1 in shape:
-        raise RuntimeError(f"shape '{[int(n) for n in size]}' is invalid for input of size {count}")
+        raise RuntimeError(f"shape '{[size_of(n) for n in size]}' is invalid for input of size {count}")
     return tuple(shape)
 
 
@@ -152,7 +152,7 @@ def ravel(input: Tensor) -> Tensor:
 @public("unflatten")
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     axis, shape = axis_of(dim, input.ndim), tuple(input.shape)
-    sizes = [int(n) for n in sizes]
+    sizes = [size_of(n) for n in sizes]
     if -1 in sizes:
         known = math.prod([n for n in sizes if n != -1])
         sizes[sizes.index(-1)] = shape[axis] // known if known else -1
@@ -261,7 +261,7 @@ def expand(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) 
     """The tensor as if it were larger along axes of size 1, without a copy."""
     if size is None:
         size = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
-    shape, old = [int(n) for n in size], tuple(self.shape)
+    shape, old = [n if n.__class__ is int else size_of(n) for n in size], tuple(self.shape)
     new_axes = len(shape) - len(old)
     if new_axes < 0:
         raise RuntimeError(
