@@ -37,7 +37,7 @@ TAKEN = {
 # written in Python fail later, at what they do with it; and what PyTorch's parser of arguments refuses is at times
 # refused here by what is computed: its error is of the value then.
 OF_ANOTHER_TYPE = {
-    "torch": 36, "Tensor": 19, "nn": 11, "nn.functional": 53, "nn.init": 4, "nn.utils": 1, "nn.utils.rnn": 4,
+    "torch": 34, "Tensor": 17, "nn": 11, "nn.functional": 53, "nn.init": 4, "nn.utils": 1, "nn.utils.rnn": 4,
     "optim": 2, "optim.lr_scheduler": 5, "autograd.functional": 3, "func": 2, "linalg": 5, "fft": 3,
     "signal.windows": 12,
 }  # fmt: skip
