@@ -176,3 +176,34 @@ def test_numbers_types_and_flags_that_pytorch_refuses_are_refused() -> None:
         for i, (a, b) in enumerate(zip(ended(theirs), ended(ours), strict=True)):
             with each(str(i)):
                 assert a == b
+
+
+SUMMED = (
+    ("sum", {}),
+    ("prod", {}),
+    ("nansum", {}),
+    ("cumsum", {"dim": 0}),
+    ("cumprod", {"dim": 0}),
+    ("sum", {"dim": 0}),
+)
+ADDED = "bool uint8 int8 int16 int32 int64 float32 float64".split()
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("dtype", ADDED)
+def test_sums_and_products_in_a_type(dtype: str) -> None:
+    theirs = pytest.importorskip("torch")
+
+    def found(t: Any) -> list[str]:
+        tensors = (t.tensor([100, 100, 3]), t.tensor([1.5, 2.0]), t.tensor([[1, 0], [2, 3]], dtype=t.int8), t.tensor(5))
+        said = []
+        for x in tensors:
+            for name, options in SUMMED:
+                try:
+                    out = getattr(x, name)(**options, dtype=getattr(t, dtype))
+                    said.append(f"{name} {out.tolist()} {out.dtype}")
+                except NotImplementedError:
+                    said.append(f"{name} is not there")
+        return said
+
+    assert found(ours) == found(theirs)

@@ -536,3 +536,28 @@ def steps_are_noticed_by_what_was_saved(torch: Any, show: Any) -> None:
         torch.optim.SGD([x], lr=0.1).step()
         show(seen(x))
         refused(show, lambda out=out: out.backward())
+
+
+@program
+def writes_keep_strides(torch: Any, show: Any) -> None:
+    def layout(x: Any) -> None:
+        show(x.stride(), seen(x), seen(x.detach().as_strided((x.numel(),), (1,))), x._version)
+
+    turned = torch.arange(6.0).reshape(3, 2).t()
+    for source in (turned, turned.double(), torch.arange(3.0), torch.ones(3).expand(2, 3)):
+        z = torch.zeros(2, 3)
+        layout(z.copy_(source))
+        layout(z.mul_(2))
+        show(seen(z.view(6)))
+    layout(torch.zeros(3, 2).t().clone().copy_(turned.contiguous()))
+    layout(torch.add(turned, 1, out=torch.zeros(2, 3)))
+    layout(torch.transpose_copy(turned, 0, 1, out=torch.zeros(3, 2)))
+    layer = torch.nn.Linear(3, 2)
+    layer.load_state_dict({"weight": turned, "bias": torch.zeros(2)})
+    layout(layer.weight)
+    x, v = numbers(torch, 2, 3, grad=True), numbers(torch, 3, 2, grad=True)
+    y = (x * 1).copy_(v.t())
+    show(y.grad_fn.name(), y.stride())
+    saved = y.exp()
+    y.add_(1)
+    show(seen(list(torch.autograd.grad((saved * y).sum(), (x, v)))))

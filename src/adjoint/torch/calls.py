@@ -351,8 +351,20 @@ def put(x: Any, out: Tensor, start: int, number: int | None = None) -> Any:
     if array.node is not None and array.node.number <= start:  # an operand itself: the result is a node of its own
         array = level_of(x).reshape(array, shape=tuple(array.shape))
         array.node.marks = "CopyBackwards"
+    if x._rare is None or x._rare.memory is None:
+        array = _laid_as(x._array.value, array)
     store(x, array, start if number is None else number)
     return x
+
+
+def _laid_as(old: Any, array: Any) -> Any:
+    """A value in the order that another one has in memory: a write does not change the strides of its target."""
+    value = array.value
+    if value.__class__ is not np.ndarray or old.__class__ is not np.ndarray or value.strides == old.strides:
+        return array
+    laid = np.empty_like(old)
+    laid[...] = value
+    return var_of(laid, array.node)
 
 
 def put_lifted(x: Any, out: Tensor) -> Any:

@@ -44,6 +44,11 @@ def _summing(x: Tensor, dtype: Any, *, floating: bool = False) -> Tensor:
     return x
 
 
+def _in_type_of(x: Tensor, out: Any) -> Any:
+    """A sum or product of small integers in their own type, which the core has in 64 bits."""
+    return to(out, dtype=x._dtype) if x._dtype.kind in "biu" and out._dtype is not x._dtype else out
+
+
 _sum = LEVEL["sum"]
 
 
@@ -88,8 +93,7 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     x = _summing(input, dtype)
     made = "ProdBackward0" if dim is None else "ProdBackward1"
     axis = None if dim is None or not x.ndim else axis_of(dim, x.ndim)
-    out = call("prod", made, x, axis=axis, keepdims=keepdim)
-    return to(out, dtype=x._dtype) if x._dtype.kind == "b" else out
+    return _in_type_of(x, call("prod", made, x, axis=axis, keepdims=keepdim))  # type: ignore[no-any-return]
 
 
 def _moment(name: str, function: Any) -> None:
@@ -302,7 +306,7 @@ def dist(input: Tensor, other: Tensor, p: Any = 2) -> Any:
 def _nan(name: str, function: Any) -> None:
     def spelled(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
         x = _summing(input, dtype)
-        return call(function, name.capitalize(), x, axis=axes_of(dim, x.ndim), keepdims=keepdim)
+        return _in_type_of(x, call(function, name.capitalize(), x, axis=axes_of(dim, x.ndim), keepdims=keepdim))
 
     public(name, out=True)(spelled)
 
@@ -319,7 +323,9 @@ def _running(name: str, function: Any) -> None:
         x = _summing(input, dtype)
         if not x.ndim:
             return FUNCTIONS["clone"](x)
-        return call(function, name.capitalize(), x, axis=axis)
+        if x._dtype.kind == "b":
+            raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+        return _in_type_of(x, call(function, name.capitalize(), x, axis=axis))
 
     public(name, in_place=True, out=True)(spelled)
 
