@@ -7,6 +7,8 @@ import dataclasses
 import gc
 import mmap
 import pickle
+import subprocess
+import sys
 import tracemalloc
 import types
 import weakref
@@ -126,6 +128,24 @@ def test_primitives_of_new_names_go_with_their_functions() -> None:
     finally:
         tracemalloc.stop()
     assert not [name for name in TABLE if name.startswith("lifetimes_")]
+
+
+def test_primitives_that_nobody_calls_go_too() -> None:
+    def left() -> int:
+        return len([name for name in TABLE if name.startswith("uncalled_")])
+
+    _declared("uncalled_helper", 3.0)  # a rule may ask for it by its name, so the last ones stay
+    assert left() == 1
+    for n in range(300):
+        _declared(f"uncalled_{n}", 2.0)
+    gc.collect()
+    assert left() <= 100
+
+
+def test_the_end_of_the_interpreter_is_quiet() -> None:
+    program = "import numpy as np, adjoint as ad; ad.primitive('mine', np.sin, derivative={'x': lambda B, g, x: g})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stderr == ""
 
 
 def test_a_graph_keeps_the_primitives_that_it_needs() -> None:

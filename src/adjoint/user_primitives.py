@@ -20,7 +20,9 @@ from adjoint.operands import available_dtype, cast, run
 from adjoint.primitives import TABLE, Primitive
 
 _gone: collections.deque[Primitive] = collections.deque()  # whose functions ended, and which the table still has
+# The last declarations that nobody has called: rules of others may ask for one by its name alone.
 _uncalled: dict[str, UserPrimitive] = {}
+_MOST_UNCALLED = 100
 
 
 class UserPrimitive:
@@ -58,6 +60,8 @@ class UserPrimitive:
         return _function_named, (self.primitive.name,)  # copies are one function: its end is that of the primitive
 
     def __del__(self) -> None:
+        if _gone is None:  # the interpreter ends, and has taken this module apart
+            return
         _gone.append(self.primitive)
         if not is_making():
             _let_go()
@@ -80,6 +84,8 @@ def declare(primitive: Primitive, rules: Iterable[Any], document: str | None) ->
     TABLE[name], DECLARED[name], _uncalled[name] = primitive, function, function
     TABLE.leaving.pop(name, None)
     forget(name)
+    if len(_uncalled) > _MOST_UNCALLED:
+        _uncalled.pop(next(iter(_uncalled), ""), None)
     return function
 
 
