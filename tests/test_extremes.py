@@ -251,6 +251,16 @@ def test_a_loss_is_finite_where_its_terms_are() -> None:
     assert (value, slope) == (1.7e308, 1.0)
 
 
+@pytest.mark.parametrize("beta", [1e-5, 1.0, 2.0, 3.0, 1e20, 1e30, np.inf])
+@pytest.mark.parametrize("distance", [0.0, 1e-10, 1.0, -5.0, 1e10, 1e25, 3e38])
+def test_smooth_l1_loss_at_all_sizes(beta: float, distance: float) -> None:
+    x = np.float32(distance)
+    value, slope = ad.value_and_grad(lambda x: F.smooth_l1_loss(x, np.float32(0), beta=beta))(x)
+    size, inside = abs(float(x)), abs(float(x)) < beta
+    np.testing.assert_allclose(value, size * (size / beta) / 2 if inside else size - beta / 2, rtol=3e-7, atol=1e-38)
+    np.testing.assert_allclose(slope, float(x) / beta if inside else np.sign(x), rtol=3e-7, atol=1e-38)
+
+
 def test_a_slope_is_finite_where_its_variance_is_not() -> None:
     x = np.array([3e38, -3e38, 1e38], "f4")
     with np.errstate(over="ignore"):

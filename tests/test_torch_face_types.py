@@ -207,3 +207,31 @@ def test_sums_and_products_in_a_type(dtype: str) -> None:
         return said
 
     assert found(ours) == found(theirs)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear", "bicubic", "area"])
+def test_images_of_bytes_are_resized_to_bytes(mode: str) -> None:
+    theirs = pytest.importorskip("torch")
+    r = np.random.default_rng(5)
+
+    def resized(t: Any, image: Any, size: tuple[int, int], **options: Any) -> Any:
+        return t.nn.functional.interpolate(t.tensor(image), size=size, mode=mode, **options)
+
+    for settings in ({}, {"antialias": True}) if mode[0] == "b" else ({},):
+        for _ in range(10):
+            image, size = r.integers(0, 256, (1, 3, *r.integers(2, 9, 2))).astype(np.uint8), (5, 7)
+            if mode == "area":
+                for t in (ours, theirs):
+                    with pytest.raises(NotImplementedError, match="not implemented for 'Byte'"):
+                        resized(t, image, size)
+                continue
+            here, there = resized(ours, image, size, **settings), resized(theirs, image, size, **settings)
+            assert str(here.dtype) == str(there.dtype) == "torch.uint8"
+            exact = resized(theirs, image.astype(float), size, **settings).numpy()
+            clear = np.abs(exact % 1 - 0.5) > 1e-3  # from the middle between two integers
+            np.testing.assert_array_equal(here.numpy()[clear], np.clip(np.rint(exact), 0, 255)[clear])
+            if mode[0] == "n":
+                np.testing.assert_array_equal(here.numpy(), there.numpy())
+    with pytest.raises(NotImplementedError, match="not implemented for 'Long'"):
+        resized(ours, np.ones((1, 1, 2, 2), int), (3, 3))

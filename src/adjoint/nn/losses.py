@@ -107,8 +107,9 @@ def smooth_l1_loss(x: Operand[B], target: Any, *, reduction: str = "mean", beta:
         x, target = both(x, target, "smooth_l1_loss", read=inexact)
         return reduced(size_of(x - target), reduction, "smooth_l1_loss")
     difference = _difference(x, target, "smooth_l1_loss")
-    if beta > 1:  # the product of beta and a large difference may be infinite, where the loss is not
-        losses = run("huber", (difference / beta,), delta=1.0) * beta
+    if beta > 1:  # the same, where neither the square nor the product of beta and a difference may be infinite
+        root = math.sqrt(beta)
+        losses = run("huber", (difference / root,), delta=root)
     else:
         losses = run("huber", (difference,), delta=beta) / beta
     return reduced(losses, reduction, "smooth_l1_loss")

@@ -53,12 +53,11 @@ def _along_several(name: str, usual: Any) -> Any:
     return with_out(transform)
 
 
-_NODES = {
+_NODES = {  # the last steps
     **dict.fromkeys(("fft", "ifft", "fft2", "ifft2", "fftn", "ifftn"), "FftC2C"),
     **dict.fromkeys(("rfft", "rfft2", "rfftn"), "FftR2C"),
     "ihfft": "Conj",
-    "ihfft2": "FftC2C",
-    "ihfftn": "FftC2C",  # the last steps of these
+    **dict.fromkeys(("ihfft2", "ihfftn"), "FftC2C"),
     **dict.fromkeys(("irfft", "irfft2", "irfftn", "hfft", "hfft2", "hfftn"), "FftC2R"),
 }
 _OF_REAL = {"fft": "FftR2C", "ifft": "Conj"}

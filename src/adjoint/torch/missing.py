@@ -59,9 +59,11 @@ _OUT_OF_SCOPE = {
     ),
     "nn.functional.scaled_dot_product_attention is there": "nn.attention.* *_flash_* SDPAParams WARN_FOR_*",
     "there are no dispatch modes; autograd.Function has rules of your own": (
-        "library *torch_function* *TorchFunction* get_ignored_functions get_overridable_functions "
-        "get_testing_overrides resolve_name Dispatch* ExcludeDispatchKeyGuard OperatorInfo Tag "
+        "library *torch_function* *TorchFunction* Dispatch* ExcludeDispatchKeyGuard OperatorInfo Tag "
         "FunctionSchema custom_function_call TorchDispatchMode"
+    ),
+    "__torch_function__ gets the function itself, and no list of them is kept": (
+        "get_ignored_functions get_overridable_functions get_testing_overrides resolve_name"
     ),
     "scipy.stats.qmc has such sequences": "quasirandom",
     "there are no packages of programs": "package",

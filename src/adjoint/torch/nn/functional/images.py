@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 from adjoint.torch.arguments import Sizes
 from adjoint.torch.calls import call
 from adjoint.torch.nn.functional.shared import drawing, tensor
@@ -110,6 +112,12 @@ def interpolate(
         raise NotImplementedError(f"Input Error: {mode!r} is none of the modes {' | '.join(_MODES)}")
     if wanted is not None and wanted != axes:
         raise NotImplementedError(f"Got {axes + 2}D input, but {mode} mode needs {wanted + 2}D input")
+    if input._dtype.kind in "biu":
+        if input._dtype != np.uint8 or mode in ("linear", "trilinear", "area"):
+            raise NotImplementedError(f"\"upsample_{mode}\" not implemented for '{input.dtype.class_name}'")
+        # PyTorch rounds and cuts between the axes, too, with weights of 16 bits: its numbers are off these
+        out = interpolate(input.float(), size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+        return out.round().clamp(0, 255).to(input.dtype)
     name = f"Upsample{_MODES[mode]}{axes}D"
     return call(
         "nn.interpolate", name, input, _sizes(size), _sizes(scale_factor), mode, align_corners,
