@@ -13,7 +13,7 @@ import numpy as np
 
 from adjoint import random_keys
 from adjoint.backend import Backend
-from adjoint.compiler.graph import Graph
+from adjoint.compiler.graph import Graph, Value
 from adjoint.compiler.operations import bytes_of_equation, operations_of
 from adjoint.compiler.programs import Program
 from adjoint.compiler.replay import Replay
@@ -93,7 +93,9 @@ def cost_of(program: Program, arrays: Sequence[Any]) -> Cost:
     steps = []
     for text, e, found in zip(apart.shown, apart.equations, spent, strict=True):
         operations, size = operations_of(e), bytes_of_equation(e)
-        steps.append(Step(text, operations, size, found, _expected(operations, size, program.base)))
+        single = any(x.dtype == np.float32 for x in e.results if isinstance(x, Value))
+        per_operation, per_byte = _speed(program.base, np.float32 if single else np.float64)
+        steps.append(Step(text, operations, size, found, max(operations * per_operation, size * per_byte)))
     return Cost(steps, seconds)
 
 
@@ -113,18 +115,11 @@ def _fastest(run: Callable[[], Any], times: int) -> tuple[float, Any]:
     return best, out
 
 
-def _expected(operations: int, size: int, base: Backend) -> float:
-    per_operation, per_byte = _speed(base)
-    return max(operations * per_operation, size * per_byte)
-
-
 @functools.cache
-def _speed(base: Backend) -> tuple[float, float]:
+def _speed(base: Backend, dtype: type[np.floating[Any]]) -> tuple[float, float]:
     """Seconds of a backend for an operation of a matrix product, and for a byte that is read or written."""
     n, million = 256, 1_000_000
-    square, vector = [
-        base["full"](shape=shape, value=1.0, dtype=np.dtype(np.float64)) for shape in ((n, n), (million,))
-    ]
+    square, vector = [base["full"](shape=shape, value=1.0, dtype=np.dtype(dtype)) for shape in ((n, n), (million,))]
     product, _ = _fastest(lambda: base.concrete_values(base["matmul"](square, square)), REPEATED)
     sum_of_two, _ = _fastest(lambda: base.concrete_values(base["add"](vector, vector)), REPEATED)
-    return product / (2 * n**3), sum_of_two / (2 * 8 * million)
+    return product / (2 * n**3), sum_of_two / (3 * np.dtype(dtype).itemsize * million)
