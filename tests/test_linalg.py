@@ -248,6 +248,16 @@ def test_exponentials_to_all_digits() -> None:
     assert LA.expm(ad.tensor([[0.0]], dtype=ad.float64)).item() == 1.0
 
 
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "bool", "float64"])
+def test_powers_of_integers_are_exact(dtype: str) -> None:
+    x = np.asarray([[1, 1], [1, 0]]).astype(dtype)
+    for n in (0, 1, 2, 5, 80):
+        expected = np.linalg.matrix_power(x, n)
+        for found in (LA.matrix_power(ad.asarray(x), n).numpy(), ad.compile(lambda x, n=n: LA.matrix_power(x, n))(x)):
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 150])
 @pytest.mark.parametrize("upper", [False, True])
 def test_triangles_of_any_size(n: int, upper: bool) -> None:

@@ -365,6 +365,36 @@ def test_vectors_are_scipys() -> None:
     ad.testing.check_grads(lambda a: D.dirichlet.logpdf(shares, a), (alpha,))
 
 
+@pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-12), ("float32", 1e-5)])
+def test_normal_vectors_of_a_covariance_without_an_inverse(dtype: str, rtol: float) -> None:
+    rng = np.random.default_rng(5)
+    factor = rng.normal(size=(4, 2))
+    cov, mean, x = factor @ factor.T, factor @ np.ones(2), rng.normal(size=(3, 2)) @ factor.T
+    ours, theirs = D.multivariate_normal, stats.multivariate_normal
+    for c in (cov, cov + np.eye(4), np.asarray([1.0, 2.0, 0.5, 3.0]), 2.0):
+        full = np.diag(np.broadcast_to(c, (4,))) if np.ndim(c) < 2 else c
+        for name in ("logpdf", "pdf"):
+            found = getattr(ours, name)(*[np.asarray(v, dtype) for v in (x, mean, c)], allow_singular=True).numpy()
+            np.testing.assert_allclose(found, getattr(theirs, name)(x, mean, full, allow_singular=True), rtol=rtol)
+    off = x.astype(dtype) + np.asarray([1, -1, 1, 0.5], dtype)
+    fixed = mean.astype(dtype), cov.astype(dtype)
+    value, slope = ad.value_and_grad(lambda x: ours.logpdf(x, *fixed, allow_singular=True).sum())(off)
+    assert value == -np.inf
+    assert not slope.any()
+    along = rng.normal(size=2) @ factor.T
+    change = lambda h: theirs.logpdf(x[0] + h * along, mean, cov, allow_singular=True)
+    slope = ad.grad(lambda x: ours.logpdf(x, mean, cov, allow_singular=True))(x[0])
+    np.testing.assert_allclose(slope @ along, (change(1e-5) - change(-1e-5)) / 2e-5, rtol=1e-6)
+
+
+def test_the_entropy_of_normal_vectors() -> None:
+    for mean, c in [(0.0, 1.0), (0.0, 2.5), ([1.0, 2.0], 3.0), (0.0, np.diag([1.0, 2.0, 3.0]) + 0.5)]:
+        d = max(np.shape(mean) + np.shape(c)[-1:], default=1)
+        found = D.multivariate_normal.entropy(np.asarray(mean), np.asarray(c)).item()
+        exact = stats.multivariate_normal.entropy(np.zeros(d), c)
+        assert found == pytest.approx(exact, rel=1e-13)
+
+
 def test_matrices_and_heavy_tails_are_scipys() -> None:
     rng = np.random.default_rng(7)
     spread = lambda m: m @ m.mT + ad.eye(3)

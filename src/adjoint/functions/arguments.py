@@ -475,9 +475,9 @@ def matrices_of(value: Any, name: str, *beside: Any) -> Tensor[Any]:
     return x
 
 
-def square(value: Any, name: str) -> Tensor[Any]:
+def square(value: Any, name: str, read: Callable[[Any, str], Tensor[Any]] = inexact) -> Tensor[Any]:
     """An argument as a stack of square matrices; raises NotSquareError for others."""
-    x = inexact(value, name)
+    x = read(value, name)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise errors.NotSquareError(f"{name}: expected square matrices, shape (..., n, n); received {x.shape}")
     return x

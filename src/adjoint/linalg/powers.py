@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.functions.arguments import as_integer, square
+from adjoint.functions.arguments import as_integer, as_tensor, inexact, square
 from adjoint.operands import run
 from adjoint.tensor import Operand, Tensor, same, wrap
 from adjoint.variables import B
@@ -13,13 +13,15 @@ from adjoint.variables import B
 def matrix_power(x: Operand[B], n: int, /) -> Tensor[B]:
     """The n-th powers of square matrices: products of squares, of the inverse for a negative n.
 
+    Powers of integers and booleans are such ones, but for a negative n.
     Raises NotSquareError for other than square matrices, SingularError for the inverse of a singular one.
 
     >>> import adjoint as ad
     >>> ad.linalg.matrix_power(ad.tensor([[1.0, 1.0], [0.0, 1.0]]), 5).tolist()
     [[1.0, 5.0], [0.0, 1.0]]
     """
-    x, n = square(x, "matrix_power"), as_integer(n, "matrix_power", "n")
+    n = as_integer(n, "matrix_power", "n")
+    x = square(x, "matrix_power", inexact if n < 0 else as_tensor)
     if n == 0:
         ones = wrap(x.device.eye(rows=x.shape[-1], columns=x.shape[-1], k=0, dtype=x.dtype), x.device)
         return run("broadcast_to", (ones,), shape=x.shape)  # type: ignore[no-any-return]

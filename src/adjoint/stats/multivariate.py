@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from adjoint import errors
 from adjoint.dtypes import finfo
+from adjoint.functions.arguments import as_flag, as_tensor
 from adjoint.functions.elementwise import exp, floor, log, log1p, where
 from adjoint.functions.logic import equal, greater, greater_equal, isinf, less_equal, logical_and
 from adjoint.functions.reduction import all as every
@@ -52,12 +55,15 @@ class multivariate_normal_type:
     def __repr__(self) -> str:
         return "adjoint.stats.multivariate_normal"
 
-    def logpdf(self, x: Any, mean: Any = 0.0, cov: Any = 1.0) -> Tensor[Any]:
+    def logpdf(self, x: Any, mean: Any = 0.0, cov: Any = 1.0, *, allow_singular: bool = False) -> Tensor[Any]:
         """The logarithm of the density of vectors x, shape (..., d).
 
         `mean` is a vector, shape (..., d), or a number for all; `cov` a number for a multiple of the identity, the
         diagonal, shape (d,), or matrices, shape (..., d, d), of which the lower triangle counts. Raises ShapeError for
         an x without axes or where shapes do not fit, SingularError where a matrix is not positive definite.
+
+        With `allow_singular`, `cov` may be one matrix without an inverse. The density is then that on the vectors that
+        the distribution gives, and the logarithm is -inf elsewhere. It has no derivative by `cov`: ArgumentTypeError.
 
         >>> import adjoint as ad
         >>> x = ad.tensor([[1.0, 0.0], [0.0, 2.0]], dtype=ad.float64)
@@ -65,13 +71,56 @@ class multivariate_normal_type:
         [-2.3379, -3.8379]
         """
         x, mean, cov = reals("stats.multivariate_normal.logpdf", x, mean, cov)
+        if as_flag(allow_singular, "stats.multivariate_normal.logpdf", "allow_singular"):
+            return _of_singular(x, mean, cov)
         dtype = x.dtype
         square, size, d = _distances("multivariate_normal", wide(x) - wide(mean), wide(cov))
         return cast(-0.5 * square - size - 0.5 * d * log_pi_beside(square, 2.0), dtype)
 
-    def pdf(self, x: Any, mean: Any = 0.0, cov: Any = 1.0) -> Tensor[Any]:
+    def pdf(self, x: Any, mean: Any = 0.0, cov: Any = 1.0, *, allow_singular: bool = False) -> Tensor[Any]:
         """The density of vectors x; arguments are those of `logpdf`."""
-        return exp(self.logpdf(x, mean, cov))
+        return exp(self.logpdf(x, mean, cov, allow_singular=allow_singular))
+
+    def entropy(self, mean: Any = 0.0, cov: Any = 1.0) -> Tensor[Any]:
+        """What -logpdf is on average; arguments are those of `logpdf`, and d is that of `mean` or `cov`, or 1.
+
+        >>> import adjoint as ad
+        >>> round(ad.stats.multivariate_normal.entropy(0.0, ad.eye(2, dtype=ad.float64)).item(), 4)
+        2.8379
+        """
+        mean, cov = reals("stats.multivariate_normal.entropy", mean, cov)
+        d = max(mean.shape[-1:] + cov.shape[-1:], default=1)
+        return 0.5 * d - self.logpdf(cast(as_tensor(np.zeros(d), "entropy", cov), cov.dtype), 0.0, cov)
+
+
+def _of_singular(x: Tensor[Any], mean: Tensor[Any], cov: Tensor[Any]) -> Tensor[Any]:
+    """The logarithm of a density on the span of the eigenvectors of a covariance that have a variance."""
+    name = "stats.multivariate_normal.logpdf"
+    if cov.is_tracked():
+        raise errors.ArgumentTypeError(
+            f"{name}: with allow_singular=True there is no derivative by the covariance; give it as a constant, or "
+            "leave allow_singular out if it has an inverse"
+        )
+    away, values = wide(x) - wide(mean), cov.numpy().astype(np.float64)
+    d = away.shape[-1] if away.ndim else 0
+    matrix = values if values.ndim >= 2 else np.diag(np.broadcast_to(values, values.shape[-1:] or (d,)))
+    if not d or matrix.shape != (d, d):
+        raise errors.ShapeError(
+            f"{name}: vectors of shape {away.shape} do not have one covariance of shape {cov.shape}"
+        )
+    variances, vectors = np.linalg.eigh(matrix)
+    # no variance, and no distance from the span, are in double precision what SciPy takes for them
+    factor, distance = (1e6, 1e3) if cov.dtype == np.float64 else (1e3, 10.0)
+    least = factor * float(finfo(cov.dtype).eps) * np.abs(variances).max()
+    if variances[0] < -least:
+        raise errors.SingularError(f"{name}: the covariance has a negative eigenvalue, {variances[0]:.3g}")
+    there = variances > least
+    bases = vectors[:, there] / np.sqrt(variances[there]), vectors[:, ~there]
+    along, across = [away @ cast(as_tensor(basis, name, away), away.dtype) for basis in bases]
+    size = 0.5 * float(np.log(variances[there]).sum())
+    square = total_of(along * along, axis=-1)
+    out = -0.5 * square - size - 0.5 * int(there.sum()) * log_pi_beside(square, 2.0)
+    return cast(where(total_of(across * across, axis=-1) < (distance * least) ** 2, out, -math.inf), x.dtype)
 
 
 class dirichlet_type:

@@ -423,24 +423,14 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
 @with_out
 @one_node("Mm")
 def matrix_power(input: Tensor, n: int) -> Any:
-    if input._dtype.kind in "biu":
-        return _integer_power(input, n)
+    kind, name = input._dtype.kind, input.dtype.class_name
+    if kind in "biu" and n < 0:
+        raise RuntimeError(f"linalg.inv: Expected a floating point or complex tensor as input. Got {name}")
+    if kind == "b" and n > 1:
+        raise NotImplementedError(f"\"addmm_impl_cpu_\" not implemented for '{name}'")
     if not n:  # the identity, which depends on input as PyTorch's does
         return call(lambda a: ad.where(False, a, ad.linalg.matrix_power(a, 0)), "LinalgMatrixPower", input)
     return call(lambda a: ad.linalg.matrix_power(a, n), "LinalgMatrixPower", input)
-
-
-def _integer_power(A: Tensor, n: int) -> Any:
-    """A power in integers, by squares. Booleans have none but the first."""
-    if n < 0:
-        raise RuntimeError(
-            f"linalg.inv: Expected a floating point or complex tensor as input. Got {A.dtype.class_name}"
-        )
-    power = creation.eye(A.shape[-1], dtype=A.dtype).expand(A.shape).clone() if not n else A.clone()
-    for digit in f"{n:b}"[1:]:
-        power = power @ power
-        power = power @ A if digit == "1" else power
-    return power
 
 
 @with_out

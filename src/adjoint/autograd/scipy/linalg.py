@@ -53,14 +53,8 @@ def _solve_sylvester(a: Any, b: Any, q: Any) -> Any:
 
 
 def _solve_banded(l_and_u: Any, ab: Any, b: Any, **options: Any) -> Any:
-    """By the whole matrix, whose diagonals the rows of ab are."""
     _check("solve_banded", options)
-    ab, b = arguments.as_tensors(as_operands([ab, b]), "solve_banded")
-    lower, upper = l_and_u
-    i, j = np.indices((ab.shape[1], ab.shape[1]))
-    row = upper + i - j
-    inside = (row >= 0) & (row <= lower + upper)
-    return linalg.solve(elementwise.where(inside, ab[np.where(inside, row, 0), j], 0.0), b)
+    return linalg.solve_banded(l_and_u, *as_operands([ab, b]))
 
 
 def _solve(
