@@ -555,7 +555,8 @@ def normal(
     made = randn(tuple(size), generator=generator, dtype=dtype, device=device)
     with state.grad_mode(False):
         made = made * std + mean
-    made = without_slope("Normal", made, mean, std)
+    number = isinstance(mean, Tensor) + 2 * isinstance(std, Tensor)
+    made = without_slope(f"NormalBackward{number}", made, mean, std)
     return made.requires_grad_() if requires_grad else made  # type: ignore[no-any-return]
 
 

@@ -17,7 +17,7 @@ from adjoint.torch.graph import (
     is_array,
     maker,
     marks_of,
-    name_of,
+    shown_name,
     watched_marks,
 )
 from adjoint.torch.saving import SavedTensor
@@ -119,7 +119,7 @@ def saved_as(node: Any, name: str) -> Any:
             return known if known is not None and known._array.value is found.value else of(found)
         if not is_array(found):
             return found
-    raise AttributeError(f"'{name_of(node, marks_of(node).label)}' object has no attribute '_saved_{name}'")
+    raise AttributeError(f"'{shown_name(node)}' object has no attribute '_saved_{name}'")
 
 
 def grad_fn(node: Any) -> Any:
@@ -129,7 +129,7 @@ def grad_fn(node: Any) -> Any:
     known = marks.wrapper() if marks.wrapper is not None else None
     if known is not None:
         return known
-    name = name_of(node, marks.label)
+    name = shown_name(node)
     kind = GradFn._classes.get(name)
     if kind is None:
         kind = GradFn._classes[name] = type(name, (GradFn,), {})

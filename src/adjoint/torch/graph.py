@@ -363,10 +363,21 @@ def with_history(node: Any, pulled: Any, parents: Any, B: Any) -> Any:
     return out
 
 
+# the last step of functions that PyTorch makes of others
+_LAST_STEPS = {
+    **dict.fromkeys(
+        ("MaxPool1DWithIndicesBackward0", "AvgPool1DBackward0", "AdaptiveMaxPool1DBackward0", "MaxUnpool1DBackward0",
+         "AdaptiveAvgPool1DBackward0", "UpsampleAdaptiveAvgPool1DBackward0"), "SqueezeBackward1",
+    ),
+    **{f"UpsampleAdaptiveAvgPool{n}DBackward0": f"AdaptiveAvgPool{n}DBackward0" for n in (2, 3)},
+}  # fmt: skip
+
+
 def shown_name(node: Any) -> str:
     """What the class of `x.grad_fn` is called."""
     node = maker(node)
-    return name_of(node, marks_of(node).label)
+    name = name_of(node, marks_of(node).label)
+    return _LAST_STEPS.get(name, name)
 
 
 def full_name(node: Any) -> str:
