@@ -81,7 +81,12 @@ def getitem(self: Any, key: Any) -> Any:
         and (found := overriding.overridden(METHODS["__getitem__"], (self, key), {})) is not NotImplemented
     ):
         return found
-    entries = _entries(self, key)
+    try:
+        entries = _entries(self, key)
+    except (IndexError, TypeError):  # of what is no index, but overrides
+        if (found := overriding.overridden(METHODS["__getitem__"], (self, key), {})) is not NotImplemented:
+            return found
+        raise
     if all([e is None or e.__class__ in (int, range) for e in entries]):
         return view_of(self, Index(tuple(entries)), _name(key, entries))
     return _advanced(self, entries)
@@ -307,9 +312,14 @@ def setitem(self: Any, key: Any, value: Any) -> None:
         return
     if key is True:
         key = None
-    entries = _entries(self, key)
-    if not isinstance(value, Tensor):
-        value = _written(self, value)
+    try:
+        entries = _entries(self, key)
+        if not isinstance(value, Tensor):
+            value = _written(self, value)
+    except (IndexError, TypeError):  # of what is no index or value, but overrides
+        if overriding.overridden(METHODS["__setitem__"], (self, key, value), {}) is not NotImplemented:
+            return
+        raise
     if key is False:  # which is no write at all
         return
     if all([e is None or e.__class__ in (int, range) for e in entries]):
@@ -338,6 +348,7 @@ def _written(x: Any, value: Any) -> Tensor:
     return placed(number(value, x._dtype), where_is(x))
 
 
+getitem.__name__, setitem.__name__ = "__getitem__", "__setitem__"
 METHODS["__getitem__"] = getitem
 METHODS["__setitem__"] = setitem
 METHODS["__delitem__"] = delitem

@@ -27,12 +27,13 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     >>> torch.nn.functional.linear(torch.ones(1, 2), torch.ones(3, 2))
     tensor([[2., 2., 2.]])
     """
-    if overriding.used and (found := overriding.overridden(linear, (input, weight, bias), {})) is not NotImplemented:
+    given = (input, weight) if bias is None else (input, weight, bias)
+    if overriding.used and (found := overriding.overridden(linear, given, {})) is not NotImplemented:
         return found
     try:
         apart = is_elsewhere(input) or is_elsewhere(weight) or (bias is not None and is_elsewhere(bias))
     except AttributeError as error:
-        if (found := overriding.overridden(linear, (input, weight, bias), {})) is not NotImplemented:
+        if (found := overriding.overridden(linear, given, {})) is not NotImplemented:
             return found
         refuse_others(linear, (input, weight, bias), {}, error)
         raise
