@@ -364,3 +364,26 @@ def what_functions_saved_takes_hooks(torch: Any, show: Any) -> None:
     refused(show, lambda: y.grad_fn._raw_saved_tensors, 40)
     show(_function(torch, lambda ctx, x: x, lambda ctx, g: g).apply(x).grad_fn._raw_saved_tensors)
     refused(show, lambda: (x * x).grad_fn._raw_saved_self.register_hooks(lambda x: x), 46)
+
+
+@program
+def gradients_of_piecewise_functions_are_recorded(torch: Any, show: Any) -> None:
+    F = torch.nn.functional
+    x = torch.tensor([[1.0, -2.0], [0.5, 3.0]], dtype=torch.float64, requires_grad=True)
+    functions: list[Any] = [
+        torch.relu, F.leaky_relu, F.hardtanh, F.relu6, F.softshrink, F.hardshrink, lambda x: F.threshold(x, 0.1, 0),
+        lambda x: F.prelu(x, torch.tensor(0.3, dtype=torch.float64)), lambda x: F.max_pool2d(x[None], 2), torch.abs,
+        lambda x: F.avg_pool2d(x[None], 2), lambda x: F.nll_loss(x, torch.tensor([0, 1])), lambda x: x.clamp(0, 1),
+        lambda x: F.max_pool1d(x, 2), lambda x: F.adaptive_max_pool2d(x[None], 1), lambda x: x.max(), torch.sign,
+        torch.floor, lambda x: torch.where(x > 0, x, -x),
+        lambda x: torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Hardtanh(), torch.nn.ReLU6())(x) * 2,
+    ]  # fmt: skip
+    for function in functions:
+        (g,) = torch.autograd.grad(function(x).sum(), x, create_graph=True)
+        show(g.requires_grad, shown(g))
+        if g.requires_grad:
+            (h,) = torch.autograd.grad((g * g + 1).sum(), x, allow_unused=True)
+            show(shown(h.clone()))
+        x.grad = None
+        function(x).sum().backward(create_graph=True)
+        show(x.grad.requires_grad)

@@ -146,9 +146,52 @@ def classes_that_are_no_tensors(torch: Any, show: Any) -> None:
     show(scaled(d), scaled(p), decorated(d), decorated(p), overrides.is_tensor_method_or_property(torch.Tensor.add))
 
 
+_ASKING = """
+torch.zeros_like(t); torch.ones_like(t); torch.full_like(t, 1.0); torch.rand_like(t); x.expand_as(t); x.type_as(t)
+x.view_as(t); x.reshape_as(t); x + t; x / t; torch.add(x, t); torch.sin(t); x.add(t); x.add_(t); x.copy_(t); x[t]
+x == t; torch.bernoulli(t); torch.normal(t, x); torch.multinomial(t, 1); torch.result_type(t, x); torch.arange(t)
+torch.full((2,), t); torch.split(t, 1); torch.norm(t); torch.tensordot(t, x); torch.cdist(t, x); torch.meshgrid(t, x)
+torch.broadcast_tensors(t, x); torch.block_diag(t, x); torch.cartesian_prod(t, x); torch.cat([t, x])
+torch.where(t, x, x); nn.Sigmoid()(t); nn.Tanh()(t); nn.ReLU()(t); nn.Softmax(0)(t); nn.LogSoftmax(0)(t)
+nn.Linear(2, 2)(t); nn.Dropout()(t); nn.MSELoss()(t, x); nn.LeakyReLU()(t); nn.ELU()(t)
+nn.MaxPool2d(2)(t); nn.AvgPool2d(2)(t)
+nn.LayerNorm(2)(t); nn.Embedding(2, 2)(t); nn.CrossEntropyLoss()(t, x); nn.GLU()(t); nn.Hardtanh()(t)
+nn.Upsample(2)(t); nn.ZeroPad2d(1)(t)
+nn.BCELoss()(t, x); nn.NLLLoss()(t, x); nn.GroupNorm(1, 2)(t); nn.Conv2d(1, 1, 1)(t); nn.Sequential(nn.ReLU())(t)
+F.relu(t); F.softmax(t, 0); F.linear(t, x); F.linear(x, t); F.conv2d(t, x); F.dropout(t); F.mse_loss(t, x)
+F.mse_loss(x, t); F.cross_entropy(t, x); F.nll_loss(t, x); F.layer_norm(t, (2,)); F.batch_norm(t, x, x)
+F.pad(t, (1, 1)); F.embedding(t, x); F.max_pool2d(t, 2); F.interpolate(t, 2); F.one_hot(t); F.normalize(t)
+F.gelu(t); F.silu(t); F.elu(t); F.kl_div(t, x); F.binary_cross_entropy(t, x); F.smooth_l1_loss(t, x); F.huber_loss(t, x)
+F.triplet_margin_loss(t, x, x); F.scaled_dot_product_attention(t, x, x); F.grid_sample(t, x); F.unfold(t, 2)
+F.glu(t); F.prelu(t, x); F.group_norm(t, 1)
+"""
+
+
+def what_objects_are_asked_by_functions(torch: Any, show: Any) -> None:
+    asked: list[Any] = []
+
+    class Own:
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kinds = [[kind.__name__ for kind in types], [type(value).__name__ for value in args]]
+            asked.append((func.__name__, *kinds, sorted(kwargs or {})))
+            return 1
+
+    names = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "t": Own(), "x": torch.ones(2)}
+    for line in _ASKING.strip().splitlines():
+        for expression in line.split("; "):
+            asked.clear()
+            show(expression, eval(expression, names), asked)
+
+
 PROGRAMS = {
     function.__name__: function
-    for function in (calls_of_a_subclass, subclasses_keep_their_class, classes_that_are_no_tensors)
+    for function in (
+        calls_of_a_subclass,
+        subclasses_keep_their_class,
+        classes_that_are_no_tensors,
+        what_objects_are_asked_by_functions,
+    )
 }
 
 

@@ -82,6 +82,7 @@ from adjoint.torch.missing import missing as _missing
 from adjoint.torch.missing import refuse_modules as _refuse_modules
 from adjoint.torch.operators import FUNCTIONS as _FUNCTIONS
 from adjoint.torch.operators import METHODS as _METHODS
+from adjoint.torch.overriding import asking as _may_ask
 from adjoint.torch.printing import set_printoptions as set_printoptions
 from adjoint.torch.settings import ALL as _SETTINGS
 from adjoint.torch.state import (
@@ -218,6 +219,7 @@ def get_device_module(device: Any = None) -> Any:
     return globals().get(kind.type, globals()["cpu"])
 
 
+@_may_ask
 def result_type(tensor1: Any, tensor2: Any) -> dtype:
     """The type that two operands of an operation meet in."""
     for given in (tensor1, tensor2):

@@ -75,7 +75,8 @@ def spelled_as(name: str, parameters: str, function: Any, *, by_place: bool = Fa
 # what PyTorch calls the node of a function, where it is not what the last step is called here, - for that; the second
 # name is for a tensor in the last place
 NODES = {
-    "deg2rad": "Deg2Rad", "rad2deg": "Rad2Deg", "rsub": "Rsub", "clamp_min": "ClampMin", "clamp_max": "ClampMax",
+    "deg2rad": "Deg2Rad", "rad2deg": "Rad2Deg", "rsub": "Rsub", "clamp_min": "ClampMin ClampMinBackward1",
+    "clamp_max": "ClampMax ClampMaxBackward1",
     "remainder": "Remainder RemainderBackward1", "fmod": "Fmod FmodBackward1", "lerp": "Lerp LerpBackward1",
     "nanmean": "Div", "kron": "UnsafeView", "aminmax": "Aminmax", "var_mean": "VarMean", "std_mean": "StdMean",
     "scatter_reduce": "ScatterReduce", "index_reduce": "IndexReduce", "cholesky": "Cholesky", "index_add": "IndexAdd",

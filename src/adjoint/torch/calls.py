@@ -276,7 +276,12 @@ def without_slope(made: str, value: Tensor, *inputs: Any) -> Any:
         return v
 
     tracked = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
-    return call(found, made, value, *tracked) if tracked else value
+    if not tracked:
+        return value
+    out = call(found, made, value, *tracked)
+    if not is_lifted(out) and len(marks_of(out._array.node).operands or ()) == len(tracked) + 1:
+        marks_of(out._array.node).operands = [x._array.node for x in tracked]
+    return out
 
 
 def _where(given: Any) -> Any:

@@ -78,6 +78,10 @@ def filling(made: Any) -> Any:
             return into(out, made(*args, **options))
         except MemoryError as error:
             raise RuntimeError(f"{made.__name__}(): can't allocate memory: {error}") from error
+        except TypeError:  # of what is no tensor, but overrides
+            if (found := overriding.overridden(spelled, args, options)) is not NotImplemented:
+                return found
+            raise
 
     return function(spelled)
 
@@ -555,11 +559,13 @@ def normal(
     made = randn(tuple(size), generator=generator, dtype=dtype, device=device)
     with state.grad_mode(False):
         made = made * std + mean
-    made = without_slope("Normal", made, mean, std)
+    number = isinstance(mean, Tensor) + 2 * isinstance(std, Tensor)
+    made = without_slope(f"NormalBackward{number}", made, mean, std)
     return made.requires_grad_() if requires_grad else made  # type: ignore[no-any-return]
 
 
 @function
+@overriding.asking
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """One with the probability of each element, or p, else zero."""
     _check_tensor("bernoulli", input)
@@ -580,6 +586,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
 
 
 @function
+@overriding.asking
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None
 ) -> Tensor:

@@ -32,15 +32,18 @@ from adjoint.torch.tensor import (
 from adjoint.torch.writes import check_write
 
 
-def _erase(x: Any, value: Any, made: str, others: Any = ()) -> Any:
-    """x with the values of another tensor: the gradient of what it was is zero, but its history stays, as PyTorch's."""
+def _erase(x: Any, value: Any, made: str, others: Any = (), start: int | None = None) -> Any:
+    """x with the values of another tensor: the gradient of what it was is zero, but its history stays, as PyTorch's.
+
+    What `others` were cast to has nodes above `start`.
+    """
     filling = made.startswith(("Fill", "Zero"))
     check_write(x, others, filling=filling)
     if is_lifted(x) or is_lifted(value):
         if tuple(value.shape) != tuple(x.shape):
             value = call(lambda a: ad.broadcast_to(a, tuple(x.shape)), None, value)
         return put_lifted(x, value)
-    start = next_number()
+    start = next_number() if start is None else start
     quiet = off()
     where = where_is(x)
     B = (INNER if quiet else LEVEL) if where is None else where.leaf if quiet else where.level
@@ -56,6 +59,11 @@ def _erase(x: Any, value: Any, made: str, others: Any = ()) -> Any:
             always = np.ones((), bool)
             given = B.where(always if where is None else where.constant(always), given, x._array)
             label(given.node, made, start, [t._array.node for t in (x, *others)] if others else None)
+        elif not quiet and given.node is not None:  # a node of its own
+            operands = [t._array.node for t in others]
+            if given.node.number <= start or given.node in operands:
+                given = B.reshape(given, shape=tuple(given.shape))
+            label(given.node, made, start, [None, *operands])
     except Exception as error:
         raise explained(error, (x, value)) from None
     return put(x, of(var_of(copied(given), None) if quiet else _owned(given)), start)
@@ -83,8 +91,9 @@ def _copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
     """Take the values of another tensor, in this one's type and shape."""
     other = other if isinstance(other, Tensor) else creation.tensor(other)
     check_write(self, (other,))
+    start = next_number()
     cast = to(other, self.device, dtype=self._dtype)
-    return _erase(self, cast, "CopyBackwards", (other,))
+    return _erase(self, cast, "CopyBackwards", (other,), start)
 
 
 def _fill_(self: Any, value: Any) -> Any:
@@ -93,9 +102,9 @@ def _fill_(self: Any, value: Any) -> Any:
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
-        if value.requires_grad or is_lifted(value):
-            return _erase(self, to(value, dtype=self._dtype), "FillBackward3", (value,))
-        value = value.item()
+        start = next_number()
+        there = None if is_lifted(value) else self.device
+        return _erase(self, to(value, there, dtype=self._dtype), "FillBackward3", (value,), start)
     return _erase(self, _filled(self, value), "FillBackward2")
 
 
@@ -110,16 +119,19 @@ METHODS["fill_"] = _fill_
 METHODS["zero_"] = lambda self: _erase(self, _filled(self, 0), "Zero")
 
 
-def drawn(name: str, parameters: str, draw: Any) -> Any:
+def drawn(name: str, parameters: str, draw: Any, made: str | None = None) -> Any:
     """The in-place method of a distribution of these parameters."""
+    known = made or "".join([part.capitalize() for part in name.split("_")])
 
     def filled(self: Any, *args: Any, generator: Any = None) -> Any:
+        made = known.replace("2", "1") if isinstance(args[0], Tensor) else known  # of tensors of chances
         if generators.apart():
             make = lambda size, g: draw(generators.source(g, apart=True), size, *args)
             each = generators.drawn_apart(make, tuple(self.shape), generator, self._dtype)
-            return _erase(self, each, name.capitalize())
+            return _erase(self, each, made, [x for x in args if isinstance(x, Tensor)])
         value = draw(generators.source(generator), tuple(self.shape), *args)
-        return _erase(self, beside(self, np.asarray(value, self._dtype)), name.capitalize())
+        others = [x for x in args if isinstance(x, Tensor)]
+        return _erase(self, beside(self, np.asarray(value, self._dtype)), made, others)
 
     METHODS[name] = guarded(spelled_as(name, f"self, {parameters}, *, generator=None", filled))
     return METHODS[name]
@@ -171,14 +183,18 @@ def _random_(self: Any, from_: Any = None, to: Any = None, *, generator: Any = N
         for what, end in (("from", low), ("to - 1", high - 1)):
             if not lowest <= end <= highest:
                 raise RuntimeError(f"{what} is out of bounds for {self._dtype.name}")
-    return _integers(self, low, high, generator=generator)
+    draw = _INTEGERS[2 if from_ is None and to is None else 1 if to is None else 0]
+    return draw(self, low, high, generator=generator)
 
 
 drawn("normal_", "mean: float = 0.0, std: float = 1.0", _normal)
 drawn("uniform_", "from_: float = 0.0, to: float = 1.0", _uniform)
-drawn("bernoulli_", "p: Tensor | float = 0.5", _bernoulli)
+drawn("bernoulli_", "p: Tensor | float = 0.5", _bernoulli, "BernoulliBackward2")
 drawn("exponential_", "lambd: float = 1.0", _exponential)
-_integers = drawn("random_", "low, high", lambda r, size, low, high: r.integers(low, high, size))
+_INTEGERS = [
+    drawn("random_", "low, high", lambda r, size, low, high: r.integers(low, high, size), f"RandomBackward{number}")
+    for number in range(3)
+]
 METHODS["random_"] = guarded(_random_)
 
 

@@ -16,7 +16,7 @@ from adjoint.torch.calls import NUMBERS, call, check_factor, factor, into, numbe
 from adjoint.torch.dtypes import bfloat16, default_float, numpy_dtype, of_numpy, result_dtype
 from adjoint.torch.graph import label
 from adjoint.torch.operators import FUNCTIONS, METHODS
-from adjoint.torch.overriding import operated
+from adjoint.torch.overriding import asking, operated
 from adjoint.torch.tensor import (
     INNER,
     LEVEL,
@@ -622,7 +622,15 @@ _by_name: dict[str, Any] = {
 for _name, _spelled in _by_name.items():
     _spelled.__name__ = _spelled.__qualname__ = _name
     METHODS[_name] = guarded(_spelled)
-METHODS["type_as"] = lambda self, other: to(self, dtype=tensor_of(other, "type_as")._dtype)
+
+
+@asking
+def _type_as(self: Any, other: Any) -> Any:
+    return to(self, dtype=tensor_of(other, "type_as")._dtype)
+
+
+_type_as.__name__ = _type_as.__qualname__ = "type_as"
+METHODS["type_as"] = _type_as
 METHODS["share_memory_"] = lambda self: self
 
 

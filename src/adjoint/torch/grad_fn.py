@@ -12,14 +12,13 @@ from adjoint.torch.graph import (
     Accumulate,
     Handle,
     check_saved,
+    edges_of,
     full_name,
     is_array,
     maker,
     marks_of,
-    name_of,
-    operands_of,
+    shown_name,
     watched_marks,
-    with_constants,
 )
 from adjoint.torch.saving import SavedTensor
 from adjoint.torch.tensor import Tensor, of
@@ -45,12 +44,8 @@ class GradFn:
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes of the operands that gradients go to, each with which of its results is meant."""
-        parents = operands_of(self._node)
-        edges = [(grad_fn(parent), parent.result or 0) for parent in parents]
-        known = marks_of(self._node).operands
-        if known is not None and {*known} - {None} == {*parents}:
-            return tuple([(None, 0) if node is None else edges[parents.index(node)] for node in known])
-        return tuple(with_constants(self._node, edges, (None, 0)))
+        edges = edges_of(self._node)
+        return tuple([(None, 0) if parent is None else (grad_fn(parent), parent.result or 0) for parent in edges])
 
     @property
     def variable(self) -> Tensor:
@@ -124,7 +119,7 @@ def saved_as(node: Any, name: str) -> Any:
             return known if known is not None and known._array.value is found.value else of(found)
         if not is_array(found):
             return found
-    raise AttributeError(f"'{name_of(node, marks_of(node).label)}' object has no attribute '_saved_{name}'")
+    raise AttributeError(f"'{shown_name(node)}' object has no attribute '_saved_{name}'")
 
 
 def grad_fn(node: Any) -> Any:
@@ -134,7 +129,7 @@ def grad_fn(node: Any) -> Any:
     known = marks.wrapper() if marks.wrapper is not None else None
     if known is not None:
         return known
-    name = name_of(node, marks.label)
+    name = shown_name(node)
     kind = GradFn._classes.get(name)
     if kind is None:
         kind = GradFn._classes[name] = type(name, (GradFn,), {})

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.graph.nodes import Joint, LeafNode, Node, Result
+from adjoint.graph.nodes import Joint, LeafNode, Node, Result, var_of
 from adjoint.torch import dtypes
 from adjoint.torch.devices import dtype_of
 
@@ -148,7 +148,8 @@ def is_hooked(node: Any) -> bool:
 def label(node: Any, name: str, start: int | None = None, operands: Any = None) -> None:
     """Give a node the name of the function that made it; of a function's other nodes all numbers are above `start`.
 
-    `operands` are the nodes of the function's operands, None for constants.
+    `operands` are the nodes of the function's operands, None for constants; of a write through a view those of the base
+    and of what was written.
     """
     if node is None or node.__class__ is Accumulate:
         return
@@ -156,7 +157,7 @@ def label(node: Any, name: str, start: int | None = None, operands: Any = None) 
     if known.__class__ is Marks:
         known.label, known.start, known.operands = name, start, operands
     else:
-        node.marks = name if start is None else (name, start, operands)
+        node.marks = name if start is None and operands is None else (name, start, operands)
 
 
 def with_leaves_early(nodes: list[Any]) -> list[Any]:
@@ -337,10 +338,46 @@ def name_of(node: Any, given: str | None) -> str:
     return given if given == "CopySlices" or "Backward" in given else given + "Backward0"
 
 
+# functions of pieces that are straight, whose gradients PyTorch reckons from what it saved all the same: they are
+# recorded, and their own gradients by it are zero
+_PIECEWISE = (
+    "Relu", "LeakyRelu", "Prelu", "Hardtanh", "Threshold", "Softshrink", "Hardshrink", "Hardsigmoid", "RreluWithNoise",
+    "MaxPool", "AdaptiveMaxPool", "FractionalMaxPool", "AvgPool", "AdaptiveAvgPool", "ReflectionPad",
+    "ReplicationPad", "MultiMarginLoss", "MultilabelMarginLoss", "NllLoss", "UpsampleAdaptiveAvgPool",
+)  # fmt: skip
+
+
+def with_history(node: Any, pulled: Any, parents: Any, B: Any) -> Any:
+    """What a node gives its operands in a pass that is recorded, where PyTorch's gradients have a history."""
+    marks: Any = getattr(node, "marks", None)
+    given = marks if marks.__class__ is str or marks is None else marks[0] if marks.__class__ is tuple else marks.label
+    if not name_of(node, given).startswith(_PIECEWISE):
+        return pulled
+    out = list(pulled)
+    for i, (g, parent) in enumerate(zip(pulled, parents, strict=False)):
+        if g is not None and g.node is None:
+            nothing = B.full(shape=tuple(g.shape), value=0, dtype=B.dtype_of(g))
+            always = B.full(shape=(), value=True, dtype=np.dtype(bool))
+            if tuple(parent.shape) == tuple(g.shape):
+                out[i] = B.where(always, g, var_of(nothing.value, parent))
+    return out
+
+
+# the last step of functions that PyTorch makes of others
+_LAST_STEPS = {
+    **dict.fromkeys(
+        ("MaxPool1DWithIndicesBackward0", "AvgPool1DBackward0", "AdaptiveMaxPool1DBackward0", "MaxUnpool1DBackward0",
+         "AdaptiveAvgPool1DBackward0", "UpsampleAdaptiveAvgPool1DBackward0"), "SqueezeBackward1",
+    ),
+    **{f"UpsampleAdaptiveAvgPool{n}DBackward0": f"AdaptiveAvgPool{n}DBackward0" for n in (2, 3)},
+}  # fmt: skip
+
+
 def shown_name(node: Any) -> str:
     """What the class of `x.grad_fn` is called."""
     node = maker(node)
-    return name_of(node, marks_of(node).label)
+    name = name_of(node, marks_of(node).label)
+    return _LAST_STEPS.get(name, name)
 
 
 def full_name(node: Any) -> str:
@@ -365,17 +402,30 @@ def operands_of(node: Any) -> list[Any]:
     """The nodes that a function's operands came from."""
     if node.__class__ is Accumulate:
         return []
-    start = marks_of(node).start
+    marks = marks_of(node)
+    start, known = marks.start, marks.operands or ()
     if start is None:
         return list(node.edges())
     out: list[Any] = []
     seen, pending = set(), [node]
     while pending:
         node = pending.pop()
-        if node.number <= start or node.__class__ is Accumulate:
+        if node.number <= start or node.__class__ is Accumulate or node in known:  # parts are first read when used
             if node not in out:
                 out.append(node)
         elif node not in seen:
             seen.add(node)
             pending.extend(reversed(node.edges()))
     return out
+
+
+def edges_of(node: Any) -> list[Any]:
+    """The nodes that PyTorch's `next_functions` lead to; None for constants."""
+    parents, known = operands_of(node), marks_of(node).operands
+    if known is None:
+        return with_constants(node, parents, None)
+    if marks_of(node).label == "CopySlices":
+        base, written = known
+        rest = [] if written is None else edges_of(written)
+        return [base, *(rest if base is None and rest and rest[0] is not None else rest[1:])]
+    return list(known) if {*known} - {None} == {*parents} else with_constants(node, parents, None)

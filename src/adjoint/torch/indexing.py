@@ -81,7 +81,12 @@ def getitem(self: Any, key: Any) -> Any:
         and (found := overriding.overridden(METHODS["__getitem__"], (self, key), {})) is not NotImplemented
     ):
         return found
-    entries = _entries(self, key)
+    try:
+        entries = _entries(self, key)
+    except (IndexError, TypeError):  # of what is no index, but overrides
+        if (found := overriding.overridden(METHODS["__getitem__"], (self, key), {})) is not NotImplemented:
+            return found
+        raise
     if all([e is None or e.__class__ in (int, range) for e in entries]):
         return view_of(self, Index(tuple(entries)), _name(key, entries))
     return _advanced(self, entries)
@@ -148,7 +153,9 @@ def _entries(x: Any, key: Any) -> list[Any]:
         if k is None or k is Ellipsis or k.__class__ is _Flag:
             continue
         used += k.ndim if isinstance(k, Tensor) and k._dtype.kind == "b" else 1
-    if used and not shape:
+    if used and not shape and not isinstance(key, (tuple, list, Tensor)):
+        if isinstance(key, slice):
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a number")
     if used > len(shape):
         raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
@@ -225,7 +232,7 @@ def _entry(k: Any, shape: Any, axis: int) -> Any:
 
 def _advanced(x: Any, entries: list[Any]) -> Tensor:
     """A copy of the places that tensors name. Integers and slices are taken first, as views."""
-    basic, rest = _apart(entries)
+    basic, rest = _apart(x, entries)
     source = x if basic is None else view_of(x, Index(_with_ranges(x, basic)), "Slice")
     try:
         out: Tensor = call(lambda a, *keys: a[_placed(rest, keys)], "Index", source, *_tensors(rest))
@@ -249,10 +256,11 @@ def _refuse_places(source: Any, rest: list[Any]) -> None:
         axis += e.ndim if isinstance(e, Tensor) and e._dtype.kind == "b" else e is not None
 
 
-def _apart(entries: list[Any]) -> tuple[Any, list[Any]]:
-    """Basic entries to take as a view first, and the key of tensors for what is left."""
+def _apart(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
+    """Basic entries to take as a view of x first, and the key of tensors for what is left."""
     basic: list[Any] = []
     rest: list[Any] = []
+    shape, axis = shape_of(x), 0
     for e in entries:
         if isinstance(e, Tensor):
             basic += [slice(None)] * (e.ndim if e._dtype.kind == "b" else 1)
@@ -261,9 +269,10 @@ def _apart(entries: list[Any]) -> tuple[Any, list[Any]]:
             basic.append(None)
             rest.append(e.places)
         else:
-            basic.append(e)
+            basic.append(slice(None) if e is not None and axis < len(shape) and e == range(shape[axis]) else e)
             if not isinstance(e, int):
                 rest.append(slice(None))
+        axis += 0 if e is None or e.__class__ is _Flag else e.ndim if getattr(e, "_dtype", None) == np.bool_ else 1
     if all([isinstance(e, slice) for e in basic]):
         return None, rest
     return basic, rest
@@ -301,15 +310,22 @@ def setitem(self: Any, key: Any, value: Any) -> None:
                     return
     if overriding.used and overriding.overridden(METHODS["__setitem__"], (self, key, value), {}) is not NotImplemented:
         return
-    entries = _entries(self, key)
-    if not isinstance(value, Tensor):
-        value = _written(self, value)
+    if key is True:
+        key = None
+    try:
+        entries = _entries(self, key)
+        if not isinstance(value, Tensor):
+            value = _written(self, value)
+    except (IndexError, TypeError):  # of what is no index or value, but overrides
+        if overriding.overridden(METHODS["__setitem__"], (self, key, value), {}) is not NotImplemented:
+            return
+        raise
+    if key is False:  # which is no write at all
+        return
     if all([e is None or e.__class__ in (int, range) for e in entries]):
-        if entries:
-            part = view_of(self, Index(tuple(entries)), _name(key, entries))
-        else:
-            part = self
-        if not value.ndim:
+        whole = None not in entries and all([e == range(n) for e, n in zip(entries, shape_of(self), strict=False)])
+        part = self if whole else view_of(self, Index(tuple(entries)), _name(key, entries))
+        if not value.ndim and not (whole and not part.ndim):
             part.fill_(value)
         else:
             given = _trimmed(value, part.ndim)
@@ -332,6 +348,7 @@ def _written(x: Any, value: Any) -> Tensor:
     return placed(number(value, x._dtype), where_is(x))
 
 
+getitem.__name__, setitem.__name__ = "__getitem__", "__setitem__"
 METHODS["__getitem__"] = getitem
 METHODS["__setitem__"] = setitem
 METHODS["__delitem__"] = delitem
@@ -384,16 +401,22 @@ def index_put(x: Any, entries: list[Any], value: Tensor, accumulate: bool) -> An
     """Put values at the places that tensors name, or add them there."""
     check_write(x, (value,), apart=True)
     start = next_number()
-    basic, rest = _apart(entries)
+    basic, rest = _apart(x, entries)
     target = x if basic is None else view_of(x, Index(_with_ranges(x, basic)), "Slice")
     if value._dtype is not x._dtype:
-        if accumulate or (isinstance(value, Tensor) and value.ndim and value._dtype is not x._dtype):
+        masked = len(tensors := _tensors(rest)) == 1 and tensors[0]._dtype.kind == "b"
+        if accumulate or value.ndim or not masked:
             raise _mismatch(x, value)
-        value = to(value, dtype=x._dtype)
+        if value._dtype.kind not in "fc":
+            value = to(value, dtype=x._dtype)
     mode = "add" if accumulate else "set"
     keys = _tensors(rest)
+
+    def placed(a: Any, v: Any, *keys: Any) -> Any:
+        return _joined(a, _placed(rest, keys), v if v.dtype == a.dtype else ad.astype(v, a.dtype), mode)
+
     try:
-        out = call(lambda a, v, *keys: _joined(a, _placed(rest, keys), v, mode), "IndexPut", target, value, *keys)
+        out = call(placed, "IndexPut", target, value, *keys)
     except (IndexError, RuntimeError):
         _refuse_places(target, rest)
         place, given = tuple(_advanced(target.detach(), rest).shape), tuple(value.shape)
@@ -484,6 +507,8 @@ def _scattered(mode: str, made: str) -> Any:
         if not index.numel():
             return input.clone()
         check_index(index, "scatter")
+        if max(input.ndim, 1) != max(index.ndim, 1):
+            raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
         if not input.ndim:
             return scattered(as_line(input), 0, as_line(index), as_line(src), value=value).reshape(())
         in_range(index, input.shape[axis], dim=axis)

@@ -267,6 +267,7 @@ def view_of(x: Tensor, view: Any, name: str, creation: Any = None) -> Tensor:
     if parent is not None and parent.inference:
         rare.inference = True
     if memory.buffer is not None:
+        rare.named = None if array.node is None else array.node.marks
         forget(out)
     else:
         memory.add(out)

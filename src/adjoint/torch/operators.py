@@ -361,7 +361,8 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
 
     def slow_write(self: Any, other: Any = _NOTHING, *older: Any, **options: Any) -> Any:
         written = (self, other, *older)
-        if overriding.used and (found := overriding.overridden(in_place, written, options)) is not NotImplemented:
+        asked = overriding.used or not isinstance(other, _KNOWN)
+        if asked and (found := overriding.overridden(in_place, written, options)) is not NotImplemented:
             return found
         if other is _NOTHING:
             options = _renamed(options)

@@ -7,6 +7,8 @@ at one flag, `used`, until a program has such a class.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import threading
 import types
 from collections.abc import Iterator
@@ -125,7 +127,91 @@ def overloaded(values: Any) -> list[Any]:
 def overridden(function: Any, args: Any, options: Any) -> Any:
     """What `__torch_function__` of the arguments gives for a call; NotImplemented where none has any."""
     found = overloaded((*args, *options.values()))
-    return dispatched(public.get(function, function), found, args, options) if found else NotImplemented
+    if not found:
+        return NotImplemented
+    function = public.get(function, function)
+    if _is_of_python(function):
+        args, options = _named(function, args, options)
+        return dispatched(function, found, args, options, _kinds(found, (*args, *options.values())))
+    return dispatched(function, found, args, options)
+
+
+def _kinds(found: list[Any], values: Any) -> tuple[type, ...]:
+    """The classes of those that have a say, with that of tensors where there are some."""
+    asked = {Tensor, *[type(value) for value in found]}
+    kinds: list[type] = []
+    for value in _parts(values):
+        kind = type(value)
+        if kind in asked:
+            asked.remove(kind)
+            at = next((i for i, known in enumerate(kinds) if issubclass(kind, known)), len(kinds))
+            kinds.insert(at, kind)
+    return tuple(kinds)
+
+
+def asking(function: Any) -> Any:
+    """A function that asks `__torch_function__` of arguments that it does not take."""
+
+    @functools.wraps(function)
+    def spelled(*args: Any, **options: Any) -> Any:
+        if used and (found := overridden(spelled, args, options)) is not NotImplemented:
+            return found
+        try:
+            return function(*args, **options)
+        except TypeError:
+            if (found := overridden(spelled, args, options)) is not NotImplemented:
+                return found
+            raise
+
+    return spelled
+
+
+# what is a function of Python's in PyTorch, too, which gives what has a default by its name, and names tensors among
+# the classes; and those of nn.functional that are none
+_OF_PYTHON = frozenset(
+    "split unique norm tensordot cdist stft lu meshgrid broadcast_tensors block_diag cartesian_prod "
+    "chain_matmul".split()
+)
+_COMPILED = frozenset(
+    "linear bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d avg_pool1d avg_pool2d "
+    "avg_pool3d adaptive_avg_pool1d logsigmoid softplus gelu one_hot prelu pixel_shuffle pixel_unshuffle pdist sigmoid "
+    "channel_shuffle cosine_similarity pairwise_distance scaled_dot_product_attention hardshrink softshrink "
+    "tanh".split()
+)
+_STACKED = frozenset("softmax log_softmax softmin".split())
+
+
+def _is_of_python(function: Any) -> bool:
+    name, module = getattr(function, "__name__", ""), str(getattr(function, "__module__", ""))
+    if module.startswith("adjoint.torch.nn.functional"):
+        return name not in _COMPILED
+    return name in _OF_PYTHON and module != "adjoint.torch.linalg"
+
+
+def _named(function: Any, args: Any, options: Any) -> Any:
+    """The arguments of a call, all but those that have no default by their names."""
+    try:
+        bound = inspect.signature(function).bind(*args, **options)
+    except (TypeError, ValueError):
+        return args, options
+    bound.apply_defaults()
+    places: list[Any] = []
+    named: dict[str, Any] = {}
+    for parameter in bound.signature.parameters.values():
+        value = bound.arguments[parameter.name]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            places += value
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            named |= value
+        elif parameter.default is parameter.empty and parameter.kind is not parameter.KEYWORD_ONLY:
+            places.append(value)
+        else:
+            named[parameter.name] = value
+    if function.__name__ in _STACKED:
+        named["_stacklevel"] = 3
+    if function.__name__ in ("tensordot", "lu"):
+        named.setdefault("out", None)
+    return tuple(places), named
 
 
 def operated(name: str, *operands: Any) -> Any:
@@ -133,9 +219,9 @@ def operated(name: str, *operands: Any) -> Any:
     return overridden(getattr(Tensor, name), operands, {})
 
 
-def dispatched(function: Any, found: list[Any], args: Any, options: Any) -> Any:
+def dispatched(function: Any, found: list[Any], args: Any, options: Any, kinds: tuple[type, ...] = ()) -> Any:
     """Ask one argument after the other. Raises TypeError where none of them knows the function."""
-    types = tuple([type(value) for value in found])
+    types = kinds or tuple([type(value) for value in found])
     for value in found:
         answer = value.__torch_function__(function, types, args, options)
         if answer is not NotImplemented:

@@ -139,6 +139,11 @@ def index_reduce(
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
     """Values at places of the flattened tensor."""
     check_long(index, "put_")
+    if input._dtype is not source._dtype:
+        raise RuntimeError(
+            "put_(): self and source expected to have the same dtype, but got self.dtype = "
+            f"{input.dtype.class_name} and source.dtype = {source.dtype.class_name}"
+        )
     in_range(index, input.numel(), -input.numel(), error=IndexError)
     bits = input._dtype.kind == "b"
     mode = "set" if not accumulate else "max" if bits else "add"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.torch import overriding
 from adjoint.torch.arguments import one_of, public, tensor_of
 from adjoint.torch.creation import size_of, sizes_of
 from adjoint.torch.dtypes import dtype as _dtype
@@ -290,7 +291,13 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
     return expand(input, size)
 
 
-METHODS["expand_as"] = lambda self, other: expand(self, tuple(tensor_of(other, "expand_as").shape))
+@overriding.asking
+def _expand_as(self: Any, other: Any) -> Tensor:
+    return expand(self, tuple(tensor_of(other, "expand_as").shape))
+
+
+_expand_as.__name__ = _expand_as.__qualname__ = "expand_as"
+METHODS["expand_as"] = _expand_as
 
 
 @public("broadcast_tensors", method=False)

@@ -319,6 +319,8 @@ class Pass:
                 owned.add(parent)
                 continue
             pulled = vjp.pull(below, g, saved) if kind is not Called else self._called(node, g)
+            if above is not None and not self.batched and kind is not Called:
+                pulled = graph.with_history(node, pulled, parents, below)
             if checks_nan:
                 anomaly.check_nan(node, pulled)
             if marks is not None and marks.post and not self.quiet:

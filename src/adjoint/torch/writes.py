@@ -146,7 +146,7 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
     else:
         base, array = _through(x, level_of(x), array, lambda parent: parent._array)
         if base is not x:
-            label(array.node, "CopySlices")
+            label(array.node, "CopySlices", operands=(node_of_base(base), written.node))
             rare.tracked = True
         if state.special and modes.saved_hooks:
             modes.saved_hooks[-1].pack_nodes(array)

@@ -117,11 +117,11 @@ def relu_(input: Tensor) -> Any:
 
 
 def sigmoid(input: Tensor) -> Any:
-    return FUNCTIONS["sigmoid"](tensor(input, "sigmoid"))
+    return FUNCTIONS["sigmoid"](input if overriding.overrides(type(input)) else tensor(input, "sigmoid"))
 
 
 def tanh(input: Tensor) -> Any:
-    return FUNCTIONS["tanh"](tensor(input, "tanh"))
+    return FUNCTIONS["tanh"](input if overriding.overrides(type(input)) else tensor(input, "tanh"))
 
 
 def glu(input: Tensor, dim: int = -1) -> Any:

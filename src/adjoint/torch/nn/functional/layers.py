@@ -27,12 +27,13 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     >>> torch.nn.functional.linear(torch.ones(1, 2), torch.ones(3, 2))
     tensor([[2., 2., 2.]])
     """
-    if overriding.used and (found := overriding.overridden(linear, (input, weight, bias), {})) is not NotImplemented:
+    given = (input, weight) if bias is None else (input, weight, bias)
+    if overriding.used and (found := overriding.overridden(linear, given, {})) is not NotImplemented:
         return found
     try:
         apart = is_elsewhere(input) or is_elsewhere(weight) or (bias is not None and is_elsewhere(bias))
     except AttributeError as error:
-        if (found := overriding.overridden(linear, (input, weight, bias), {})) is not NotImplemented:
+        if (found := overriding.overridden(linear, given, {})) is not NotImplemented:
             return found
         refuse_others(linear, (input, weight, bias), {}, error)
         raise
@@ -83,7 +84,7 @@ def _convolution(axes: int) -> Any:
         _check_images(f"conv{axes}d", axes, input, weight, weight.shape[1] * groups, groups, "")
         _check_bias(input, bias)
         return call(
-            f"nn.conv{axes}d", "Convolution", input, weight, bias, stride=_sizes(stride), padding=_sizes(padding),
+            f"nn.conv{axes}d", _node(axes, input), input, weight, bias, stride=_sizes(stride), padding=_sizes(padding),
             dilation=_sizes(dilation), groups=groups,
         )  # fmt: skip
 
@@ -100,12 +101,17 @@ def _transposed(axes: int) -> Any:
         _check_images(f"conv_transpose{axes}d", axes, input, weight, weight.shape[0], groups, "transposed=1, ")
         _check_bias(input, bias)
         return call(
-            f"nn.conv_transpose{axes}d", "Convolution", input, weight, bias, stride=_sizes(stride),
+            f"nn.conv_transpose{axes}d", _node(axes, input), input, weight, bias, stride=_sizes(stride),
             padding=_sizes(padding), output_padding=_sizes(output_padding), groups=groups, dilation=_sizes(dilation),
         )  # fmt: skip
 
     conv.__name__ = conv.__qualname__ = f"conv_transpose{axes}d"
     return conv
+
+
+def _node(axes: int, x: Tensor) -> str:
+    """The node of a convolution, which of a single example is that of a batch of one."""
+    return "Convolution" if x.ndim == axes + 2 else "SqueezeBackward1"
 
 
 def _sizes(value: Any) -> Any:
@@ -214,7 +220,9 @@ def _adaptive(kind: str, axes: int) -> Any:
         return output_size if output_size is not None else tuple(input.shape[-axes:])
 
     def pool(input: Tensor, output_size: Sizes) -> Any:
-        return call(f"nn.{name}", made, input, output(input, output_size))
+        size = output(input, output_size)
+        single = axes > 1 and (size == 1 or size == (1,) * axes)
+        return call(f"nn.{name}", "MeanBackward1" if single else made, input, size)
 
     def pool_with_indices(input: Tensor, output_size: Sizes, return_indices: bool = False) -> Any:
         return call(f"nn.{name}", made, input, output(input, output_size), return_indices=return_indices)
@@ -428,7 +436,7 @@ def layer_norm(
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: Any = None) -> Any:
     """The last axes over the root of their mean square, then scaled."""
     shape = _fitting(tensor(input, "rms_norm"), normalized_shape)
-    return call("nn.rms_norm", "FusedRmsNorm", input, shape, weight, eps)
+    return call("nn.rms_norm", "Mul", input, shape, weight, eps)
 
 
 def _fitting(x: Tensor, normalized_shape: Any) -> tuple[int, ...]:

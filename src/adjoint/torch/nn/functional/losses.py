@@ -15,6 +15,11 @@ from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.tensor import LEVEL, Tensor, axis_of, is_elsewhere, looked, of, values
 
 
+def _last(reduction: str, made: str) -> str:
+    """The last step of a loss that PyTorch makes of others, which is `made` where nothing is reduced."""
+    return {"none": made, "mean": "Mean", "sum": "Sum"}[reduction]
+
+
 def _pair(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """The two broadcast to each other, with PyTorch's warning where they need that."""
     if target.shape != input.shape:
@@ -57,7 +62,7 @@ def l1_loss(
     reduction = reduction_of(size_average, reduce, reduction)
     input, target = _pair(tensor(input, "l1_loss"), target)
     _check_weight(weight, input)
-    made = {"none": "Abs", "mean": "Mean", "sum": "Sum"}[reduction]
+    made = _last(reduction, "Abs")
     return call("nn.l1_loss", made, input, target, reduction=reduction, weight=weight)
 
 
@@ -207,8 +212,8 @@ def ctc_loss(
     """The negative log-probability of sequences whose places in time are not known."""
     reduction = reduction_of(None, None, reduction)
     return call(
-        "nn.ctc_loss", "CtcLoss", log_probs, targets, input_lengths, target_lengths, blank=blank, reduction=reduction,
-        zero_infinity=zero_infinity,
+        "nn.ctc_loss", _last(reduction, "CtcLoss"), log_probs, targets, input_lengths, target_lengths, blank=blank,
+        reduction=reduction, zero_infinity=zero_infinity,
     )  # fmt: skip
 
 
@@ -248,7 +253,7 @@ def kl_div(
         )
     reduction = reduction_of(size_average, reduce, "sum" if batch else reduction)
     input, target = FUNCTIONS["broadcast_tensors"](tensor(input, "kl_div"), target)
-    made = {"none": "Mul", "mean": "Mean", "sum": "Sum"}[reduction]
+    made = _last(reduction, "Mul")
     out = call("nn.kl_div", made, input, target, reduction=reduction, log_target=log_target)
     return out / input.shape[0] if batch and input.ndim else out
 
@@ -262,7 +267,7 @@ def poisson_nll_loss(
     if tensor(input, "poisson_nll_loss").shape != target.shape:
         input, target = FUNCTIONS["broadcast_tensors"](input, target)
     options = {"log_input": log_input, "full": full, "eps": eps, "reduction": reduction}
-    return call("nn.poisson_nll_loss", "Mean", input, target, **options)
+    return call("nn.poisson_nll_loss", _last(reduction, "Add" if full else "Sub"), input, target, **options)
 
 
 def gaussian_nll_loss(
@@ -283,7 +288,16 @@ def gaussian_nll_loss(
             raise ValueError("var is of incorrect size")
         var = FUNCTIONS["broadcast_to"](var, input.shape)
     input, target = FUNCTIONS["broadcast_tensors"](input, target)
-    return call("nn.gaussian_nll_loss", "Mean", input, target, var, full=full, eps=eps, reduction=reduction)
+    return call(
+        "nn.gaussian_nll_loss",
+        _last(reduction, "Add" if full else "Mul"),
+        input,
+        target,
+        var,
+        full=full,
+        eps=eps,
+        reduction=reduction,
+    )
 
 
 def soft_margin_loss(
@@ -300,7 +314,7 @@ def hinge_embedding_loss(
 ) -> Any:  # fmt: skip
     """A distance where the target is 1, and what it lacks to a margin where it is -1."""
     reduction = reduction_of(size_average, reduce, reduction)
-    return call("nn.hinge_embedding_loss", "Mean", input, target, margin=margin, reduction=reduction)
+    return call("nn.hinge_embedding_loss", _last(reduction, "Add"), input, target, margin=margin, reduction=reduction)
 
 
 def multilabel_margin_loss(
@@ -317,7 +331,14 @@ def multilabel_soft_margin_loss(
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
     reduction = reduction_of(size_average, reduce, reduction)
-    return call("nn.multilabel_soft_margin_loss", "Mean", input, target, weight=weight, reduction=reduction)
+    return call(
+        "nn.multilabel_soft_margin_loss",
+        _last(reduction, "MeanBackward1"),
+        input,
+        target,
+        weight=weight,
+        reduction=reduction,
+    )
 
 
 # --- distances ----------------------------------------------------------------------------------------
@@ -333,7 +354,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The p-norm of differences along the last axis."""
-    return call("nn.pairwise_distance", "Norm", x1, x2, p, eps, keepdim)
+    return call("nn.pairwise_distance", "NormBackward1", x1, x2, p, eps, keepdim)
 
 
 def pdist(input: Tensor, p: float = 2) -> Any:
@@ -348,7 +369,9 @@ def cosine_embedding_loss(
 ) -> Any:  # fmt: skip
     """One less the cosine where the target is 1, and how far it is above a margin where it is -1."""
     reduction = reduction_of(size_average, reduce, reduction)
-    return call("nn.cosine_embedding_loss", "Mean", input1, input2, target, margin=margin, reduction=reduction)
+    return call(
+        "nn.cosine_embedding_loss", _last(reduction, "Add"), input1, input2, target, margin=margin, reduction=reduction
+    )
 
 
 def margin_ranking_loss(
@@ -362,7 +385,15 @@ def margin_ranking_loss(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
-    return call("nn.margin_ranking_loss", "Mean", input1, input2, target, margin=margin, reduction=reduction)
+    return call(
+        "nn.margin_ranking_loss",
+        _last(reduction, "ClampMin"),
+        input1,
+        input2,
+        target,
+        margin=margin,
+        reduction=reduction,
+    )
 
 
 def triplet_margin_loss(
@@ -374,7 +405,7 @@ def triplet_margin_loss(
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     options: dict[str, Any] = {"margin": margin, "p": float(p), "eps": eps, "swap": swap, "reduction": reduction}
-    return call("nn.triplet_margin_loss", "Mean", anchor, positive, negative, **options)
+    return call("nn.triplet_margin_loss", _last(reduction, "ClampMin"), anchor, positive, negative, **options)
 
 
 def triplet_margin_with_distance_loss(
