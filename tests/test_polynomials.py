@@ -99,3 +99,19 @@ def test_polynomials_of_examples_together() -> None:
 def test_what_is_no_polynomial_is_refused(call: Any, error: Any, text: str) -> None:
     with pytest.raises(error, match=text), np.errstate(all="ignore"):
         call()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+def test_small_integers_grow_as_numpys_do(dtype: str) -> None:
+    v = np.asarray([100, 5, 7]).astype(dtype)
+    for f in (
+        np.vander,
+        np.polyder,
+        lambda p: np.polyder(p, 0),
+        lambda p: np.polyder(p, 5),
+        lambda p: np.polyval(p, 3),
+        lambda p: np.polyval(p, p),
+    ):
+        found, expected = f(ad.asarray(v)), f(v)
+        assert found.numpy().dtype == expected.dtype
+        np.testing.assert_array_equal(found.numpy(), expected)

@@ -425,6 +425,11 @@ def inexact(x: Any, name: str, *beside: Any) -> Tensor[Any]:
     return tensor if tensor.dtype.kind in dtypes.INEXACT else cast(tensor, dtypes.default_on(tensor.device))
 
 
+def as_wide(x: Tensor[Any]) -> Tensor[Any]:
+    """Booleans and integers of small types as int64, for what grows beyond them; uint64 and all else as it is."""
+    return cast(x, x.device.leaf.widest(dtypes.int64)) if x.dtype.kind in "biu" and x.dtype != np.uint64 else x
+
+
 def as_floating(values: Sequence[Any], name: str) -> list[Tensor[Any]]:
     """Arguments that go together as tensors of one floating dtype."""
     return [inexact(x, name) for x in as_tensors(values, name)]

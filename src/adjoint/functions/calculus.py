@@ -13,6 +13,7 @@ from adjoint.functions.arguments import (
     as_number,
     as_tensor,
     as_tensors,
+    as_wide,
     axes_in_order,
     explained,
     inexact,
@@ -22,7 +23,7 @@ from adjoint.functions.creation import made
 from adjoint.functions.elementwise import where
 from adjoint.functions.reduction import sum
 from adjoint.functions.shape import broadcast_to, concat, expand_dims, flip, reshape
-from adjoint.operands import cast, is_weak, operand, run
+from adjoint.operands import is_weak, operand, run
 from adjoint.tensor import Axis, Operand, Tensor
 from adjoint.variables import B
 
@@ -194,7 +195,10 @@ def polyval(p: Any, x: Operand[B], /) -> Tensor[B]:
     >>> ad.polyval(ad.tensor([3.0, 0.0, 1.0]), ad.tensor([1.0, 2.0])).tolist()
     [4.0, 13.0]
     """
+    number = is_weak(x)
     p, x = as_tensors([p, x], "polyval")
+    if number:  # an integer is an int64, as NumPy reads it
+        p, x = as_wide(p), as_wide(x)
     if p.ndim != 1:
         raise errors.ShapeError(f"polyval: coefficients are a vector, received shape {p.shape}")
     if not p.size:
@@ -208,14 +212,13 @@ def polyval(p: Any, x: Operand[B], /) -> Tensor[B]:
 def vander(x: Operand[B], n: int | None = None, /, increasing: bool = False) -> Tensor[B]:
     """The powers of a vector's elements as columns, the highest first, or last if `increasing`; n of them.
 
-    As many as elements if n is None. Raises ShapeError for other than a vector, or a negative n.
+    As many as elements if n is None; of integers int64. Raises ShapeError for other than a vector, or a negative n.
     """
     x = as_tensor(x, "vander")
     count = x.size if n is None and x.ndim == 1 else as_integer(n, "vander", "n") if n is not None else 0
     if x.ndim != 1 or count < 0:
         raise errors.ShapeError(f"vander: expected a vector and n from 0, received shape {x.shape} and {n}")
-    if x.dtype.kind == "b":
-        x = cast(x, dtypes.int64)
+    x = as_wide(x)
     factors = run("broadcast_to", (expand_dims(x, 1),), shape=(x.size, max(0, count - 1)))
     powers = run("cumulative_prod", (factors,), axis=1)
     ones = made(x.device, "full", shape=(x.size, min(count, 1)), value=1, dtype=x.dtype)

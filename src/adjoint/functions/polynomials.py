@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import dtypes, errors
-from adjoint.functions.arguments import as_integer, as_number, as_tensor, as_tensors, inexact
+from adjoint.functions.arguments import as_integer, as_number, as_tensor, as_tensors, as_wide, inexact
 from adjoint.functions.calculus import vander
 from adjoint.functions.convolution import convolve
 from adjoint.functions.creation import zeros_like
@@ -140,6 +140,7 @@ def polyder(p: Operand[B], /, m: int = 1) -> Tensor[B]:
     m = as_integer(m, "polyder", "m", 0)
     if m >= p.size:  # none is left, as of the first alone
         p, m = p[:1], min(1, p.size)
+    p = as_wide(p) if m else p
     for _ in range(m):
         powers = operand(np.arange(p.size - 1, 0, -1), p, "polyder")
         p = p[:-1] * cast(powers, p.dtype)
