@@ -87,23 +87,35 @@ def polynomial(f: Function, weight: Function, low: Any, high: Any, bits: int, co
     raise ValueError(f"no polynomial of {count} coefficients is within 2^-{bits}")
 
 
-def pieces(f: Function, step: Any, count: int, bits: int) -> list[Any]:
-    """The step and sixteen polynomials of an odd function around its multiples, the last one the constant 1.
+def middles(step: Any, doubles: bool) -> list[Any]:
+    """Where the sixteen pieces have their middles, in steps: the last eight two steps apart, or all one."""
+    return [k if k < 8 or not doubles else 2 * k - 8 for k in range(16)]
 
-    Errors are relative. Coefficients of one power follow each other. The first piece is what is added to x, of odd
-    powers alone: so it is as exact near zero as elsewhere.
+
+def by_powers(step: Any, top: Any, found: Sequence[Sequence[Any]]) -> list[Any]:
+    """The step, where the last piece ends, and coefficients: those of one power follow each other."""
+    return [step, top, *[piece[power] for power in range(len(found[0])) for piece in found]]
+
+
+def pieces(f: Function, step: Any, top: Any, count: int, bits: int, doubles: bool) -> list[Any]:
+    """The step, the end, and sixteen polynomials of an odd function around multiples of the step.
+
+    Errors are relative. The first piece is what is added to x: so it is as exact near zero as elsewhere. The last one is 1 at its end, where the function is, rounded.
     """
-    step = mp.mpf(step)
+    step, top = mp.mpf(step), mp.mpf(top)
     half = step / 2 * mp.mpf("1.0005")
-    over: Function = lambda z: f(mp.sqrt(z)) / mp.sqrt(z)
-    first = polynomial(lambda z: over(z) - 1, lambda z: 1 / over(z), 0, half**2, bits, [count // 2])
-    found = [[x for c in first for x in (mp.mpf(0), c)] + [mp.mpf(0)] * (count % 2)]
-    for k in range(1, 15):
-        around: Function = lambda t, at=k * step: f(at + t)
-        weight: Function = lambda t, at=k * step: 1 / f(at + t)
-        found.append(polynomial(around, weight, -half, half, bits, [count]))
-    found.append([mp.mpf(1)] + [mp.mpf(0)] * (count - 1))
-    return [step, *[piece[power] for power in range(count) for piece in found]]
+    over: Function = lambda t: f(t) / t
+    first = polynomial(lambda t: over(t) - 1, lambda t: 1 / over(t), 0, half, bits, [count - 1])
+    found = [[mp.mpf(0), *first]]
+    for k, n in enumerate(middles(step, doubles)):
+        scale = f(top) if k == 15 else mp.mpf(1)
+        around: Function = lambda t, at=n * step, scale=scale: f(at + t) / scale
+        weight: Function = lambda t, at=n * step: 1 / f(at + t)
+        low, high = (half * (1 + (doubles and k > end)) for end in (8, 7))
+        if k:
+            found.append(polynomial(around, weight, -low, high, bits, [count]))
+    # where steps are doubled, pieces are numbered so that the first eight come last
+    return by_powers(step, top, [*found[8:], *found[:8]] if doubles else found)
 
 
 def summands(f: Function, step: Any, count: int, bits: int, last: Any) -> list[Any]:
@@ -113,7 +125,7 @@ def summands(f: Function, step: Any, count: int, bits: int, last: Any) -> list[A
     around: list[Function] = [lambda t, at=k * step: f(at + t) for k in range(15)]
     found = [polynomial(g, lambda t: 1, -half if k else 0, half, bits, [count]) for k, g in enumerate(around)]
     found.append([mp.mpf(last)] + [mp.mpf(0)] * (count - 1))
-    return [step, *[piece[power] for power in range(count) for piece in found]]
+    return by_powers(step, 15 * step, found)
 
 
 def rounded(x: Any, bits: int) -> Any:
@@ -190,6 +202,8 @@ def relative(f: Function, low: Any, high: Any) -> Entry:
 TABLES: dict[str, Entry | dict[str, Entry]] = {
     # exp(r) = 1 + r + r^2 p(r)
     "exp": (lambda r: (mp.expm1(r) - r) / r**2, lambda r: abs(r**2 / mp.expm1(r)), -HALF, HALF),
+    # the same for |r| <= log(2) / 32, of single precision; the error is relative to exp(r)
+    "exp_near": (lambda r: (mp.expm1(r) - r) / r**2, lambda r: r**2 / mp.exp(r), -HALF / 16, HALF / 16),
     # log(1 + f) = 2 atanh(s) = 2 s + s^3 p(s^2), s = f / (2 + f)
     "log": (lambda z: 2 * (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z / 2, 0, S**2),
     "sin": odd(mp.sin, QUARTER),
@@ -235,18 +249,20 @@ SPLIT: dict[str, Callable[[int], list[Any]]] = {
     "STIRLING": lambda bits: parts((LOG_2_PI - 1) / 2, bits, bits),
     "DIGAMMA_ROOT": lambda bits: parts(ROOT, bits, bits),
 }
-# functions that are 1 in single precision from 14.5 steps on: the function, the step, coefficients, bits of the error;
-# of the values at multiples of these steps little is rounded away (S. Gal, 1986)
-PIECES: dict[str, tuple[Function, Any, int, int]] = {
-    "tanh_pieces": (mp.tanh, 0.623779296875, 8, 25),
-    "erf_pieces": (mp.erf, 0.2716064453125, 7, 27),
+# functions that are 1 in single precision from the end on: the function, the step, the end, coefficients, bits of the
+# error, and whether steps are doubled from the eighth on
+PIECES: dict[str, tuple[Function, Any, Any, int, int, bool]] = {
+    "tanh_pieces": (mp.tanh, 0.4026374816894531, 9.25, 7, 26, True),
+    "erf_pieces": (mp.erf, 0.25, 3.874999761581421, 6, 25, False),
 }
+# of the values at multiples of this step little is rounded away (S. Gal, 1986)
 SUMMANDS: dict[str, tuple[Function, Any, int, int, float]] = {
     "normal_pieces": (lambda x: mp.erf(x / mp.sqrt(2)) / 2, 0.3853302001953125, 6, 27, 0.5),
 }
 # the bound of the error: bits below half a unit in the last place, or these
 SLACK = {"double": 7, "float": 5}
 ACCURACY = {
+    ("exp_near", "float"): 27,
     **{("cbrt", kind): 9 for kind in BITS},
     **{("log_tail", kind): bits for kind, bits in (("double", 68), ("float", 36))},
     **{("erf_tail", kind): bits for kind, bits in (("double", 56), ("float", 27))},
@@ -305,7 +321,7 @@ TABLES: dict[tuple[str, str], tuple[float, ...]] = {
 
 
 def main(names: list[str]) -> None:
-    chosen, single = names or [*SPLIT, *TABLES, *PIECES, *SUMMANDS], {*PIECES, *SUMMANDS}
+    chosen, single = names or [*SPLIT, *TABLES, *PIECES, *SUMMANDS], {"exp_near", *PIECES, *SUMMANDS}
     entries = [shown(name, kind) for name in chosen for kind in BITS if kind == "float" or name not in single]
     if names:
         print("\n".join(entries))

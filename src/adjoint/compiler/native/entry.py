@@ -152,6 +152,8 @@ def regions(
     return found
 
 
+# With a frame pointer LLVM can have the stack begin at a multiple of 64: else vectors that there is no register for lie
+# across two lines of the cache.
 HEADER = """declare ptr @PyBool_FromLong(i64)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
@@ -161,7 +163,7 @@ declare i32 @PyErr_CheckSignals()
 declare ptr @PyErr_Occurred()
 declare void @PyErr_SetNone(ptr)
 @adjoint_not_held = external global i8
-attributes #0 = { nounwind "prefer-vector-width"="512" }
+attributes #0 = { nounwind "prefer-vector-width"="512" "frame-pointer"="all" }
 attributes #1 = { nounwind alwaysinline "prefer-vector-width"="512" }
 attributes #2 = { nounwind alwaysinline "prefer-vector-width"="512" }
 """

@@ -7,6 +7,7 @@ in NumPy.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Sequence
 
@@ -244,27 +245,37 @@ class Code:
         """Whether `in_pieces` is there: a register of AVX-512 has sixteen numbers of single precision."""
         return self.avx512 and self.kind == "float"
 
-    def in_pieces(self, name: str, x: Value) -> Value:
-        """An odd function of x >= 0: x + x p(x), then fourteen polynomials around multiples of a step, then 1.
+    def in_pieces(self, name: str, x: Value, doubles: bool = False) -> Value:
+        """An odd function of x >= 0: x + x p(x), then fifteen polynomials around multiples of a step.
 
         A coefficient of sixteen pieces is a register, and a permutation of it has that of each lane's own piece (P. T.
-        P. Tang, Table-lookup algorithms for elementary functions, 1991, with a table that is no memory).
+        P. Tang, Table-lookup algorithms for elementary functions, 1991, with a table that is no memory). `doubles` has
+        steps be twice as long from the eighth on.
         """
-        (first, *others), t, n = self._pieces(name, x)
-        return self.fma(self.horner(others, t), t, self.select(n.equals(0.0), t, first))
+        (first, *others), t = self._pieces(name, x, doubles)
+        # of the first piece that is zero, and of others more than t
+        return self.fma(self.horner(others, t), t, self.select(t > first, t, first))
 
     def summand_in_pieces(self, name: str, x: Value) -> Value:
         """A function of x >= 0 with sixteen polynomials, of which the first one is as exact as the others, not more."""
-        coefficients, t, _ = self._pieces(name, x)
-        return self.horner(coefficients, t)
+        return self.horner(*self._pieces(name, x))
 
-    def _pieces(self, name: str, x: Value) -> tuple[list[Value], Value, Value]:
-        """The coefficients of each lane's own piece, how far x is from the piece's middle, and its number."""
-        step, *table = self.table(name)
-        x = self.clipped(x, None, 15.0 * step)
-        n, piece = self.rounded(x, 1.0 / step)
-        picked = [self._picked(table[k : k + 16], piece) for k in range(0, len(table), 16)]
-        return picked, self.fma(n, -step, x), n
+    def _pieces(self, name: str, x: Value, doubles: bool = False) -> tuple[list[Value], Value]:
+        """The coefficients of each lane's own piece, and how far x is from the piece's middle.
+
+        Steps double where numbers, added to x, reach 2^24: from there on these are even.
+        """
+        step, top, *table = self.table(name)
+        x = self.clipped(x, None, top)
+        magic = 2.0**24 - 8.0 if doubles else self.format.magic
+        if math.frexp(step)[0] == 0.5:  # sums are all it takes, which are exact
+            shifted = x + magic * step
+            t = x - (shifted - magic * step)
+        else:
+            shifted = self.fma(x, 1.0 / step, magic)
+            t = self.fma(shifted - magic, -step, x)
+        piece = self.pattern(shifted)
+        return [self.picked(table[k : k + 16], piece) for k in range(0, len(table), 16)], t
 
     def rounded(self, x: Value, factor: float) -> tuple[Value, Value]:
         """The integer n nearest to x * factor, as a number and as an integer of which only low bits count.
@@ -306,7 +317,7 @@ class Code:
             lanes, operands, lambda xs: f"call {t} @{full}({', '.join([*xs, f'{t} zeroinitializer', masks])}{last})"
         )
 
-    def _picked(self, table: Sequence[float], places: Value) -> Value:
+    def picked(self, table: Sequence[float], places: Value) -> Value:
         """Of a table of sixteen numbers those at the places, of which four bits count."""
         if len(set(table)) == 1:
             return self.lift(table[0])

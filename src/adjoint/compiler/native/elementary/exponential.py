@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from adjoint.compiler.native.elementary.code import Code, Value
 
 # below the first exp is 0, above the second infinite
 _RANGE = {"double": (-746.0, 710.0), "float": (-104.0, 89.0)}
+# powers of two as products of a single and of 1 plus what is missing
+_POWERS = [2.0 ** (k / 16.0) for k in range(16)]
+_ROUNDED = [float(np.float32(x)) for x in _POWERS]
+_SIXTEENTHS = _ROUNDED, [x / y - 1.0 for x, y in zip(_POWERS, _ROUNDED, strict=True)]
 _ONE = {"double": 40.0, "float": 20.0}  # where tanh of half of it is 1
 
 
@@ -48,10 +54,26 @@ def exp_in_parts(c: Code, x: Value, low: Value) -> tuple[Value, Value, Value]:
 
 def exp(c: Code, x: Value, low: Value | None = None) -> Value:
     """2^n exp(r), for x + low if there is a second part."""
+    if c.has_pieces and low is None:
+        return _exp_by_sixteenths(c, x)
     lowest, highest = _RANGE[c.kind]
     n, r = reduced(c, c.clipped(x, lowest, highest), low)
     power = 1.0 + exp_reduced(c, r)
     return c.scaled(c.select(x < lowest, 0.0, power), n)  # zeros at once: to round to one takes a processor long
+
+
+def _exp_by_sixteenths(c: Code, x: Value) -> Value:
+    """The same with n a multiple of 1 / 16, of which the part behind the point has its power in a table."""
+    lowest, highest = _RANGE[c.kind]
+    first, last = c.table("LN2")
+    clipped = c.clipped(x, None, highest)
+    magic = c.format.magic / 16.0
+    shifted = c.fma(clipped, 1.0 / math.log(2.0), magic)
+    n = shifted - magic
+    r = c.fma(n, -last, c.fma(n, -first, clipped))
+    part, rest = (c.picked(table, c.pattern(shifted)) for table in _SIXTEENTHS)
+    power = c.fma(part, c.fma(r * r, c.polynomial("exp_near", r), r + rest), part)
+    return c.scaled(c.select(~(x < lowest), power, 0.0), n)  # which takes the integer below n
 
 
 def half_exp(c: Code, x: Value) -> Value:
@@ -89,7 +111,7 @@ def tanh(c: Code, x: Value) -> Value:
     """A polynomial up to 0.625, and 1 - 2 / (exp(2 |x|) + 1); or polynomials of sixteen pieces."""
     size = abs(x)
     if c.has_pieces:
-        return c.copysign(c.in_pieces("tanh_pieces", size), x)
+        return c.copysign(c.in_pieces("tanh_pieces", size, doubles=True), x)
     square = x * x
     near = c.fma(x * square, c.polynomial("tanh", square), x)
     n, r = reduced(c, c.clipped(size + size, None, _ONE[c.kind]))
