@@ -87,7 +87,7 @@ def polynomial(f: Function, weight: Function, low: Any, high: Any, bits: int, co
     raise ValueError(f"no polynomial of {count} coefficients is within 2^-{bits}")
 
 
-def middles(step: Any, doubles: bool) -> list[Any]:
+def middles(doubles: bool) -> list[int]:
     """Where the sixteen pieces have their middles, in steps: the last eight two steps apart, or all one."""
     return [k if k < 8 or not doubles else 2 * k - 8 for k in range(16)]
 
@@ -100,14 +100,15 @@ def by_powers(step: Any, top: Any, found: Sequence[Sequence[Any]]) -> list[Any]:
 def pieces(f: Function, step: Any, top: Any, count: int, bits: int, doubles: bool) -> list[Any]:
     """The step, the end, and sixteen polynomials of an odd function around multiples of the step.
 
-    Errors are relative. The first piece is what is added to x: so it is as exact near zero as elsewhere. The last one is 1 at its end, where the function is, rounded.
+    Errors are relative. The first piece is what is added to x: so it is as exact near zero as elsewhere. The last one
+    is 1 at its end, where the function is, rounded.
     """
     step, top = mp.mpf(step), mp.mpf(top)
     half = step / 2 * mp.mpf("1.0005")
     over: Function = lambda t: f(t) / t
     first = polynomial(lambda t: over(t) - 1, lambda t: 1 / over(t), 0, half, bits, [count - 1])
     found = [[mp.mpf(0), *first]]
-    for k, n in enumerate(middles(step, doubles)):
+    for k, n in enumerate(middles(doubles)):
         scale = f(top) if k == 15 else mp.mpf(1)
         around: Function = lambda t, at=n * step, scale=scale: f(at + t) / scale
         weight: Function = lambda t, at=n * step: 1 / f(at + t)
