@@ -91,7 +91,8 @@ class Nest(Memory):
             self.level[out] = max([self.level[x] for x in before], default=0) + (
                 e.name in REDUCTIONS and kind[out] == "row"
             )
-            self._cost[out] = 1 + sum(self._cost[x] for x in before if kind[x] == "full")
+            own = 1 + _CHEAP * (e.name in CALLED)
+            self._cost[out] = own + sum(self._cost[x] for x in before if kind[x] == "full")
         self.last = max([self.level[x] - (x in self.kernel.reduced and kind[x] == "row") for x in kind])
         self.last = max([self.last, *[self.level[x] for x in kind]])
 
