@@ -18,6 +18,7 @@ from test_native import native as native
 import adjoint as ad
 from adjoint.compiler import replay
 from adjoint.compiler.graph import Value
+from adjoint.compiler.native import machine
 from adjoint.compiler.native.blocks import shared_places
 from adjoint.compiler.native.kernels import bytes_of
 from benchmarks.compiled import MEMORY, MEMORY_END, PROGRAMS, Program, ours
@@ -295,3 +296,24 @@ def test_benchmarks_need_no_more_memory_than_jax(program: Program) -> None:
     assert lowered.memory <= int(row[2].replace(",", ""))
     assert set(re.findall(r"^ (n\d+)\(", lowered.source, re.MULTILINE)) == {"n0"}
     assert not re.search(r"= c\d+\(", lowered.source)
+
+
+def test_vectors_on_the_stack_do_not_lie_across_lines_of_the_cache() -> None:
+    if machine.vector_bytes() != 64:
+        pytest.skip("needs vectors as long as a line")
+    f = ad.compile(lambda a, b: (ad.tanh(a * b) + ad.nn.sigmoid(a)) * ad.exp(-b * b))
+    step = ad.compile(ad.grad(lambda a, b: f(a, b).sum(), (0, 1)))
+    x = np.ones(100_000, np.float32)
+    code = step.lower(x, x).assembly
+    kept = re.findall(r"vmov\w+\s+%zmm\d+, (?:-?\d+)?\(%rsp\)", code)
+    assert kept
+    assert not [line for line in kept if line.startswith("vmovu")]
+    assert "andq\t$-64, %rsp" in code
+
+
+def test_a_function_is_computed_once_for_a_row_that_is_read_again() -> None:
+    softmax = ad.compile(lambda x: ad.nn.softmax(x * 2.0, axis=-1))
+    x = np.random.default_rng(0).standard_normal((64, 128)).astype(np.float32)
+    text = softmax.lower(x).llvm
+    assert len(re.findall(r"call .*@adjoint_exp_", text)) == 2  # of two rows that take turns
+    np.testing.assert_allclose(softmax(x), ad.nn.softmax(ad.tensor(x) * 2.0, axis=-1).numpy(), rtol=1e-6)
