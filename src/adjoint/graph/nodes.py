@@ -249,7 +249,7 @@ def toposort(roots: list[Node], *, keep: bool) -> list[Node]:
                     raise freed(parent)
                 parent.visit = visit
                 pending.append(parent)
-            second = node.second
+            second: Any = node.second
             if second is None:
                 continue
             for parent in (second,) if node.__class__ is Node else second:
