@@ -232,6 +232,7 @@ def lined(x: Any) -> list[Any]:
     found = [ad.flip(x), ad.pad(x, ((2, 0), *[(0, 1)] * (x.ndim - 1)), value=1), ad.argmax(x), ad.argmin(x)]
     for axis in range(x.ndim):
         found += [ad.argmax(x, axis=axis), ad.argmin(x, axis=axis, keepdims=True), ad.flip(x, axis=axis)]
+        found += [ad.roll(x, 2, axis=axis)]
         if x.dtype.kind != "b":
             found += [ad.cumulative_sum(x, axis=axis), ad.cumulative_prod(ad.clip(x, -1, 1), axis=axis)]
             found += [ad.cumulative_sum(x[::-1], axis=axis)]

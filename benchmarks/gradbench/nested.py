@@ -110,30 +110,33 @@ def _saddle(lib: Library, data: tuple[str, Point]) -> Run:
 
 
 def _particle(lib: Library, data: tuple[str, Point]) -> Run:
-    """The charge at (10, 10 - w) that lets a particle, pushed by it and by one at (10, 0), cross the origin."""
+    """The charge at (10, 10 - w) that lets a particle, pushed by it and by one at (10, 0), cross the origin.
+
+    Places are seen from the second charge, and a step of 0.1 is the unit of time, so that a step adds what it is given.
+    """
     (outer, inner), start = [_derivative(lib, mode) for mode in data[0]], data[1]
     xp, dt = lib.xp, 0.1
+    charge = dt * dt
 
     def crossing(w: Any) -> Any:
         height = 10.0 - w
 
         def potential(x: Any, y: Any) -> Any:
-            across, up = x - 10.0, y - height
-            square = across * across
-            return 1 / xp.sqrt(square + up * up) + 1 / xp.sqrt(square + y * y)
+            square, up = x * x, y - height
+            return charge / xp.sqrt(square + up * up) + charge / xp.sqrt(square + y * y)
 
         push = inner(potential, 2)
 
         def moved(state: Point) -> Point:
             x, y, u, v = state
             _, (du, dv) = push(x, y)
-            return x + dt * u, y + dt * v, u - dt * du, v - dt * dv
+            return x + u, y + v, u - du, v - dv
 
         zero = w * 0.0
         x, y, u, v = _until(
-            lib, lambda s: s[1] + dt * s[3] > 0, moved, (zero, zero + 8.0, zero + 0.75, zero), data[0][0]
+            lib, lambda s: s[1] + s[3] > 0, moved, (zero - 10.0, zero + 8.0, zero + 0.75 * dt, zero), data[0][0]
         )
-        return (x - y / v * u) ** 2
+        return (10.0 + x - y / v * u) ** 2
 
     run, given = lib.compiled(lambda *w: _argmin(lib, outer, crossing, w)), [lib.array(np.float64(x)) for x in start]
     return lambda: run(*given)

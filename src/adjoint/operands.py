@@ -514,6 +514,8 @@ def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
     first: Any = operands[0]
     device: Any = None
     arrays: list[Any] = []
+    if first.__class__ is Tensor and len(operands) == 1:
+        device, arrays, operands = first._device, [first._array], ()
     for x in operands:
         if isinstance(x, Tensor):
             if device is None:

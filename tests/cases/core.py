@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -408,6 +409,11 @@ CASES: dict[str, list[Case]] = {
     "flip": [
         Case((real(*shape),), {"axis": axis})
         for shape, axis in [((3,), (0,)), ((2, 3), (1,)), ((2, 3), (0, 1)), ((0,), (0,)), ((2, 2), ()), ((), ())]
+    ],
+    "roll": [
+        Case((np.arange(math.prod(shape), dtype=dtype).reshape(shape) + 1,), {"shift": shift, "axis": axis})
+        for dtype in (np.float64, np.int64)
+        for shape, shift, axis in [((3,), 1, 0), ((2, 3), 2, 1), ((4, 3), 3, 0), ((2, 3, 0), 2, 1)]
     ],
     "pad": [
         Case((make(*shape),), {"widths": widths, "value": value})

@@ -476,7 +476,7 @@ class Autodiff(Decorator[J]):
                     if c is None:
                         continue
                     known = held(parent)
-                    if c.__class__ is number and parent.shape == ():
+                    if c.__class__ is number and not parent.shape:
                         cotangents[parent] = c if known is None else known + c
                         continue
                     if c.shape != parent.shape:

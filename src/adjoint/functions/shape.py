@@ -244,6 +244,8 @@ def roll(x: Operand[B], /, shift: int | Sequence[int], axis: Axis = None, **unkn
     if unknown:
         raise keyword_error(roll, unknown)
     x = as_tensor(x, "roll")
+    if shift.__class__ is int and axis.__class__ is int:  # what follows, of one axis
+        return _rolled(x, shift, axis)
     if axis is None:
         return reshape(roll(reshape(x, -1), shift, axis=0), x.shape)
     axes, shifts = integers(axis, "roll", "axes"), integers(shift, "roll", "shifts")
@@ -253,13 +255,21 @@ def roll(x: Operand[B], /, shift: int | Sequence[int], axis: Axis = None, **unkn
         raise errors.ArgumentError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
     out: Tensor[Any] = x
     for by, i in zip(shifts, axes, strict=True):
-        place = as_axis(i, x.ndim, "roll")
-        n = x.shape[place]
-        cut = (-by) % n if n else 0
-        if cut:
-            before = (slice(None),) * place
-            out = run("concat", (out[(*before, slice(cut, None))], out[(*before, slice(None, cut))]), axis=place)
+        out = _rolled(out, by, i)
     return out
+
+
+def _rolled(x: Tensor[Any], shift: int, axis: int) -> Tensor[Any]:
+    """Shifted along one axis."""
+    sizes = x._array.shape
+    if not 0 <= axis < len(sizes):
+        axis = as_axis(axis, len(sizes), "roll")
+    n = sizes[axis]
+    if not 0 < shift < n:
+        shift = shift % n if n else 0
+        if not shift:
+            return x
+    return run("roll", (x,), shift=shift, axis=axis)  # type: ignore[no-any-return]
 
 
 def tile(x: Operand[B], repetitions: Sequence[int], /) -> Tensor[B]:

@@ -240,11 +240,20 @@ def toposort(roots: list[Node], *, keep: bool) -> list[Node]:
         while pending:
             node = pending.pop()
             nodes.append(node)
-            first, second = node.first, node.second
-            if first is None:
+            parent = node.first
+            if parent is None:
                 continue
-            for parent in (first,) if second is None else (first, second) if node.__class__ is Node else node.edges():
-                if parent.visit != visit:
+            if parent.visit is not visit:  # an integer of this pass alone
+                if parent.visit < 0 and parent.used_up:
+                    _unmark(nodes + pending)
+                    raise freed(parent)
+                parent.visit = visit
+                pending.append(parent)
+            second: Any = node.second
+            if second is None:
+                continue
+            for parent in (second,) if node.__class__ is Node else second:
+                if parent.visit is not visit:
                     if parent.visit < 0 and parent.used_up:
                         _unmark(nodes + pending)
                         raise freed(parent)

@@ -59,6 +59,7 @@ declare("expand_dims", STRUCTURAL, "x", "axis", shape=_expand_shape, dtype=same_
 declare("squeeze", STRUCTURAL, "x", "axis", shape=_squeeze_shape, dtype=same_dtype)
 declare("concat", STRUCTURAL, "*xs", "axis", shape=_concat_shape, dtype=same_dtype)
 declare("flip", STRUCTURAL, "x", "axis", shape=same_shape, dtype=same_dtype)
+declare("roll", STRUCTURAL, "x", "shift axis", shape=same_shape, dtype=same_dtype)  # by less than the axis' size
 declare("pad", STRUCTURAL, "x", "widths value", shape=_pad_shape, dtype=same_dtype)
 declare("tril triu", STRUCTURAL, "x", "k", shape=same_shape, dtype=same_dtype)
 

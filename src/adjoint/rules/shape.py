@@ -61,6 +61,12 @@ def _pad_batched(B: Any, primitive: Primitive, values: list[Any], flags: list[bo
     return B.pad(values[0], widths=((0, 0), *parameters["widths"]), value=parameters["value"])
 
 
+def _roll_definition(B: Any, x: Any, *, shift: int, axis: int) -> Any:
+    before, cut = (slice(None),) * axis, x.shape[axis] - shift
+    parts = [B.index(x, key=(*before, part)) for part in (slice(cut, None), slice(None, cut))]
+    return B.concat(*parts, axis=axis)
+
+
 def _windows_definition(B: Any, x: Any, *, axis: int, size: int) -> Any:
     count = x.shape[axis] - size + 1
     first = B.reshape(B.arange(start=0, stop=count, step=1, dtype=INDEX), shape=(count, 1))
@@ -97,6 +103,11 @@ RECORDS: dict[str, Record] = {
     "squeeze": Linear(x=lambda B, g, axis: B.expand_dims(g, axis=axis)),
     "concat": Linear(pullback=_split),
     "flip": Linear(x=lambda B, g, axis: B.flip(g, axis=axis)),
+    "roll": Composed(
+        _roll_definition,
+        x=lambda B, g, shift, axis: B.roll(g, shift=g.shape[axis] - shift, axis=axis),
+        pushforward=lambda B, tangents, shift, axis: B.roll(tangents[0], shift=shift, axis=axis),
+    ),
     "pad": Linear(
         x=crop,
         pushforward=lambda B, tangents, widths: B.pad(tangents[0], widths=widths, value=0),

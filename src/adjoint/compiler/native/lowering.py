@@ -569,7 +569,8 @@ LOWERED: dict[str, Callable[..., Any]] = {
         name: _as_defined(name)
         for name in (
             "replace_where_equal inside_log inside_log_pullback bounded_log bounded_log_pullback "
-            "labelled_cross_entropy labelled_cross_entropy_pullback labelled_mean labelled_mean_pullback nanmax nanmin"
+            "labelled_cross_entropy labelled_cross_entropy_pullback labelled_mean labelled_mean_pullback nanmax nanmin "
+            "roll"
         ).split()
     },
 }
