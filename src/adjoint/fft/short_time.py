@@ -9,6 +9,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.fft.transforms import complex_of, fft, floating, ifft, irfft, rfft, sized
 from adjoint.functions.arguments import as_choice, as_flag, as_integer, as_size, computed
+from adjoint.functions.elementwise import abs as size_of
 from adjoint.operands import deferred_check, run
 from adjoint.primitives import real_dtype
 from adjoint.tensor import Operand, Tensor, wrap
@@ -168,6 +169,17 @@ def istft(
     >>> bool(ad.all(ad.abs(x - y) < 1e-5))
     True
     """
+    return inverse(
+        x, n_fft, hop_length=hop_length, win_length=win_length, window=window, center=center, normalized=normalized,
+        onesided=onesided, length=length, return_complex=return_complex,
+    )  # fmt: skip
+
+
+def inverse(
+    x: Any, n_fft: Any, *, hop_length: Any, win_length: Any, window: Any, center: Any, normalized: Any,
+    onesided: Any, length: Any, return_complex: Any, conjugated: bool = True,
+) -> Tensor[Any]:  # fmt: skip
+    """`istft`; if not `conjugated`, frames times a complex window itself over its squares, not those of its lengths."""
     x = complex_of(x, "istft", window)
     n, hop, width = _framing("istft", n_fft, hop_length, win_length)
     complex_ = as_flag(return_complex, "istft", "return_complex")
@@ -184,24 +196,34 @@ def istft(
         frames = ifft(x, norm=norm)
     else:  # of both sides the first says all
         frames = irfft(x if one else x[..., : n // 2 + 1], n=n, norm=norm)
-    squares = weights * weights if weights.dtype.kind != "c" else (weights * weights.conj()).real
+    squares, turned = weights * weights, weights
+    if conjugated and weights.dtype.kind == "c":
+        turned = weights.conj()
+        squares = (weights * turned).real
     count = x.shape[-2]
     total = _overlapped(run("broadcast_to", (squares,), shape=(count, n)), hop)
-    signal = _overlapped(frames * (weights.conj() if weights.dtype.kind == "c" else weights), hop)
+    signal = _overlapped(frames * turned, hop)
     start = n // 2 if as_flag(center, "istft", "center") else 0
     held = signal.shape[-1] - start
     wanted = held - start if length is None else as_integer(length, "istft", "length")
     if wanted < 1:
         raise errors.ArgumentError(f"istft: {count} frames of {n} elements, {hop} apart, hold no {wanted} elements")
     signal, total = signal[..., start : start + min(wanted, held)], total[start : start + min(wanted, held)]
-    if not total.device.tracked(total._array):
+    if total.device.tracked(total._array):
+        if not conjugated and bool((size_of(total) <= 1e-11).any()):
+            raise _left_out(None)
+    else:
         total = deferred_check(
             total,
-            lambda values: ~(values <= 1e-11).any(),
-            lambda _: errors.ArgumentError(
-                "istft: elements that the windows of all frames leave out cannot be found again; take a smaller "
-                "hop_length, center=True, or a window without zeros at its ends"
-            ),
+            lambda values: ~(abs(values) <= 1e-11).any(),
+            _left_out,
         )
     out = signal / total
     return sized(out, out.ndim - 1, wanted, "istft")
+
+
+def _left_out(_: Any) -> Exception:
+    return errors.ArgumentError(
+        "istft: elements that the windows of all frames leave out cannot be found again; take a smaller "
+        "hop_length, center=True, or a window without zeros at its ends"
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,12 +67,20 @@ def nuttall(n: int, /, *, periodic: bool = True, dtype: Any = None, device: Any 
     A. Nuttall, Some windows with very good sidelobe behavior (1981), figure 12.
     """
 
-    def shape(count: int) -> np.ndarray[Any, Any]:
-        turns = 2 * np.pi * np.arange(count) / max(count - 1, 1)
-        lobes = 0.3635819 - 0.4891775 * np.cos(turns) + 0.1365995 * np.cos(2 * turns) - 0.0106411 * np.cos(3 * turns)
-        return lobes if count != 1 else np.ones(1)
+    weights = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
+    return _window("nuttall", n, periodic, dtype, device, lambda count: cosines(count, weights))
 
-    return _window("nuttall", n, periodic, dtype, device, shape)
+
+def cosines(count: int, weights: Sequence[float]) -> np.ndarray[Any, Any]:
+    """The symmetric window that is the sum of (-1)^i weights[i] cos(2 pi i k / (count - 1)); 1 for one element."""
+    turns = 2 * np.pi * np.arange(count) / max(count - 1, 1)
+    lobes = [(-1) ** i * weight * np.cos(i * turns) for i, weight in enumerate(weights)]
+    return np.sum(lobes, 0) if count != 1 else np.ones(1)
+
+
+def decaying(count: int, center: float, tau: float) -> np.ndarray[Any, Any]:
+    """The window exp(-|k - center| / tau)."""
+    return np.exp(np.abs(np.arange(count) - center) * (-1 / tau))
 
 
 def gaussian(n: int, /, std: Any = 1.0, *, periodic: bool = True, dtype: Any = None, device: Any = None) -> Tensor[Any]:

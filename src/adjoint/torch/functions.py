@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
-from adjoint import errors
+from adjoint import errors, numpy_functions
 from adjoint.torch import creation, devices, lifted
 from adjoint.torch.arguments import guarded, public, spelled_as, tensor_of
 from adjoint.torch.calls import NUMBERS, call, check_factor, factor, into, number, number_of, off, operand, run
@@ -405,10 +405,7 @@ _composed("logaddexp", _logaddexp, "Logaddexp", _TWO)
 
 @public("logaddexp2", out=True)
 def logaddexp2(input: Tensor, other: Tensor) -> Any:
-    return call(lambda x, y: ad.logaddexp(x * _LN2, y * _LN2) / _LN2, "Logaddexp2", input, other)
-
-
-_LN2 = float(np.log(2.0))
+    return call(numpy_functions.logaddexp2, "Logaddexp2", input, other)
 
 
 @public("rsub", method=False)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
+from adjoint.fft.windows import cosines, decaying
 from adjoint.torch.arguments import guarded, spelled_as
 from adjoint.torch.creation import finished
-from adjoint.torch.dtypes import DTYPES, default_float, numpy_dtype, strided
+from adjoint.torch.dtypes import default_float, numpy_dtype, strided
 from adjoint.torch.dtypes import dtype as DType
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.missing import room as _room
-from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.signals import values_of
-from adjoint.torch.tensor import looked
 
 __path__: list[str] = []
 
@@ -58,7 +56,7 @@ def _kaiser(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
 
 
 def _general_hamming(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
-    return values_of("hamming", M, periodic, {"alpha": settings["alpha"], "beta": 1 - settings["alpha"]})
+    return cosines(M + periodic, (settings["alpha"], 1 - settings["alpha"]))[:M]
 
 
 def _general_cosine(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
@@ -67,9 +65,7 @@ def _general_cosine(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
         raise TypeError("Coefficients must be a list/tuple")
     if not weights:
         raise ValueError("Coefficients cannot be empty")
-    places = FUNCTIONS["arange"](M, dtype=DTYPES["float64"]) * (2 * math.pi / (M if periodic else M - 1))
-    parts = [(-1) ** i * weight * FUNCTIONS["cos"](places * i) for i, weight in enumerate(weights)]
-    return looked(FUNCTIONS["stack"](parts).sum(0))
+    return cosines(M + periodic, weights)[:M]
 
 
 def _exponential(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
@@ -79,8 +75,7 @@ def _exponential(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
     if not periodic and center is not None:
         raise ValueError("Center must be None for symmetric windows")
     center = (M if periodic else M - 1) / 2 if center is None else center
-    places = FUNCTIONS["arange"](M, dtype=DTYPES["float64"])
-    return looked(FUNCTIONS["exp"]((places - center).abs() * (-1 / tau)))
+    return decaying(M, center, tau)
 
 
 _WINDOWS: dict[str, Any] = {

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
+from adjoint.fft.short_time import inverse
+from adjoint.fft.windows import cosines
 from adjoint.torch import creation, generators
 from adjoint.torch.arguments import Truth, public, same_types, spelled_as
 from adjoint.torch.calls import call, without_slope
@@ -40,9 +42,8 @@ def values_of(function: str, length: int, periodic: bool, settings: dict[str, fl
     """The values of one of adjoint's windows."""
     if length == 0:
         return np.zeros(0)
-    if function == "hamming":  # alpha - beta cos, out of (1 - cos) / 2
-        hann = ad.fft.hann(length, periodic=periodic, dtype=ad.float64).numpy()
-        return settings["alpha"] - settings["beta"] * (1 - 2 * hann) if length > 1 else np.ones(1)
+    if function == "hamming":
+        return cosines(length + (periodic and length > 1), tuple(settings.values()))[:length]
     given = tuple(settings.values())
     return getattr(ad.fft, function)(length, *given, periodic=periodic, dtype=ad.float64).numpy()
 
@@ -105,25 +106,8 @@ def istft(
     if window is not None and window.is_complex():
         if not return_complex:
             raise RuntimeError("Complex windows are incompatible with return_complex=False")
-        return call(_of_complex_window, made, input, window, n_fft, options)
+        return call(lambda x, w: inverse(x, n_fft, window=w, conjugated=False, **options), made, input, window)
     return call(lambda x, w: ad.fft.istft(x, n_fft, window=w, **options), made, input, window)
-
-
-def _of_complex_window(x: Any, window: Any, n: int, options: dict[str, Any]) -> Any:
-    """Frames times the window over its squares, where `ad.fft.istft` has its conjugate and squares of lengths."""
-    norm = "ortho" if options["normalized"] else "backward"
-    front = (n - window.shape[0]) // 2
-    window = ad.pad(window, [(front, n - window.shape[0] - front)])
-    how: dict[str, Any] = {**options, "win_length": n}
-
-    def added(frames: Any) -> Any:  # where they overlap, over their number there
-        return ad.fft.istft(ad.fft.fft(frames, norm=norm).mT, n, **how)
-
-    squares = ad.broadcast_to(window * window, (x.shape[-1], n))
-    total = added(squares) + 1 - added(ad.ones_like(squares))  # one behind the last frame
-    if (ad.abs(total) <= 1e-11).any():
-        raise RuntimeError("istft: the squares of the window add up to zero; take a smaller hop_length")
-    return added(ad.fft.ifft(x.mT, norm=norm) * window) / total
 
 
 # --- random numbers ---------------------------------------------------------------------------------------
