@@ -10,6 +10,7 @@ import numpy as np
 
 import adjoint as ad
 from adjoint import errors, numpy_functions
+from adjoint.functions import variants
 from adjoint.torch import creation, devices, lifted
 from adjoint.torch.arguments import guarded, public, spelled_as, tensor_of
 from adjoint.torch.calls import NUMBERS, call, check_factor, factor, into, number, number_of, off, operand, run
@@ -277,19 +278,13 @@ def pow(input: Any, exponent: Any) -> Tensor:
     if isinstance(y, Tensor):
         if dtype.kind == "i":
             base = x if isinstance(x, Tensor) else creation.tensor(x)
-            return to(call(_integer_power, None, base, y), dtype=dtype)
+            return to(call(variants.integer_power, None, base, y), dtype=dtype)
         return run("pow", (x, y), "PowBackward1" if isinstance(x, Tensor) else "PowBackward2")
     if dtype.kind in "biu" and y < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
     if y == 2 and dtype.kind in "fc":
         return run("square", (x,), "Pow", dtype=dtype)
     return run("pow", (x, y), "Pow")
-
-
-def _integer_power(x: Any, y: Any) -> Any:
-    """Of a negative exponent the power is rounded to zero, as 1 / x is."""
-    positive = x ** ad.maximum(y, 0)
-    return ad.where(y < 0, ad.where(ad.abs(x) == 1, x ** (y % 2), 0), positive)
 
 
 METHODS["__pow__"] = lambda x, y: pow(x, y) if isinstance(y, _KNOWN) else operated("pow", x, y)
@@ -315,10 +310,6 @@ def composed(name: str, function: Any, made: str, parameters: str, *, floating: 
     return spelled_as(name, parameters, apply)
 
 
-def _truths(x: Any) -> bool:
-    return x.dtype == np.dtype(bool)  # type: ignore[no-any-return]
-
-
 def numbers_first(function: Any, *numbers: str) -> Any:
     """It also takes numbers before tensors, as it once did: `x.addcmul_(0.5, y, z)`, `addmm(beta, x, alpha, y, z)`."""
 
@@ -338,13 +329,8 @@ def _composed(name: str, function: Any, made: str, parameters: str, *, floating:
 
 
 _TWO = "input: Tensor, other: Tensor"
-# of two that are equal the first has the gradient
-_composed(
-    "fmax", lambda x, y: ad.logical_or(x, y) if _truths(x) else ad.where((x >= y) | ad.isnan(y), x, y), "Fmax", _TWO
-)
-_composed(
-    "fmin", lambda x, y: ad.logical_and(x, y) if _truths(x) else ad.where((x <= y) | ad.isnan(y), x, y), "Fmin", _TWO
-)
+_composed("fmax", variants.fmax_of_first, "Fmax", _TWO)
+_composed("fmin", variants.fmin_of_first, "Fmin", _TWO)
 _composed(
     "heaviside", lambda x, y: ad.astype(ad.heaviside(x, y), y.dtype), "Heaviside", "input: Tensor, values: Tensor"
 )
@@ -365,13 +351,11 @@ _THREE = "input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number=1"
 
 
 def _addcmul(x: Any, a: Any, b: Any, *, value: Any) -> Any:
-    value = factor(value, x.dtype)
-    return x + a * b * value if value != 1 else x + a * b
+    return variants.add_product(x, a, b, factor(value, x.dtype))
 
 
 def _addcdiv(x: Any, a: Any, b: Any, *, value: Any) -> Any:
-    value = factor(value, x.dtype)
-    return x + a / b * value if value != 1 else x + a / b
+    return variants.add_quotient(x, a, b, factor(value, x.dtype))
 
 
 def _of_three(name: str, step: Any) -> Any:
@@ -682,4 +666,4 @@ def _check_parts(name: str, one: Any, other: Any, places: tuple[str, str]) -> No
 @public("polar", method=False, out=True)
 def polar(abs: Tensor, angle: Tensor) -> Any:
     _check_parts("polar", abs, angle, ("abs", "angle"))
-    return call(lambda r, t: ad.cos(t) * r + ad.sin(t) * r * 1j, "Polar", abs, angle)
+    return call(variants.polar, "Polar", abs, angle)
