@@ -684,3 +684,14 @@ def test_warnings_are_the_only_ones() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         autograd.hessian(energy)(X)
+
+
+def test_quick_grad_check_is_there_and_deprecated() -> None:
+    from adjoint.autograd.util import quick_grad_check
+
+    with pytest.warns(UserWarning, match="deprecated"):
+        quick_grad_check(lambda x, y: x**2 + y, 1.0, (2.0,))
+    doubled = extend.primitive(lambda x: x * 2)
+    extend.defvjp(doubled, lambda ans, x: lambda g: g)  # which is wrong
+    with pytest.warns(UserWarning, match="deprecated"), pytest.raises(AssertionError, match="check of"):
+        quick_grad_check(doubled, 1.0)

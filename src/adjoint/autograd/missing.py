@@ -21,7 +21,6 @@ _REASONS = {
         "vspace of adjoint.autograd.extend gives one kind of space for all containers",
     ),
     **dict.fromkeys(("SparseBox", "SparseObject", "sparse_add"), "gradients are arrays, and so is what a rule gives"),
-    "quick_grad_check": "see check_grads of adjoint.autograd.test_util",
 }
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from adjoint import errors
-from adjoint.autograd.util import subvals
 
 Function = Callable[..., Any]
+
+
+def subvals(x: Sequence[Any], replacements: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
+    """The entries of x as a tuple, with others at some places."""
+    entries = list(x)
+    for i, value in replacements:
+        entries[i] = value
+    return tuple(entries)
 
 
 def get_name(f: Any) -> str:
