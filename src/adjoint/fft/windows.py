@@ -80,7 +80,7 @@ def cosines(count: int, weights: Sequence[float]) -> np.ndarray[Any, Any]:
 
 def decaying(count: int, center: float, tau: float) -> np.ndarray[Any, Any]:
     """The window exp(-|k - center| / tau)."""
-    return np.exp(np.abs(np.arange(count) - center) * (-1 / tau))
+    return np.exp(np.abs(np.arange(count) - center) * (-1 / tau))  # type: ignore[no-any-return]
 
 
 def gaussian(n: int, /, std: Any = 1.0, *, periodic: bool = True, dtype: Any = None, device: Any = None) -> Tensor[Any]:
