@@ -387,3 +387,38 @@ def gradients_of_piecewise_functions_are_recorded(torch: Any, show: Any) -> None
         x.grad = None
         function(x).sum().backward(create_graph=True)
         show(x.grad.requires_grad)
+    y = torch.tensor([0.5, 1.5], requires_grad=True)
+    g = y.relu().sum()
+    for _ in range(3):
+        (g,) = torch.autograd.grad(g.sum(), y, create_graph=True)
+        show(g.requires_grad, type(g.grad_fn).__name__, shown(g))
+
+
+@program
+def tensors_that_are_stretched_are_filled_with_numbers_alone(torch: Any, show: Any) -> None:
+    makers: list[Any] = [
+        lambda: torch.ones(4).expand(2, 4), lambda: (torch.ones(4, requires_grad=True) * 1).expand(2, 4),
+        lambda: torch.ones(3, 4).expand(2, 3, 4).transpose(0, 1)[0], lambda: torch.ones(()).expand(1, 1)[0],
+    ]  # fmt: skip
+    writes: list[Any] = [
+        lambda x: x.fill_(2.0), lambda x: x.zero_(), lambda x: x.fill_(torch.tensor(2.0)), lambda x: x.add_(1),
+        lambda x: x.copy_(torch.tensor(2.0)),
+        *[lambda x, key=key: x.__setitem__(key, 2.0) for key in (slice(None), ..., (), 0, None)],
+    ]  # fmt: skip
+    for make in makers:
+        for write in writes:
+            x = make()
+            refused(show, lambda write=write, x=x: write(x))
+            show(shown(x))
+
+
+@program
+def generators_that_were_given_no_seed(torch: Any, show: Any) -> None:
+    show(torch.Generator().initial_seed(), torch.Generator().manual_seed(5).initial_seed())
+
+
+@program
+def hooks_that_change_the_type(torch: Any, show: Any) -> None:
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    x.register_hook(lambda g: torch.ones(3))
+    refused(show, lambda: (x * 2).sum().backward(), 60)
