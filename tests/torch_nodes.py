@@ -422,3 +422,23 @@ def hooks_that_change_the_type(torch: Any, show: Any) -> None:
     x = torch.ones(2, dtype=torch.float64, requires_grad=True)
     x.register_hook(lambda g: torch.ones(3))
     refused(show, lambda: (x * 2).sum().backward(), 60)
+
+
+@program
+def parameters_of_classes_of_their_own(torch: Any, show: Any) -> None:
+    class Own(torch.nn.Parameter):  # type: ignore[misc]
+        pass
+
+    show(Own(torch.ones(2)), torch.nn.Parameter(torch.ones(2)), Own(torch.ones(2, 2), requires_grad=False))
+    show([Own(torch.ones(2))])
+
+
+@program
+def nodes_of_single_examples_of_recurrent_layers(torch: Any, show: Any) -> None:
+    for name in ("RNN", "GRU", "LSTM"):
+        for made in (
+            getattr(torch.nn, name)(4, 5)(torch.ones(3, 4)),
+            (0, getattr(torch.nn, name + "Cell")(4, 5)(torch.ones(4))),
+        ):
+            parts = [made[0], *(made[1] if isinstance(made[1], tuple) else made[1:])]
+            show(name, [x.grad_fn.name() for x in parts if isinstance(x, torch.Tensor)])
