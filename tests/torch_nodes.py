@@ -442,3 +442,12 @@ def nodes_of_single_examples_of_recurrent_layers(torch: Any, show: Any) -> None:
         ):
             parts = [made[0], *(made[1] if isinstance(made[1], tuple) else made[1:])]
             show(name, [x.grad_fn.name() for x in parts if isinstance(x, torch.Tensor)])
+
+
+@program
+def penalties_of_gradients_reach_biases_behind_piecewise_functions(torch: Any, show: Any) -> None:
+    x = torch.tensor([[0.3, -0.4]], dtype=torch.float64, requires_grad=True)
+    for function in (torch.relu, torch.nn.functional.leaky_relu):
+        w, b = (torch.ones(size, dtype=torch.float64, requires_grad=True) for size in ((2, 3), (3,)))
+        (g,) = torch.autograd.grad((function(x @ w + b) @ w.t()).sum(), x, create_graph=True)
+        show([shown(part) for part in torch.autograd.grad((g.norm() - 1) ** 2, (w, b, x))])

@@ -357,7 +357,7 @@ def with_history(node: Any, pulled: Any, parents: Any, B: Any) -> Any:
     stem = "Threshold" if name == "ReluBackward0" else name.removesuffix("Backward0").removesuffix("Backward")
     out = list(pulled)
     for i, (g, parent) in enumerate(zip(pulled, parents, strict=False)):
-        if g is not None and g.node is None:
+        if g is not None:
             nothing = B.full(shape=tuple(g.shape), value=0, dtype=B.dtype_of(g))
             always = B.full(shape=(), value=True, dtype=np.dtype(bool))
             if tuple(parent.shape) == tuple(g.shape):
