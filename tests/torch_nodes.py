@@ -387,3 +387,67 @@ def gradients_of_piecewise_functions_are_recorded(torch: Any, show: Any) -> None
         x.grad = None
         function(x).sum().backward(create_graph=True)
         show(x.grad.requires_grad)
+    y = torch.tensor([0.5, 1.5], requires_grad=True)
+    g = y.relu().sum()
+    for _ in range(3):
+        (g,) = torch.autograd.grad(g.sum(), y, create_graph=True)
+        show(g.requires_grad, type(g.grad_fn).__name__, shown(g))
+
+
+@program
+def tensors_that_are_stretched_are_filled_with_numbers_alone(torch: Any, show: Any) -> None:
+    makers: list[Any] = [
+        lambda: torch.ones(4).expand(2, 4), lambda: (torch.ones(4, requires_grad=True) * 1).expand(2, 4),
+        lambda: torch.ones(3, 4).expand(2, 3, 4).transpose(0, 1)[0], lambda: torch.ones(()).expand(1, 1)[0],
+    ]  # fmt: skip
+    writes: list[Any] = [
+        lambda x: x.fill_(2.0), lambda x: x.zero_(), lambda x: x.fill_(torch.tensor(2.0)), lambda x: x.add_(1),
+        lambda x: x.copy_(torch.tensor(2.0)),
+        *[lambda x, key=key: x.__setitem__(key, 2.0) for key in (slice(None), ..., (), 0, None)],
+    ]  # fmt: skip
+    for make in makers:
+        for write in writes:
+            x = make()
+            refused(show, lambda write=write, x=x: write(x))
+            show(shown(x))
+
+
+@program
+def generators_that_were_given_no_seed(torch: Any, show: Any) -> None:
+    show(torch.Generator().initial_seed(), torch.Generator().manual_seed(5).initial_seed())
+
+
+@program
+def hooks_that_change_the_type(torch: Any, show: Any) -> None:
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    x.register_hook(lambda g: torch.ones(3))
+    refused(show, lambda: (x * 2).sum().backward(), 60)
+
+
+@program
+def parameters_of_classes_of_their_own(torch: Any, show: Any) -> None:
+    class Own(torch.nn.Parameter):  # type: ignore[misc]
+        pass
+
+    show(Own(torch.ones(2)), torch.nn.Parameter(torch.ones(2)), Own(torch.ones(2, 2), requires_grad=False))
+    show([Own(torch.ones(2))])
+
+
+@program
+def nodes_of_single_examples_of_recurrent_layers(torch: Any, show: Any) -> None:
+    for name in ("RNN", "GRU", "LSTM"):
+        for made in (
+            getattr(torch.nn, name)(4, 5)(torch.ones(3, 4)),
+            (0, getattr(torch.nn, name + "Cell")(4, 5)(torch.ones(4))),
+        ):
+            parts = [made[0], *(made[1] if isinstance(made[1], tuple) else made[1:])]
+            show(name, [x.grad_fn.name() for x in parts if isinstance(x, torch.Tensor)])
+
+
+@program
+def penalties_of_gradients_reach_biases_behind_piecewise_functions(torch: Any, show: Any) -> None:
+    x = torch.tensor([[0.3, -0.4]], dtype=torch.float64, requires_grad=True)
+    for function in (torch.relu, torch.nn.functional.leaky_relu):
+        w, b = (torch.ones(size, dtype=torch.float64, requires_grad=True) for size in ((2, 3), (3,)))
+        (g,) = torch.autograd.grad((function(x @ w + b) @ w.t()).sum(), x, create_graph=True)
+        show([shown(part) for part in torch.autograd.grad((g.norm() - 1) ** 2, (w, b, x))])

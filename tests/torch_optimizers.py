@@ -372,3 +372,22 @@ def rooms_of_names(torch: Any, show: Any) -> None:
             return (x - y).abs().max()
 
     show(Far(reduction="sum").reduction, Far(), shown(Far()(torch.ones(2), torch.zeros(2))))
+
+
+@program
+def ways_of_a_step_that_are_not_there_on_this_device(torch: Any, show: Any) -> None:
+    for name in ("Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop"):
+        for options in (
+            {"capturable": True},
+            {"fused": True},
+            {"foreach": True},
+            {"fused": True, "differentiable": True},
+        ):
+            p = parameter(torch, 2, 2)
+            with_gradients(torch, p)
+            try:
+                getattr(torch.optim, name)([p], lr=0.1, **options).step()
+            except (TypeError, RuntimeError, AssertionError) as error:
+                show(name, options, type(error).__name__, str(error)[:26])
+            else:
+                show(name, options, shown(p))

@@ -252,7 +252,7 @@ def toposort(roots: list[Node], *, keep: bool) -> list[Node]:
             second: Any = node.second
             if second is None:
                 continue
-            for parent in (second,) if node.__class__ is Node else second:
+            for parent in second if second.__class__ is tuple else (second,):  # faces have nodes of their own
                 if parent.visit is not visit:
                     if parent.visit < 0 and parent.used_up:
                         _unmark(nodes + pending)

@@ -37,7 +37,7 @@ def _erase(x: Any, value: Any, made: str, others: Any = (), start: int | None = 
 
     What `others` were cast to has nodes above `start`.
     """
-    filling = made.startswith(("Fill", "Zero"))
+    filling = made in ("FillBackward2", "Zero")  # with a number; a tensor of one is refused as others are
     check_write(x, others, filling=filling)
     if is_lifted(x) or is_lifted(value):
         if tuple(value.shape) != tuple(x.shape):

@@ -16,6 +16,8 @@ from adjoint.torch.operators import function
 from adjoint.torch.state import modes
 from adjoint.torch.tensor import Tensor, beside, is_lifted, looked
 
+_UNSAID = 67280421310721  # the seed of a generator that was given none, which is PyTorch's
+
 
 class Generator:
     """A source of random numbers. Numbers of one seed are the same each time and on each device, not those of PyTorch.
@@ -27,7 +29,7 @@ class Generator:
         if isinstance(device, int):
             raise RuntimeError(f"Generator: expected a device, received {device}")
         self.device = CPU if device is None else device_of(device)
-        self.manual_seed(0)
+        self.manual_seed(_UNSAID)
 
     def manual_seed(self, seed: int) -> Generator:
         try:

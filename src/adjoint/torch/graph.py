@@ -351,15 +351,18 @@ def with_history(node: Any, pulled: Any, parents: Any, B: Any) -> Any:
     """What a node gives its operands in a pass that is recorded, where PyTorch's gradients have a history."""
     marks: Any = getattr(node, "marks", None)
     given = marks if marks.__class__ is str or marks is None else marks[0] if marks.__class__ is tuple else marks.label
-    if not name_of(node, given).startswith(_PIECEWISE):
+    name = name_of(node, given)
+    if not name.startswith(_PIECEWISE):
         return pulled
+    stem = "Threshold" if name == "ReluBackward0" else name.removesuffix("Backward0").removesuffix("Backward")
     out = list(pulled)
     for i, (g, parent) in enumerate(zip(pulled, parents, strict=False)):
-        if g is not None and g.node is None:
+        if g is not None:
             nothing = B.full(shape=tuple(g.shape), value=0, dtype=B.dtype_of(g))
             always = B.full(shape=(), value=True, dtype=np.dtype(bool))
             if tuple(parent.shape) == tuple(g.shape):
                 out[i] = B.where(always, g, var_of(nothing.value, parent))
+                label(out[i].node, stem + "BackwardBackward0")
     return out
 
 

@@ -135,15 +135,16 @@ def _values_text(array: Any, indent: int) -> Any:
     return _block(array, indent, text, width, cut)
 
 
-def text(x: Tensor) -> str:
-    """What `print(x)` shows."""
+def text(x: Tensor, name: str | None = None) -> str:
+    """What `print(x)` shows, with the name of its class where that has one of its own."""
     if is_lifted(x):
         primal, tangent = unpack_dual(x)
         if primal is x:
             return _of_levels(inner_of(x))
         return text(primal) if tangent is None else _with_suffixes(text(primal)[:-1], [f"tangent={text(tangent)}"])
     array = np.asarray(looked(x))
-    prefix = f"{type(x).__name__}(" if overriding.overrides(type(x)) else "tensor("
+    name = type(x).__name__ if overriding.overrides(type(x)) else name or "tensor"
+    prefix = f"{name}("
     indent = len(prefix)
     suffixes = []
     if not x.is_cpu:

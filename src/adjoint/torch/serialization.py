@@ -567,6 +567,12 @@ def load(
 
     Raises UnpicklingError, a `pickle.UnpicklingError`, for a file that names anything else, or is damaged.
     """
+    if weights_only and pickle_module is not None:
+        raise RuntimeError(
+            "Can not safely load weights when explicit pickle_module is specified: weights_only reads without one"
+        )
+    if unknown := pickle_load_args.keys() - {"encoding", "errors", "fix_imports", "buffers"}:
+        raise TypeError(f"load() got an unexpected keyword argument '{min(unknown)}'")
     if mmap and not isinstance(f, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
     if isinstance(f, (str, os.PathLike)):

@@ -116,16 +116,16 @@ class Pass:
         if not isinstance(x, Tensor):
             raise TypeError(f"expected Variable, but hook returned '{type(x).__name__}'")
         name = getattr(hook, "__name__", "<unknown>")
-        if tuple(x.shape) != tuple(like.shape):
-            raise RuntimeError(
-                f"hook '{name}' has changed the size of value (was {list(like.shape)}, got {list(x.shape)})"
-            )
         below = self.of_array(like)
         if x._dtype is not below.dtype_of(like):
             raise RuntimeError(
                 f"hook '{name}' has changed the type of value (was "
                 f"torch.{dtypes.of_numpy(below.dtype_of(like)).class_name}Tensor got "
                 f"torch.{x.dtype.class_name}Tensor)"
+            )
+        if tuple(x.shape) != tuple(like.shape):
+            raise RuntimeError(
+                f"hook '{name}' has changed the size of value (was {list(like.shape)}, got {list(x.shape)})"
             )
         return self.given(x)
 

@@ -46,7 +46,11 @@ class Parameter(Tensor):
         return made.requires_grad_(requires_grad)
 
     def __repr__(self) -> str:
-        return "Parameter containing:\n" + super().__repr__()
+        if type(self) is Parameter:
+            return "Parameter containing:\n" + super().__repr__()
+        from adjoint.torch.printing import text
+
+        return f"Parameter containing:\nParameter({text(self, type(self).__name__)})"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """A parameter of the same value, without its gradient."""

@@ -98,6 +98,8 @@ class Ruled(Optimizer):
 
     def __init__(self, params: Any, *args: Any, **given: Any) -> None:
         names = [*self._settings]
+        if unknown := [name for name in given if name not in names]:
+            raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument '{unknown[0]}'")
         if len(args) > self._by_place or not given.keys() <= set(names[len(args) :]):
             raise TypeError(
                 f"{type(self).__name__}.__init__() takes params and {', '.join(names)}; received {args} and {given}"
@@ -107,6 +109,8 @@ class Ruled(Optimizer):
         _check({k: v for k, v in settings.items() if not (k == "eps" and isinstance(v, tuple))})
         if settings.get("nesterov") and (settings["momentum"] <= 0 or settings["dampening"] != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        if settings.get("differentiable") and settings.get("fused"):
+            raise RuntimeError("`fused` does not support `differentiable`")
         if settings.get("differentiable"):
             raise NotImplementedError(
                 "adjoint.torch: differentiable=True is not there; steps of ad.optim can be differentiated by anything"
@@ -125,11 +129,16 @@ class Ruled(Optimizer):
         lr = rate.item() if rate.__class__ is not float and isinstance(rate, Tensor) else rate
         turned = group.get("maximize", False)
         keeps = self._counts or group["momentum"]  # whether something is remembered
+        captured = group.get("capturable", False)
         jobs: dict[int, list[tuple[Any, Any, Job]]] = {}
         for p in params:
             rare = p._rare
             if rare is None or rare.grad is None:
                 continue
+            if captured and p.is_cpu:
+                raise AssertionError(
+                    "If capturable=True, params and state_steps must be on supported devices, which main memory is not"
+                )
             grad = rare.grad
             if rare.memory is not None:
                 leave_if_alone(p)

@@ -170,7 +170,7 @@ class RNNBase(Module):
             return with_arrays(model, dict(zip(paths, weights, strict=True)), leaves)(x, state, lengths=lengths)
 
         apply = drawing if dropout else call
-        return apply(run, None, x, state, *weights)
+        return apply(run, "SqueezeBackward1" if x.ndim == 2 and lengths is None else None, x, state, *weights)
 
     def _run_projected(self, x: Any, state: Any, lengths: Any, first: bool, dropout: float) -> Any:
         """Layers whose output is a projection of what a cell gives. H. Sak, A. Senior, F. Beaufays (2014)."""
@@ -317,7 +317,8 @@ class RNNCellBase(Module):
         def run(x: Any, state: Any, *weights: Any) -> Any:
             return with_arrays(model, dict(zip(names, weights, strict=True)), leaves)(x, state)
 
-        return call(run, None, input, hx, *[getattr(self, name) for name in names])
+        made = "SqueezeBackward1" if input.ndim == 1 else None
+        return call(run, made, input, hx, *[getattr(self, name) for name in names])
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
