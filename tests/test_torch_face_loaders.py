@@ -41,3 +41,34 @@ def test_workers_of_a_stream_have_datasets_of_their_own() -> None:
     batches = iter(DataLoader(range(5), batch_size=2, num_workers=2, in_order=True))
     assert len(batches) == 3
     assert next(batches).tolist() == [0, 1]
+
+
+class Failing:
+    """A dataset whose second record cannot be read."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, i: int) -> int:
+        if i:
+            raise self.error
+        return i
+
+
+def test_errors_of_workers_say_where_they_were_raised() -> None:
+    # what PyTorch 2.13 raises; its processes leave handlers of signals in a test
+    for error, kind in (
+        (ValueError("bad"), ValueError),
+        (KeyError("k"), KeyError),
+        (OSError(2, "x"), FileNotFoundError),
+        (UnicodeDecodeError("utf8", b"a", 0, 1, "r"), RuntimeError),
+    ):
+        with pytest.raises((ValueError, KeyError, OSError, RuntimeError)) as caught:
+            list(DataLoader(Failing(error), num_workers=1))
+        lines = str(caught.value).splitlines()
+        assert caught.type is kind
+        assert lines[0] == f"Caught {type(error).__name__} in DataLoader worker process 0."
+        assert lines[1].startswith("Original Traceback")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch_functions_later  # noqa: F401  # further cases
+import torch_odd_types
 from conftest import peer
 from each import Each
 from torch_functions import CASES
@@ -235,3 +236,71 @@ def test_images_of_bytes_are_resized_to_bytes(mode: str) -> None:
                 np.testing.assert_array_equal(here.numpy(), there.numpy())
     with pytest.raises(NotImplementedError, match="not implemented for 'Long'"):
         resized(ours, np.ones((1, 1, 2, 2), int), (3, 3))
+
+
+_NUMBER = re.compile(r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|nan|inf)")
+
+
+def _told(torch: Any, call: str) -> tuple[str, str]:
+    """What a call of `torch_odd_types` ends with: its values, types and shapes, or an error's type and words."""
+    try:
+        found = eval(call, {"t": torch, "f": torch.nn.functional})
+    except Exception as error:
+        kinds = [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]
+        return kinds[0], str(error)
+
+    def shown(x: Any) -> str:
+        if isinstance(x, (tuple, list)):
+            return f"{[shown(each) for each in x]}"
+        tensor = hasattr(x, "dtype") and hasattr(x, "detach")
+        return f"{type(x).__name__} {x.tolist()} {x.dtype} {tuple(x.shape)}" if tensor else repr(x)
+
+    return "", shown(found)
+
+
+def _near(a: str, b: str) -> bool:
+    ours, theirs = ([float(n) for n in _NUMBER.findall(text)] for text in (a, b))
+    same = _NUMBER.sub("#", a) == _NUMBER.sub("#", b) and len(ours) == len(theirs)
+    return same and np.allclose(ours, theirs, 1e-3, 1e-6, equal_nan=True)
+
+
+@pytest.mark.peers
+def test_odd_types_and_sizes_are_taken_and_refused_as_in_pytorch() -> None:
+    theirs = peer("torch")
+    with Each() as each, warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for how, calls in (
+            ("value", torch_odd_types.VALUES), ("words", torch_odd_types.WORDS), ("kind", torch_odd_types.KINDS),
+        ):  # fmt: skip
+            for call in calls.strip().splitlines():
+                with each(call):
+                    (kind, said), (wanted, text) = _told(ours, call), _told(theirs, call)
+                    assert kind == wanted, (said, text)
+                    assert bool(kind) is (how != "value")
+                    if how == "value":
+                        assert _near(said, text), (said, text)
+                    elif how == "words":
+                        assert said[:30] == text[:30]
+
+
+@pytest.mark.peers
+def test_zeros_have_the_sign_that_they_have_in_pytorch() -> None:
+    theirs = peer("torch")
+    for call in (
+        "t.xlogy(0, t.tensor(0.5))", "t.xlogy(t.tensor([0.0, -0.0, -2.0]), t.tensor([0.5, 2.0, 1.0]))",
+        "t.special.xlog1py(t.tensor([0.0, -0.0]), -0.5)", "t.tensor([0.0]).xlogy_(t.tensor([0.5]))",
+    ):  # fmt: skip
+        assert str(eval(call, {"t": ours})) == str(eval(call, {"t": theirs}))
+
+
+def test_methods_that_pytorch_lacks_are_not_there() -> None:
+    for name in "conj_ maximum_ minimum_ fmax_ fmin_ logaddexp_ bucketize cdist isin".split():
+        assert not hasattr(ours.Tensor, name)
+
+
+def test_the_class_tensor_makes_no_tensors_of_subclasses() -> None:
+    class Own(ours.Tensor):
+        pass
+
+    for x in (Own([1.0]), ours.ones(2).as_subclass(Own), ours.nn.Parameter(ours.ones(2))):
+        assert type(ours.Tensor(x)) is type(ours.FloatTensor(x)) is ours.Tensor

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.functions.arguments import as_tensor, real
+from adjoint.functions.creation import astype
 from adjoint.functions.elementwise import exp, where
 from adjoint.functions.logic import less
 from adjoint.operands import run
@@ -50,13 +51,18 @@ def xlogy(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     [0.0, 0.0]
     """
     a, b = reals("xlogy", x, y)
-    return a * run("log", (run("inside_log", (b, a), pole=0.0),))  # type: ignore[no-any-return]
+    return _from_above(a, a * run("log", (run("inside_log", (b, a), pole=0.0),)))  # type: ignore[no-any-return]
+
+
+def _from_above(x: Any, product: Any) -> Any:
+    """A product with x, where x is 0 without the sign of the other factor."""
+    return product + astype(where(x == 0.0, 0.0, -0.0), product.dtype)
 
 
 def xlog1py(x: Operand[B], y: Numbers, /) -> Tensor[B]:
     """x log(1 + y), accurate for small y, and 0 for x = 0 whatever y is; the gradient is as for `xlogy`."""
     a, b = reals("xlog1py", x, y)
-    return a * run("log1p", (run("inside_log", (b, a), pole=-1.0),))  # type: ignore[no-any-return]
+    return _from_above(a, a * run("log1p", (run("inside_log", (b, a), pole=-1.0),)))  # type: ignore[no-any-return]
 
 
 def entr(x: Operand[B], /) -> Tensor[B]:

@@ -13,11 +13,21 @@ import numpy as np
 from adjoint.torch import overriding, unsupported
 from adjoint.torch.calls import into, off, shares, write
 from adjoint.torch.devices import device
-from adjoint.torch.dtypes import DTYPES, Size, dtype, layout, memory_format
+from adjoint.torch.dtypes import (
+    DTYPES,
+    Size,
+    can_cast,
+    dtype,
+    layout,
+    memory_format,
+    numpy_dtype,
+    of_numpy,
+    result_dtype,
+)
 from adjoint.torch.generators import Generator
 from adjoint.torch.graph import label, maker, marks_of, name_of
 from adjoint.torch.operators import FUNCTIONS, METHODS, OPERANDS
-from adjoint.torch.refusals import OVERLAP, WrongKindError
+from adjoint.torch.refusals import OVERLAP, TooLongError, WrongKindError
 from adjoint.torch.tensor import Tensor, is_lifted, next_number
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -38,7 +48,7 @@ def public(*names: str, in_place: bool = False, method: bool = True, out: bool =
         for name in names:
             FUNCTIONS[name] = called
             if method:  # which takes no `out`
-                METHODS[name] = careful if several else spelled
+                METHODS[name] = careful if several or unsupported.codes_of(names[0]) else spelled
             if in_place:
                 METHODS[name + "_"] = writing(name + "_", careful)
         return known  # type: ignore[no-any-return]
@@ -50,11 +60,26 @@ def writing(name: str, function: Any) -> Any:
     """The in-place method of a function."""
 
     def method(self: Any, *args: Any, **options: Any) -> Any:
-        return write(self, function, *args, **options)
+        try:
+            return write(self, function, *args, **options)
+        except NotImplementedError:
+            _check_cast(self, args)
+            raise
 
     method.__name__ = method.__qualname__ = name
     method.__wrapped__ = function  # type: ignore[attr-defined]
     return method
+
+
+def _check_cast(x: Tensor, others: tuple[Any, ...]) -> None:
+    """Raise PyTorch's first error for operands that would turn a tensor into another type, in place."""
+    if not others or not isinstance(others[0], (Tensor, bool, int, float, complex)):
+        return
+    found = of_numpy(result_dtype((x, others[0])))
+    if not can_cast(found, x.dtype):
+        raise RuntimeError(
+            f"result type {found.class_name} can't be cast to the desired output type {x.dtype.class_name}"
+        ) from None
 
 
 def spelled_as(name: str, parameters: str, function: Any, *, by_place: bool = False) -> Any:
@@ -197,7 +222,7 @@ def guarded(function: F, name: str | None = None) -> F:
         if refused:
             operands = (*args, *options.values()) if options else args
             for value in operands:
-                if isinstance(value, Tensor) and value._dtype.char in refused:
+                if value.__class__ is complex or (isinstance(value, Tensor) and value._dtype.char in refused):
                     unsupported.refuse(spelled, operands)
                     break
         try:
@@ -362,7 +387,7 @@ def refuse_others(
     the numbers. A tensor that is tracked is no number: its gradient would be lost. None if nothing is wrong with them.
     """
     name, own = function.__name__, inspect.unwrap(function)
-    if isinstance(error, NotImplementedError):
+    if isinstance(error, (NotImplementedError, TooLongError)):
         return None
     try:
         bound = _signature(function).bind_partial(*args, **options)
@@ -382,6 +407,8 @@ def refuse_others(
                 bound.arguments[key], read = value.item(), True
         elif words == ["Truth"]:
             bound.arguments[key], read = bool(value), True
+        elif isinstance(value, (bool, np.bool_)) and "float" in words and not {"bool", "int", "Tensor"} & {*words}:
+            bound.arguments[key], read = float(value), True
         elif not any([value.__class__ in _FITS[word][0] or _FITS[word][1](value) for word in words if word != "None"]):
             if isinstance(error, ValueError) and "str" in words:
                 continue  # it says which words there are
@@ -394,7 +421,9 @@ def refuse_others(
                 f"{name}(): argument '{key}' (position {place}) must be {wanted}, not {type(value).__name__}"
             ) from None
         elif error is not None and {"int", "Sizes"} & {*words} and _is_long(value):
-            raise (ValueError if value.__class__ is int else TypeError)(
+            alone = value.__class__ is int and key != "given"
+            key = "shape" if key == "given" else key
+            raise (ValueError if alone else TypeError)(
                 f"{name}(): argument '{key}' (position {place}): Overflow when unpacking long long"
             ) from error
         elif (
@@ -424,6 +453,8 @@ def refuse_others(
 
 def _is_number(x: Tensor, words: list[str]) -> bool:
     """Whether a tensor may stand where a number does: it has no axes, is not tracked, and is no real for an integer."""
+    if x.ndim == 1 == x.numel() and words == ["Sizes"]:
+        return x._dtype.kind in "iu"
     if x.ndim or {"Tensor", "str", "bool"} & set(words) or (x.requires_grad and not is_lifted(x)):
         return False
     if {"float", "Number"} & set(words):
@@ -438,7 +469,16 @@ def one_of(name: str, what: str, given: Any, named: Any) -> tuple[Any, ...]:
     if named is None and not given:
         raise TypeError(f'{name}() missing 1 required positional arguments: "{what}"')
     found = (named,) if named is not None else given
-    return tuple(found[0]) if len(found) == 1 and isinstance(found[0], (tuple, list)) else tuple(found)
+    found = tuple(found[0]) if len(found) == 1 and isinstance(found[0], (tuple, list)) else tuple(found)
+    if any([n.__class__ is not int for n in found]):  # tensors of one integer stand for it
+        many = len(found) > 1
+        return tuple([n.item() if isinstance(n, Tensor) and _is_size(n, many) else n for n in found])
+    return found
+
+
+def _is_size(x: Tensor, several: bool) -> bool:
+    """Whether a tensor may stand where a size does: it is one integer, along an axis if it is the only size."""
+    return x._dtype.kind in "iu" and not is_lifted(x) and (not x.ndim or (x.ndim == 1 == x.numel() and not several))
 
 
 def tensors_of(values: Any, name: str, at: int = 0) -> Any:
@@ -465,7 +505,7 @@ _EXACT = frozenset(
     "conj_physical cross diag diagonal_scatter dot float_power frac gather heaviside histc index_add index_reduce "
     "index_select inner inverse isin isneginf isposinf log_softmax logcumsumexp lu_solve masked_select matmul mm msort "
     "mv nan_to_num nanquantile nonzero_static norm quantile renorm round scatter scatter_add scatter_reduce "
-    "select_scatter sgn signbit slice_scatter softmax take take_along_dim tensordot tril triu vdot".split()
+    "polar select_scatter sgn signbit slice_scatter softmax take take_along_dim tensordot tril triu vdot where".split()
 )
 _OR_BYTES = frozenset(("all", "any"))
 _ANY_TYPE = frozenset("cond householder_product matrix_power matrix_rank pinv tensorinv tensorsolve".split())
@@ -481,14 +521,46 @@ _OF_PLACES = frozenset(
 _APART = frozenset("cat gather index_select masked_select take".split())
 
 
-def _check_places(out: Any, made: Any, operands: Any, exact: bool) -> None:
+# reductions and running totals that are computed in the type of their out=
+_IN_TYPE_OF_OUT = frozenset("cumprod cumsum mean nanmean nansum prod sum".split())
+_CPP = {
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
+    "int64": "long int", "float16": "c10::Half", "float32": "float", "float64": "double",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def in_cpp(kind: np.dtype[Any]) -> str:
+    """A type as PyTorch's errors about `out=` call it."""
+    return _CPP.get(kind.name, kind.name)
+
+
+def _typed_as(name: str, out: Tensor, input: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a reduction that is computed in the type of its `out=`. Raises RuntimeError for a `dtype` that is
+    another one."""
+    asked = options.get("dtype")
+    if asked is not None and (wanted := numpy_dtype(asked)) is not out._dtype:
+        if name == "nansum":
+            here, there = out.dtype.class_name, of_numpy(wanted).class_name
+            raise RuntimeError(f"nansum: provided dtype must match dtype of result. Got {here} and {there}.")
+        raise RuntimeError(f"Expected out tensor to have dtype {in_cpp(wanted)}, but got {in_cpp(out._dtype)} instead")
+    if name[:3] == "nan" and out._dtype.kind in "biu":
+        raise NotImplementedError(f"\"nansum_cpu\" not implemented for '{out.dtype.class_name}'")
+    if "mean" in name and (out._dtype.kind not in "fc" or (isinstance(input, Tensor) and input._dtype.kind in "biu")):
+        return options
+    return {**options, "dtype": out.dtype}
+
+
+def check_places(out: Any, made: Any, operands: Any, *, exact: bool) -> None:
     """Raise RuntimeError for what a result goes to, if it is of another type, or memory that is read."""
     several = isinstance(made, tuple) and isinstance(out, (tuple, list))
     for o, result in zip(out, made, strict=False) if several else [(out, made)]:
         if not isinstance(o, Tensor) or not isinstance(result, Tensor):
             continue  # which `into` refuses
         if exact and o._dtype is not result._dtype:
-            raise RuntimeError(f"Expected out tensor to have dtype {result.dtype.name}, but got {o.dtype.name} instead")
+            raise RuntimeError(
+                f"Expected out tensor to have dtype {in_cpp(result._dtype)}, but got {in_cpp(o._dtype)} instead"
+            )
         if any([shares(o, x) for given in operands for x in (given if isinstance(given, (tuple, list)) else (given,))]):
             raise RuntimeError(OVERLAP)
 
@@ -504,14 +576,19 @@ def _writing_out(careful: Any) -> Any:
         if out is not None and not isinstance(out, (Tensor, tuple, list)):
             raise TypeError(f"{wrapped.__name__}(): argument 'out' must be Tensor, not {type(out).__name__}")
         name = wrapped.__name__
+        for i, x in enumerate(out if isinstance(out, (tuple, list)) else ()):
+            if not isinstance(x, Tensor):
+                raise TypeError(f"{name}(): expected Tensor as element {i} in argument 'out', not {type(x).__name__}")
         if out is not None and name in _OF_AN_AXIS and len(args) + len(options.keys() - {"dtype", "keepdim"}) < 2:
             raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
+        if isinstance(out, Tensor) and name in _IN_TYPE_OF_OUT:
+            options = _typed_as(name, out, args[0] if args else None, options)
         made = careful(*args, **options)
         if out is None:
             return made
         operands = (*args, *options.values())
         exact = name in _EXACT or name.endswith("_copy") or careful.__module__ == "adjoint.torch.linalg"
-        exact = exact and name not in _ANY_TYPE
+        exact = (exact and name not in _ANY_TYPE) or (name in _OF_PLACES and isinstance(made, tuple))
         if isinstance(out, Tensor) and isinstance(made, Tensor):
             kinds = made._dtype.kind + out._dtype.kind
             if name in _OR_BYTES and out._dtype == np.dtype("uint8"):
@@ -527,9 +604,9 @@ def _writing_out(careful: Any) -> Any:
             if isinstance(made, tuple) and isinstance(out, (tuple, list)) and len(out) == len(made):
                 o, places = out[-1], made[-1]
             if isinstance(places, Tensor) and places._dtype == np.dtype("int64"):
-                _check_places(o, places, (), True)
+                check_places(o, places, (), exact=True)
         if exact or name in _APART:
-            _check_places(out, made, operands if name in _APART else (), exact)
+            check_places(out, made, operands if name in _APART else (), exact=exact)
         return into(out, made, operands)
 
     overriding.public[careful] = wrapped

@@ -17,7 +17,7 @@ from adjoint.torch import devices, lifted, state
 from adjoint.torch.dtypes import default_float, of_numpy, result_dtype
 from adjoint.torch.graph import label, marks_of, owner
 from adjoint.torch.memory import counter_of
-from adjoint.torch.refusals import OVERLAP
+from adjoint.torch.refusals import OVERLAP, TooLongError
 from adjoint.torch.state import modes
 from adjoint.torch.tensor import (
     INNER,
@@ -39,6 +39,13 @@ from adjoint.torch.tensor import (
 from adjoint.torch.writes import check_write, refuse_inference, store
 
 NUMBERS = (bool, int, float, complex)
+LEAST, MOST = -(1 << 63), (1 << 64) - 1  # of the integers that PyTorch takes for numbers
+
+
+def check_size(value: Any) -> None:
+    """Raise PyTorch's error for an integer of more than 64 bits in the place of a number."""
+    if value.__class__ is int and not LEAST <= value <= MOST:
+        raise TooLongError("int too big to convert" if value > 0 else "can't convert negative int to unsigned")
 
 
 class LinAlgError(RuntimeError):
@@ -52,24 +59,35 @@ def off() -> bool:
 
 def number(value: Any, dtype: Any) -> Any:
     """One of Python's numbers as an array of a dtype. Raises RuntimeError where it does not fit."""
+    check_size(value)
     if value.__class__ is complex and dtype.kind in "iuf":
         if value.imag:
-            raise _overflow(dtype)
+            raise overflow(dtype)
         value = value.real
     if value and dtype.kind in "fc":
         return INNER.as_scalar(value, dtype)
     try:
         if dtype.kind in "iu":
-            value = int(value)
+            wide = dtype.itemsize == 8 and value.__class__ is int and value > MOST >> 1
+            value = value - MOST - 1 if wide else int(value)  # whose bits it has
             if dtype.kind == "u" and -(256**dtype.itemsize) < value < 0:
                 value %= 256**dtype.itemsize
         return np.asarray(value, dtype)
     except (OverflowError, ValueError):  # a nan, too, is no integer
-        raise _overflow(dtype) from None
+        raise overflow(dtype) from None
 
 
-def _overflow(dtype: Any) -> RuntimeError:
-    return RuntimeError(f"value cannot be converted to type {of_numpy(dtype).name} without overflow")
+# what PyTorch calls types to which a number does not go
+_IN_CPP = {
+    "bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
+    "float16": "at::Half", "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def overflow(dtype: Any) -> RuntimeError:
+    """The error of a number that has no place in a type."""
+    return RuntimeError(f"value cannot be converted to type {_IN_CPP[of_numpy(dtype).name]} without overflow")
 
 
 def check_factor(what: str, value: Any, operands: Any) -> None:
@@ -86,9 +104,10 @@ def check_factor(what: str, value: Any, operands: Any) -> None:
 def factor(value: Any, dtype: Any) -> Any:
     """A factor such as `beta` in a type: of integers without its fraction. Raises RuntimeError for a complex one of
     reals."""
+    check_size(value)
     if isinstance(value, complex):
         if dtype.kind != "c":
-            raise _overflow(dtype)
+            raise overflow(dtype)
         return value
     return int(value) if dtype.kind in "biu" else value
 
@@ -98,6 +117,7 @@ def operand(value: Any, name: str, place: str = "other") -> Any:
     if isinstance(value, (np.number, np.bool_)):
         return float(value) if isinstance(value, np.bool_) else value.item()
     if isinstance(value, (Tensor, *NUMBERS)):
+        check_size(value)
         return value
     raise TypeError(f"{name}(): argument '{place}' must be Tensor or Number, not {type(value).__name__}")
 
@@ -105,6 +125,7 @@ def operand(value: Any, name: str, place: str = "other") -> Any:
 def number_of(value: Any, name: str, place: str, at: int = 0) -> Any:
     """A number, which a tensor of one element stands for as well. Raises TypeError where its gradient would be lost."""
     if not isinstance(value, Tensor):
+        check_size(value)
         return value
     if value.ndim or value.requires_grad:
         position = f" (position {at})" if at else ""

@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.torch import lifted, overriding, state
-from adjoint.torch.calls import into, number, number_of, only_number, without_slope
+from adjoint.torch.calls import MOST, check_size, into, number, number_of, only_number, overflow, without_slope
 from adjoint.torch.devices import chosen
 from adjoint.torch.dtypes import (
     DTYPES,
@@ -133,6 +133,8 @@ def legacy(cls: type, *args: Any, kind: Any = None, **options: Any) -> Any:
     if options.keys() & {"size", "data"} and not args:
         args = tuple(options.values())
     if len(args) == 1 and isinstance(args[0], Tensor):
+        if type(args[0]) is not Tensor:  # of a subclass, or a parameter
+            args = (args[0].as_subclass(Tensor),)
         if args[0]._dtype is not kind and cls is Tensor and kind is not default_float():
             raise TypeError(f"expected a tensor of {of_numpy(kind)}, but got one of {args[0].dtype}")
         out = args[0] if cls is Tensor else args[0].detach()
@@ -277,12 +279,22 @@ def size_of(value: Any) -> int:
     raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {type(value).__name__}")
 
 
+def _count(name: str, n: Any, what: str = "n", place: int = 1) -> int:
+    """A number of elements. Raises TypeError for what is no integer."""
+    try:
+        return n if n.__class__ is int else size_of(n)
+    except TypeError:
+        raise TypeError(f"{name}(): argument '{what}' (position {place}) must be int, not {type(n).__name__}") from None
+
+
 def _once(name: str, given: Any, size: Any) -> tuple[int, ...]:
     """Sizes that are given one by one, or by name."""
     if given and size is not None:
         raise TypeError(f"{name}() got multiple values for argument 'size'")
     if not given and size is None:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    if len(given) == 1 and isinstance(given[0], Tensor) and given[0].ndim == 1 == given[0].numel():
+        given = (given[0].reshape(()),)  # which stands for one size
     return sizes_of(given or (size,))
 
 
@@ -368,6 +380,8 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool =
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     fill = only_number(fill_value, "full", "fill_value", 2)
     kind = numpy_dtype(dtype) or (fill_value._dtype if isinstance(fill_value, Tensor) else dtype_of_number(fill))
+    if kind == np.int64 and fill.__class__ is int and fill > MOST >> 1:
+        raise overflow(kind)
     return finished(np.full(sizes_of((size,)), number(fill, kind), kind), kind, requires_grad, device)
 
 
@@ -436,6 +450,8 @@ def _ends(name: str, start: Any, end: Any, steps: Any, dtype: Any) -> list[Any]:
             f"{name}(): the ends have no gradient here, and one of them requires it; multiply torch.{name}(0, 1, ...) "
             "by what is tracked, or detach it"
         )
+    check_size(start)
+    check_size(end)
     return [_whole(x.item() if isinstance(x, Tensor) else x, dtype) for x in (start, end)]
 
 
@@ -443,6 +459,7 @@ def _ends(name: str, start: Any, end: Any, steps: Any, dtype: Any) -> list[Any]:
 def linspace(
     start: Any, end: Any, steps: int, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:
+    steps = steps if not isinstance(steps, Tensor) or steps.ndim else size_of(steps)
     start, end = _ends("linspace", start, end, steps, dtype)
     made = np.linspace(start, end, steps)
     kind = numpy_dtype(dtype) or (default_complex() if made.dtype.kind == "c" else default_float())
@@ -462,6 +479,7 @@ def logspace(
 
 @filling
 def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+    n, m = _count("eye", n), None if m is None else _count("eye", m, "m", 2)
     for name, size in (("n", n), ("m", m)):
         if size is not None and size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
@@ -480,7 +498,7 @@ def scalar_tensor(
 
 def _bound(value: Any, place: str) -> int:
     """A bound of integers. Raises TypeError for what is none."""
-    value = number_of(value, "randint", place)
+    value = number_of(value, "randint", place) if isinstance(value, Tensor) else value
     if not isinstance(value, (int, np.integer)):
         raise TypeError(f"randint(): argument '{place}' must be int, not {type(value).__name__}")
     bound = int(value)
@@ -521,7 +539,7 @@ def randint(
 def randperm(
     n: int, *, generator: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:
-    kind = numpy_dtype(dtype) or np.dtype("int64")
+    kind, n = numpy_dtype(dtype) or np.dtype("int64"), _count("randperm", n)
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     _refuse_kinds("randperm", kind, "bc")

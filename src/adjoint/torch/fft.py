@@ -40,6 +40,10 @@ def _along_one(name: str) -> Any:
 def _along_several(name: str, usual: Any) -> Any:
     def transform(input: Tensor, s: Sizes = None, dim: Any = usual, norm: str | None = None) -> Any:
         x = _ready(input, name)
+        if s is not None and not isinstance(s, (tuple, list)):
+            s = (int(s),)
+        if s is not None and dim is not None and not isinstance(dim, int) and len(s) != len(dim):
+            raise RuntimeError("When given, dim and shape arguments must have the same length")
         if dim is None:
             dim = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
         if not x.ndim and not isinstance(dim, int) and len(dim):

@@ -64,7 +64,7 @@ class _Call:
     """Arguments of which some are differentiated, as a flat list of adjoint's tensors."""
 
     def __init__(self, name: str, func: Any, args: Any, options: Any, argnums: Any, has_aux: bool = False) -> None:
-        self.name, self.func, self.options, self.has_aux = name, func, options, has_aux
+        self.name, self.func, self.options, self.has_aux = name, func, options, bool(has_aux)
         self.returns = _RETURNS.get(name)
         numbers = _numbers_of(argnums, len(args))
         chosen: Any = tuple([args[n] for n in numbers]) if isinstance(argnums, tuple) else args[numbers[0]]
@@ -227,7 +227,7 @@ def vjp(func: Any, *primals: Any, has_aux: bool = False) -> Any:
     """
     call = _Call("vjp(f, *primals)", func, primals, {}, tuple(range(len(primals))), has_aux)
     with _errors():
-        out = ad.vjp(call, call.given, has_aux=has_aux)
+        out = ad.vjp(call, call.given, has_aux=call.has_aux)
     value = _face(out[0])
     structure = trees.structure(value)
 
@@ -295,7 +295,7 @@ def jvp(func: Any, primals: Any, tangents: Any, *, strict: bool = False, has_aux
         return out
 
     with _errors():
-        out = ad.jvp(run, (call.given,), ([to_inner(t) for t in leaves],), has_aux)
+        out = ad.jvp(run, (call.given,), ([to_inner(t) for t in leaves],), call.has_aux)
     return tuple([_face(part) for part in out])
 
 

@@ -13,7 +13,20 @@ from adjoint import errors, numpy_functions
 from adjoint.functions import variants
 from adjoint.torch import creation, devices, lifted
 from adjoint.torch.arguments import guarded, public, spelled_as, tensor_of
-from adjoint.torch.calls import NUMBERS, call, check_factor, factor, into, number, number_of, off, operand, run
+from adjoint.torch.calls import (
+    NUMBERS,
+    call,
+    check_factor,
+    check_size,
+    factor,
+    into,
+    number,
+    number_of,
+    off,
+    operand,
+    overflow,
+    run,
+)
 from adjoint.torch.dtypes import bfloat16, default_float, numpy_dtype, of_numpy, result_dtype
 from adjoint.torch.graph import label
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -32,6 +45,7 @@ from adjoint.torch.tensor import (
     values,
     where_is,
 )
+from adjoint.torch.unsupported import NO_NUMBERS
 
 # --- one argument -------------------------------------------------------------------------------------
 
@@ -69,7 +83,9 @@ def reciprocal(input: Tensor) -> Any:
 
 
 @public("nan_to_num", in_place=True, out=True)
-def nan_to_num(input: Tensor, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(
+    input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Any:
     """Numbers in the place of nan, 0 where none is given, and of infinities, the largest of the type."""
     given = {"nan": nan or 0.0, "posinf": posinf, "neginf": neginf}
     return call("nan_to_num", "NanToNum", input, **given)
@@ -142,7 +158,13 @@ def bitwise_not(input: Tensor) -> Tensor:
     return run("logical_not" if input._dtype.kind == "b" else "bitwise_invert", (input,))
 
 
-METHODS["__invert__"] = bitwise_not
+def _invert(self: Tensor) -> Any:
+    if self._dtype.kind in "fc":
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return METHODS["bitwise_not"](self)
+
+
+METHODS["__invert__"] = _invert
 
 
 @public("angle", out=True)
@@ -153,6 +175,9 @@ def angle(input: Tensor) -> Any:
 @public("conj_physical", "conj", in_place=True, out=True)
 def conj(input: Tensor) -> Tensor:
     return run("conj", (input,), "Conj") if input._dtype.kind == "c" else input
+
+
+del METHODS["conj_"]  # there is conj_physical_
 
 
 @public("resolve_conj")
@@ -168,17 +193,13 @@ def resolve_neg(input: Tensor) -> Tensor:
 # --- two arguments ------------------------------------------------------------------------------------
 
 
-# what takes no numbers of Python's, and what takes none as its first operand
-_TENSORS = frozenset(
-    "arctan2 atan2 complex fmax fmin gammainc gammaincc gcd heaviside hypot igamma igammac isclose lcm logaddexp "
-    "logical_and logical_or logical_xor maximum minimum nextafter polar".split()
-)
+# what takes no numbers as its first operand
 _FIRST = frozenset("copysign fmod rsub".split())
 
 
 def check_tensors(name: str, *operands: Any, places: tuple[str, str] = ("input", "other")) -> None:
     """Raise PyTorch's TypeError for numbers where a function takes tensors alone."""
-    count = 2 if name in _TENSORS else 1 if name in _FIRST else 0
+    count = 2 if name in NO_NUMBERS else 1 if name in _FIRST else 0
     for i, (place, x) in enumerate(zip(places[:count], operands, strict=False)):
         if not isinstance(x, Tensor):
             raise TypeError(f"{name}(): argument '{place}' (position {i + 1}) must be Tensor, not {type(x).__name__}")
@@ -194,11 +215,13 @@ def _pair(name: str, primitive: str, made: str, *, floating: bool = False, symbo
             raise RuntimeError("ZeroDivisionError")
         return run(primitive, (x, y), made, floating=floating)
 
-    public(name, in_place=True, out=True)(spelled)
+    public(name, in_place=name not in _NEW_ALONE, out=True)(spelled)
     if symbol:
         _symbols(symbol, name, FUNCTIONS[name], METHODS[name + "_"])
 
 
+# what has no in-place form
+_NEW_ALONE = frozenset(("maximum", "minimum", "fmax", "fmin", "logaddexp"))
 _DIVISIONS = frozenset(("floor_divide", "fmod", "remainder"))
 
 
@@ -250,7 +273,7 @@ def _bits(name: str, symbol: str) -> None:
         return run(name, (x, y))
 
     public(name, in_place=True, out=True)(spelled)
-    _symbols(symbol, name, spelled, METHODS[name + "_"])
+    _symbols(symbol, name, FUNCTIONS[name], METHODS[name + "_"])
 
 
 for _name, _symbol in {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor"}.items():
@@ -274,7 +297,9 @@ def pow(input: Any, exponent: Any) -> Tensor:
     check_tensors("pow", x, y)
     dtype = result_dtype((x, y))
     if dtype.kind == "b":
-        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
+        if isinstance(y, Tensor):
+            raise NotImplementedError("\"pow\" not implemented for 'Bool'")
+        return clone(x) if y else creation.full_like(x, True)
     if isinstance(y, Tensor):
         if dtype.kind == "i":
             base = x if isinstance(x, Tensor) else creation.tensor(x)
@@ -304,6 +329,8 @@ def composed(name: str, function: Any, made: str, parameters: str, *, floating: 
         dtype = result_dtype(tensors)
         if floating and dtype.kind in "biu":
             dtype = default_float()
+        for a in tensors:
+            check_size(a)
         cast = [a.to(dtype=dtype) if isinstance(a, Tensor) and a._dtype is not dtype else a for a in args]
         return call(function, made, *cast, **options)
 
@@ -325,15 +352,31 @@ def numbers_first(function: Any, *numbers: str) -> Any:
 
 
 def _composed(name: str, function: Any, made: str, parameters: str, *, floating: bool = False) -> None:
-    public(name, in_place=True, out=True)(composed(name, function, made, parameters, floating=floating))
+    apply = composed(name, function, made, parameters, floating=floating)
+    public(name, in_place=name not in _NEW_ALONE, out=True)(apply)
 
 
 _TWO = "input: Tensor, other: Tensor"
 _composed("fmax", variants.fmax_of_first, "Fmax", _TWO)
 _composed("fmin", variants.fmin_of_first, "Fmin", _TWO)
-_composed(
-    "heaviside", lambda x, y: ad.astype(ad.heaviside(x, y), y.dtype), "Heaviside", "input: Tensor, values: Tensor"
+_heaviside = composed(
+    "heaviside",
+    lambda x, y: ad.astype(ad.heaviside(x, y), y.dtype),
+    "Heaviside",
+    "input: Tensor, values: Tensor",
+    floating=False,
 )
+
+
+@public("heaviside", in_place=True, out=True)
+def heaviside(input: Tensor, values: Tensor) -> Any:
+    """0 below zero, 1 above, and the values at zero."""
+    check_tensors("heaviside", input, values)
+    if input._dtype is not values._dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    return _heaviside(input, values)
+
+
 _composed("xlogy", "special.xlogy", "Xlogy", "input, other", floating=True)
 _lerp = composed("lerp", "lerp", "Lerp", "input, end, weight", floating=False)
 
@@ -389,7 +432,10 @@ _composed("logaddexp", _logaddexp, "Logaddexp", _TWO)
 
 @public("logaddexp2", out=True)
 def logaddexp2(input: Tensor, other: Tensor) -> Any:
-    return call(numpy_functions.logaddexp2, "Logaddexp2", input, other)
+    kind = result_dtype((input, other))
+    wide = np.dtype("float32") if kind.itemsize == 2 else kind
+    found = call(numpy_functions.logaddexp2, "Logaddexp2", to(input, dtype=wide), to(other, dtype=wide))
+    return to(found, dtype=kind)
 
 
 @public("rsub", method=False)
@@ -408,6 +454,8 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     bounds = [b for b in (min, max) if b is not None]
+    for b in bounds:
+        check_size(b)
     for what, b in (("min", min), ("max", max)):
         if b is not None and not isinstance(b, _KNOWN):
             raise TypeError(f"clamp(): argument '{what}' must be Tensor or Number, not {type(b).__name__}")
@@ -473,7 +521,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         )
     kind = value._dtype.kind if isinstance(value, Tensor) else "c" if isinstance(value, complex) else ""
     if kind == "c" and input._dtype.kind != "c":
-        raise RuntimeError(f"value cannot be converted to type {input.dtype.name} without overflow")
+        raise overflow(input._dtype)
     fill = value.to(dtype=input._dtype) if isinstance(value, Tensor) else beside(input, number(value, input._dtype))
     return call("where", "MaskedFill", mask, fill, input)  # type: ignore[no-any-return]
 

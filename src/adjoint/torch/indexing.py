@@ -13,7 +13,7 @@ import adjoint as ad
 from adjoint.graph.nodes import Var, numbers, var_of
 from adjoint.torch import creation, overriding, state
 from adjoint.torch.arguments import guarded, public
-from adjoint.torch.calls import NUMBERS, call, explained, factor, number, only_number, put
+from adjoint.torch.calls import LEAST, MOST, NUMBERS, call, explained, factor, number, only_number, put
 from adjoint.torch.functions import BYTES, to
 from adjoint.torch.graph import overwritten
 from adjoint.torch.kinds import Index
@@ -299,7 +299,12 @@ def _with_ranges(x: Any, basic: list[Any]) -> tuple[Any, ...]:
 def setitem(self: Any, key: Any, value: Any) -> None:
     """Write to a part; differentiable in what is written and in what stays."""
     kind = value.__class__
-    if (kind is float or kind is int) and key.__class__ is int and not state.special and self._dtype.kind == "f":
+    if (
+        (kind is float or (kind is int and LEAST <= value <= MOST))
+        and key.__class__ is int
+        and not state.special
+        and self._dtype.kind == "f"
+    ):
         rare = self._rare
         if rare is None or not rare.entangled:
             array = self._here
@@ -345,6 +350,8 @@ def _written(x: Any, value: Any) -> Tensor:
         value = value.item()
     if not isinstance(value, NUMBERS):
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{x.dtype.class_name}Tensor")
+    if value.__class__ is int and not LEAST <= value <= MOST:
+        raise ValueError("Overflow when unpacking long long")
     return placed(number(value, x._dtype), where_is(x))
 
 
@@ -628,7 +635,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
         raise RuntimeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
-    if isinstance(value, complex) and input._dtype.kind != "c":
+    kind = value._dtype.kind if isinstance(value, Tensor) else "c" if isinstance(value, complex) else ""
+    if kind == "c" and input._dtype.kind != "c":
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     fill = to(value, dtype=input._dtype) if isinstance(value, Tensor) else constant(number(value, input._dtype))
     return call(lambda x, i, s: ad.scatter(x, _along(axis, i), s), "IndexFill", input, index, fill)

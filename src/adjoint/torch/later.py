@@ -12,7 +12,7 @@ from adjoint.torch.tensor import Tensor
 # A name with "-" in front is no method of tensors, one with "." is that alone.
 TABLE = {
     "statistics": (
-        "bucketize cdist corrcoef cov cummax cummin -cumulative_trapezoid -gradient histc histogram isin mode "
+        "-bucketize -cdist corrcoef cov cummax cummin -cumulative_trapezoid -gradient histc histogram -isin mode "
         "msort nanmedian nanquantile quantile renorm .renorm_ -trapezoid -trapz unique_consecutive"
     ),
     "placing": (

@@ -28,7 +28,7 @@ def _plain(name: str, function: Any, parameters: str = "A: Tensor", made: str | 
 
 det: Any = _plain("det", "linalg.det")
 inv: Any = _plain("inv", "linalg.inv", made="LinalgInvEx")
-eigvalsh: Any = _plain("eigvalsh", "linalg.eigvalsh", "input: Tensor, UPLO='L'", "LinalgEigh")
+eigvalsh: Any = _plain("eigvalsh", "linalg.eigvalsh", "input: Tensor, UPLO: str='L'", "LinalgEigh")
 eigvals: Any = _plain("eigvals", "linalg.eigvals", "input: Tensor", "LinalgEig")
 
 

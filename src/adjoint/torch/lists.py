@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.torch.calls import number
+from adjoint.torch.calls import number, overflow
 from adjoint.torch.dtypes import default_complex, default_float, of_numpy, promote
 from adjoint.torch.tensor import Tensor, looked
 
@@ -28,6 +28,10 @@ def array_of(data: Any, dtype: Any = None) -> Any:
         plain = _plain(data, met, dtype)
     except RecursionError:
         raise ValueError(f"too many dimensions {type(data).__name__!r}, or a list that contains itself") from None
+    except _TextError:
+        if isinstance(_first(data), str):
+            raise ValueError("too many dimensions 'str'") from None
+        raise TypeError("new(): invalid data type 'str'") from None
     kind = dtype or functools.reduce(promote, [_kind_of(k) for k in met], np.dtype(bool) if met else default_float())
     try:
         made = np.array(plain)
@@ -43,6 +47,17 @@ def _kind_of(kind: Any) -> Any:
     if kind is float or kind is complex:
         return default_float() if kind is float else default_complex()
     return known.get(kind, kind)
+
+
+class _TextError(Exception):
+    """Text among numbers."""
+
+
+def _first(data: Any) -> Any:
+    """What stands first in nested sequences, from which PyTorch takes the number of axes."""
+    while isinstance(data, _SEQUENCES) and len(data):
+        data = data[0]
+    return data
 
 
 def _plain(data: Any, met: set[Any], dtype: Any) -> Any:
@@ -79,7 +94,7 @@ def _plain(data: Any, met: set[Any], dtype: Any) -> Any:
             met.add(number_kind)
             return number_kind(data)
     if isinstance(data, str):
-        raise ValueError("too many dimensions 'str'")
+        raise _TextError
     if dtype is None:
         raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
     raise TypeError(f"must be real number, not {type(data).__name__}")
@@ -101,7 +116,7 @@ def cast(made: Any, dtype: Any) -> Any:
     if made.dtype is dtype:
         return made
     if made.dtype.kind == "c" and dtype.kind not in "cb" and made.size:
-        raise RuntimeError(f"value cannot be converted to type {of_numpy(dtype).name} without overflow")
+        raise overflow(dtype)
     if dtype.kind in "iu" and made.size and made.dtype.kind in "iuf":
         for v in (made.min(), made.max()):
             number(v.item(), dtype)

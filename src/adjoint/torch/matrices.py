@@ -6,7 +6,7 @@ from typing import Any
 
 import adjoint as ad
 from adjoint.torch import creation, linalg, return_types
-from adjoint.torch.arguments import guarded, public, same_types, spelled_as, tensors_of
+from adjoint.torch.arguments import check_places, guarded, public, same_types, spelled_as, tensors_of
 from adjoint.torch.calls import call, into
 from adjoint.torch.functions import to
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -158,7 +158,9 @@ def norm(
     input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
 ) -> Any:
     if out is not None:
-        return into(out, norm(input, p, dim, keepdim, None, dtype), (input,))
+        found = norm(input, p, dim, keepdim, None, dtype)
+        check_places(out, found, (), exact=True)
+        return into(out, found, (input,))
     x = to(input, dtype=dtype) if dtype is not None else input
     if x._dtype.kind not in "fc":
         raise RuntimeError(

@@ -16,8 +16,8 @@ import numpy as np
 from adjoint import nn
 from adjoint.graph.nodes import Var, numbers
 from adjoint.torch import overriding, state, unsupported
-from adjoint.torch.calls import NUMBERS, call, check_factor, into, number_of, operand, run, write
-from adjoint.torch.dtypes import result_dtype
+from adjoint.torch.calls import LEAST, MOST, NUMBERS, call, check_factor, into, number_of, operand, run, write
+from adjoint.torch.dtypes import of_numpy, result_dtype
 from adjoint.torch.graph import Accumulate, label, overwritten, result_overwritten
 from adjoint.torch.state import recorded
 from adjoint.torch.tensor import INNER, LEVEL, Rare, Tensor, is_lifted, new, next_number
@@ -115,7 +115,7 @@ _BINARY_SOURCE = """
 def function(self, other):
     dtype = self._dtype
     kind = other.__class__
-    if kind is float or kind is int:
+    if kind is float or (kind is int and least <= other <= most):
         if not other or dtype.kind not in {of_numbers}:
             return slow(self, other)
         array = scalar(other, dtype)
@@ -177,7 +177,7 @@ def function(self{parameter}, **options):
 
 _PREPARE_OPERAND = """
     kind = other.__class__
-    if kind is float or kind is int:
+    if kind is float or (kind is int and least <= other <= most):
         if not other or dtype.kind not in "fc":
             return slow(self, other)
         array = scalar(other, dtype)
@@ -210,7 +210,8 @@ def _code(source: str) -> Any:
 def _compiled(name: str, source: str, kinds: str, primitive: str, slow: Any) -> Any:
     scope: dict[str, Any] = {
         "Accumulate": Accumulate, "Rare": Rare, "Tensor": Tensor, "Var": Var, "alone": _ALONE, "bool_": np.dtype(bool),
-        "inner": INNER[primitive], "kinds": kinds, "new": new, "nothing": _NOTHING, "numbers": numbers,
+        "inner": INNER[primitive], "kinds": kinds, "least": LEAST, "most": MOST, "new": new,
+        "nothing": _NOTHING, "numbers": numbers,
         "overwritten": overwritten, "primitive": LEVEL[primitive], "quiet": (False, False), "recorded": recorded,
         "references": sys.getrefcount, "result_overwritten": result_overwritten, "scalar": INNER.as_scalar,
         "slow": slow, "state": state,
@@ -287,7 +288,8 @@ def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bo
         if kind in "biu" and name in ("ceil", "floor", "trunc", "round"):
             return into(out, input.clone())
         found = run(primitive, (input,), made, floating=floating)
-        if out is not None and out._dtype is not found._dtype and not floating and name != "square":
+        same = out is None or out._dtype is found._dtype or (kind == "c" and name == "abs" and out._dtype.kind == "f")
+        if not same and not floating and name != "square":
             raise RuntimeError(f"Found dtype {out.dtype.class_name} but expected {found.dtype.class_name}")
         return into(out, found)
 
@@ -323,11 +325,8 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
     name = names[0]
 
     def apply(x: Any, y: Any) -> Any:
-        if name == "sub" and (_is_bool(x) or _is_bool(y)):
-            raise RuntimeError(
-                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
-                "mask, use the `~` or `logical_not()` operator instead."
-            )
+        if name == "sub":
+            refuse_truths(x, y)
         if floating or not (_is_bool(x) and _is_bool(y)):
             return run(primitive, (x, y), made, floating=floating)
         return run("logical_or" if name == "add" else "logical_and", (x, y), made)
@@ -401,6 +400,20 @@ def _named(function: Any, made: str) -> Any:
         return out
 
     return spelled
+
+
+def refuse_truths(x: Any, y: Any) -> None:
+    """Raise PyTorch's error for a difference with truths."""
+    if _is_bool(x) and _is_bool(y):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead."
+        )
+    if _is_bool(x) or _is_bool(y):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
+        )
 
 
 def _is_bool(x: Any) -> bool:
@@ -481,7 +494,8 @@ def _comparison(names: list[str], symbol: str, primitive: str) -> None:
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         x, y = operand(input, name, "input"), operand(other, name)
         if name not in ("eq", "ne") and result_dtype((x, y)).kind == "c":
-            raise NotImplementedError(f"{name} is not implemented for complex numbers, which have no order")
+            kind = of_numpy(result_dtype((x, y))).class_name
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{kind}'")
         return into(out, run(primitive, (x, y)))
 
     def slow(x: Any, y: Any) -> Any:

@@ -14,7 +14,7 @@ from adjoint.torch.functions import numbers_first
 from adjoint.torch.operators import FUNCTIONS, METHODS
 from adjoint.torch.overriding import operated
 from adjoint.torch.reductions import axes_of
-from adjoint.torch.tensor import LEVEL, Tensor, is_elsewhere, of
+from adjoint.torch.tensor import LEVEL, Tensor, axis_of, is_elsewhere, of
 
 
 def _product_name(x: Tensor, y: Tensor) -> str:
@@ -118,11 +118,15 @@ def _of_sublists(*given: Any) -> tuple[str, tuple[Any, ...]]:
     pairs = len(given) // 2
     operands = given[0 : 2 * pairs : 2]
     if not pairs or not all([isinstance(x, Tensor) for x in operands]):
-        raise TypeError("einsum(): the first argument is an equation, or tensors and lists of their axes take turns")
+        kind = type(given[0]).__name__
+        raise TypeError(
+            f"einsum(): argument 'equation' (position 1) must be str, not {kind}, unless tensors and lists of their "
+            "axes take turns"
+        )
 
     def letters(axes: Any) -> str:
         if any([axis is not ... and not 0 <= axis < 52 for axis in axes]):
-            raise ValueError(f"einsum(): not in the range [0, 52) are some axes of {axes}")
+            raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
         return "".join(["..." if a is ... else chr(a + 65 if a < 26 else a + 71) for a in axes])
 
     equation = ",".join([letters(axes) for axes in given[1 : 2 * pairs : 2]])
@@ -135,6 +139,100 @@ def einsum(equation: Any, *operands: Any) -> Any:
         equation, operands = _of_sublists(equation, *operands)
     elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
+    _check_operands(equation, operands)
+    try:
+        return _contracted(equation, operands)
+    except RuntimeError as error:
+        raise RuntimeError(_misread(equation, operands) or str(error)) from None
+
+
+def _check_operands(equation: str, operands: Any) -> None:
+    """Raise PyTorch's errors for operands that are no tensors, or of several types, and for what it does not read."""
+    for i, x in enumerate(operands):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(x).__name__}")
+    if not operands:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+            "subscripts list"
+        )
+    if len({x._dtype for x in operands}) > 1 and len(operands) > 1:
+        other = next(x for x in operands if x._dtype is not operands[0]._dtype)
+        raise RuntimeError(f"expected scalar type {operands[0].dtype.class_name} but found {other.dtype.class_name}")
+    if not equation.isascii() or any([t.count("...") > 1 for t in equation.partition("->")[0].split(",")]):
+        raise RuntimeError(_misread(equation, operands))
+
+
+def _misread(equation: str, operands: Any) -> str | None:
+    """What is wrong with an equation, in PyTorch's words; None for nothing that it is known to refuse."""
+    factors, arrow, kept = equation.partition("->")
+    terms = factors.split(",")
+    at = 0
+    for i, term in enumerate(terms):
+        bare = term.replace("...", "   ")
+        if term.count("...") > 1:
+            return f"einsum(): found '.' for operand {i} for which an ellipsis was already found"
+        for j, c in enumerate(bare):
+            if c == ".":
+                return f"einsum(): found '.' for operand {i} that is not part of any ellipsis"
+            if c != " " and not (c.isascii() and c.isalpha()):
+                return _no_subscript(at + j)
+        at += len(term) + 1
+    for j, c in enumerate(kept.replace("...", "   ")):
+        if c != " " and not (c.isascii() and c.isalpha()):
+            return _no_subscript(len(factors) + len(arrow) + j)
+    if len(terms) != len(operands):
+        how = "fewer" if len(operands) < len(terms) else "more"
+        return f"einsum(): {how} operands were provided than specified in the equation"
+    return _misfitting(terms, operands) or _wrong_output(terms, kept.replace(" ", "").replace("...", ""))
+
+
+def _no_subscript(at: int) -> str:
+    return f"einsum(): invalid subscript given at index {at} in the equation string, subscripts must be in [a-zA-Z]"
+
+
+def _misfitting(terms: list[str], operands: Any) -> str | None:
+    """Which sizes of operands do not go with their subscripts."""
+    sizes: dict[str, int] = {}
+    for i, (term, x) in enumerate(zip(terms, operands, strict=True)):
+        before, dots, behind = (part.replace(" ", "") for part in term.partition("..."))
+        count = len(before) + len(behind)
+        if count != x.ndim and not (dots and count < x.ndim):
+            if dots:
+                return (
+                    f"einsum(): the number of subscripts in the equation ({count}) is more than the number of "
+                    f"dimensions ({x.ndim}) for operand {i}"
+                )
+            return (
+                f"einsum(): the number of subscripts in the equation ({count}) does not match the number of "
+                f"dimensions ({x.ndim}) for operand {i} and no ellipsis was given"
+            )
+        shape = [*x.shape[: len(before)], *x.shape[x.ndim - len(behind) :]]
+        own: dict[str, int] = {}
+        for c, n in zip(before + behind, shape, strict=True):
+            if own.setdefault(c, n) != n:
+                return f"einsum(): subscript {c} is repeated for operand {i} but the sizes don't match, {n} != {own[c]}"
+        for c, n in own.items():
+            known = sizes.get(c, 1)
+            if n not in (1, known) and known != 1:
+                return (
+                    f"einsum(): subscript {c} has size {n} for operand {i} which does not broadcast with previously "
+                    f"seen size {known}"
+                )
+            sizes[c] = max(n, known)
+    return None
+
+
+def _wrong_output(terms: list[str], kept: str) -> str | None:
+    for i, c in enumerate(kept):
+        if c in kept[:i]:
+            return f"einsum(): output subscript {c} appears more than once in the output"
+        if not any([c in term for term in terms]):
+            return f"einsum(): output subscript {c} does not appear in the equation for any input operand"
+    return None
+
+
+def _contracted(equation: str, operands: Any) -> Any:
     made = "View" if off() else _einsum_name(equation, operands)
     kinds = {x._dtype for x in operands if isinstance(x, Tensor)}
     if len(kinds) == 1 and (dtype := next(iter(kinds))).kind in "biu":  # sums of them have their type
@@ -168,6 +266,11 @@ def _einsum_name(equation: str, operands: tuple[Any, ...]) -> str:
 @public("tensordot", method=False, out=True)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
     same_types("tensordot", a, b)
+    if not isinstance(dims, (int, list, tuple, Tensor)):
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, "
+            f"but got dims={dims!r}"
+        )
     if isinstance(dims, int):
         dims = tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims))
     ours, theirs = ([*axes_of(tuple(d), x.ndim)] for d, x in zip(dims, (a, b), strict=True))
@@ -188,6 +291,8 @@ def _affine(name: str, factors: str, ranks: tuple[int, int], product: Any) -> No
     one, other = factors.split()
 
     def apply(input: Tensor, x: Tensor, y: Tensor, *, beta: Any, alpha: Any) -> Any:
+        if ranks == (3, 3):
+            axis_of(2, y.ndim)
         if (x.ndim, y.ndim) != ranks:
             wanted = f"{one} and {other} of {ranks[0]} and {ranks[1]} dimensions"
             raise RuntimeError(f"{name}: expected {wanted}, got {x.ndim}D and {y.ndim}D")

@@ -8,14 +8,14 @@ import numpy as np
 
 import adjoint as ad
 from adjoint.torch import return_types
-from adjoint.torch.arguments import Sizes, one_of, public, same_types, tensors_of
-from adjoint.torch.calls import call, named, off, without_slope
+from adjoint.torch.arguments import Sizes, guarded, in_cpp, one_of, public, same_types, tensors_of
+from adjoint.torch.calls import call, named, off, without_slope, write
 from adjoint.torch.creation import tensor
 from adjoint.torch.dtypes import numpy_dtype, of_numpy, result_dtype
 from adjoint.torch.functions import floating_of, to
 from adjoint.torch.graph import label
 from adjoint.torch.lifted import is_batched
-from adjoint.torch.operators import FUNCTIONS, METHODS
+from adjoint.torch.operators import FUNCTIONS, METHODS, refuse_truths
 from adjoint.torch.tensor import LEVEL, Tensor, axis_of, beside, is_elsewhere, is_lifted, looked, next_number, of
 
 
@@ -168,9 +168,17 @@ def _extreme(name: str, function: Any) -> None:
     public(name, out=True)(spelled)
 
 
+def refuse_no_place(name: str, x: Tensor, axis: int) -> None:
+    """Raise IndexError for an axis without elements, of which none is the one asked for."""
+    if x.ndim and not x.shape[axis]:
+        raise IndexError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
+
+
 def _refuse_empty(name: str, x: Tensor, axes: Any) -> None:
-    if any([x.shape[i] == 0 for i in (range(x.ndim) if axes is None else axes)]):
-        raise IndexError(f"{name}(): Expected reduction dim to have non-zero size.")
+    if axes is None and not x.numel():
+        raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+    for i in axes or ():
+        refuse_no_place(name, x, i)
 
 
 _extreme("amax", "max")
@@ -298,7 +306,8 @@ def norm_of(x: Tensor, order: Any, axes: Any, keepdim: bool) -> Any:
 
 
 @public("dist")
-def dist(input: Tensor, other: Tensor, p: Any = 2) -> Any:
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Any:
+    refuse_truths(input, other)
     found = call(lambda a, b: ad.linalg.vector_norm(a - b, ord=p), "Dist", input, other)
     return found if p else without_slope("Dist", found, input, other)
 
@@ -327,7 +336,17 @@ def _running(name: str, function: Any) -> None:
             raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
         return _in_type_of(x, call(function, name.capitalize(), x, axis=axis))
 
-    public(name, in_place=True, out=True)(spelled)
+    def in_place(self: Tensor, dim: int, *, dtype: Any = None) -> Any:
+        if dtype is not None and (wanted := numpy_dtype(dtype)) is not self._dtype:
+            raise RuntimeError(
+                f"Bad in-place call: input tensor dtype {in_cpp(self._dtype)} and output tensor dtype "
+                f"{in_cpp(wanted)} should match"
+            )
+        return write(self, FUNCTIONS[name], dim, dtype=self.dtype)
+
+    public(name, out=True)(spelled)
+    in_place.__name__ = in_place.__qualname__ = name + "_"
+    METHODS[name + "_"] = guarded(in_place)
 
 
 _running("cumsum", lambda x, axis: ad.cumulative_sum(x, axis=axis))
@@ -343,9 +362,11 @@ def logcumsumexp(input: Tensor, dim: int) -> Any:
 def _softmax(name: str, function: Any, made: str) -> None:
     def spelled(input: Tensor, dim: int, dtype: Any = None) -> Any:
         x = input if dtype is None else to(input, dtype=dtype)
-        if x._dtype.kind != "f":
+        if x._dtype.kind != "f" and x.numel():
             raise NotImplementedError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{x.dtype.class_name}'")
         axis = axis_of(dim, x.ndim)
+        if x._dtype.kind != "f":
+            return FUNCTIONS["clone"](x)
         if not x.ndim:
             return call(lambda a: named(function)(ad.reshape(a, (1,)), axis=0)[0], made, x)
         return call(function, made, x, axis=axis)
@@ -403,6 +424,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 @public("kthvalue", out=True)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     axis = axis_of(dim, input.ndim)
+    refuse_no_place("kthvalue", input, axis)
     if not 1 <= k <= (input.shape[axis] if input.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
     if is_batched(input) and input.ndim:
@@ -419,7 +441,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         if is_batched(flat):
             return _shared_median(flat)
         if not flat.numel():
-            return FUNCTIONS["full_like"](FUNCTIONS["sum"](flat), float("nan"))
+            return to(tensor(float("nan"), device=input.device), dtype=input._dtype)
         middle = median(flat.detach(), 0).values.item()
         if input._dtype.kind != "f":
             return median(flat, 0).values
@@ -430,6 +452,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     if not input.ndim:
         return return_types.median(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
     axis = axis_of(dim, input.ndim)
+    refuse_no_place("median", input, axis)
     middle = (input.shape[axis] - 1) // 2
     if is_batched(input):
         unknown = FUNCTIONS["isnan"](input)
@@ -490,7 +513,7 @@ def cat(tensors: Any, dim: int = 0) -> Any:
 
 @public("stack", method=False, out=True)
 def stack(tensors: Any, dim: int = 0) -> Any:
-    if not len(tensors):
+    if not len(tensors_of(tensors, "stack")):
         raise RuntimeError("stack expects a non-empty TensorList")
     for i, x in enumerate(tensors):
         if x.shape != tensors[0].shape:
@@ -537,7 +560,7 @@ _flipped("flipud", 0)
 
 
 @public("roll")
-def roll(input: Tensor, shifts: Any, dims: Any = None) -> Any:
+def roll(input: Tensor, shifts: Sizes, dims: Sizes = None) -> Any:
     by = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
     along = () if dims is None else dims if isinstance(dims, (tuple, list)) else (dims,)
     if not by:
@@ -618,6 +641,8 @@ def trace(input: Tensor) -> Any:
 
 @public("diff", out=True)
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Any:
+    if not input.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     if not n:  # PyTorch puts nothing around it then
@@ -687,5 +712,9 @@ def searchsorted(
         column = FUNCTIONS["unsqueeze"](given, -1)
         found = FUNCTIONS["sum"](rows < column if where == "left" else rows <= column, -1)
         return found.int() if out_int32 else found
+    kind = result_dtype([x, input])
+    if kind.kind in "bc":
+        raise NotImplementedError(f"\"searchsorted_out_cpu\" not implemented for '{of_numpy(kind).class_name}'")
+    x, given = to(x, dtype=kind), to(given, dtype=kind)
     found = call(lambda a, v: ad.searchsorted(a, v, side=where), None, x, given)  # type: ignore[arg-type]
     return to(found, dtype=np.dtype("int32" if out_int32 else "int64"))

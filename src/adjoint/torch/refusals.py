@@ -27,6 +27,10 @@ class WrongKindError(TypeError, AttributeError):
     """
 
 
+class TooLongError(OverflowError):
+    """An integer of more than 64 bits in the place of a number."""
+
+
 class InFunction:
     """Why a result of a user's Function may not be written to: it shares memory with an argument."""
 

@@ -19,8 +19,8 @@ __path__: list[str] = []
 def _window(name: str, values: Any, **defaults: Any) -> Any:
     """A window whose values are a function of its length, of whether it is periodic, and of settings."""
 
-    def window(M: int, *, sym: bool, dtype: Any, layout: Any, device: Any, requires_grad: bool, **given: Any) -> Any:
-        if M < 0:
+    def window(M: Any, *, sym: Any, dtype: Any, layout: Any, device: Any, requires_grad: Any, **given: Any) -> Any:
+        if M < 0:  # what is no number is refused at each step as in PyTorch, whose windows are written in Python
             raise ValueError(f"{name} requires non-negative window length, got M={M}")
         if layout not in (None, strided):
             raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
@@ -29,12 +29,14 @@ def _window(name: str, values: Any, **defaults: Any) -> Any:
         kind = numpy_dtype(dtype) or default_float()
         if kind.name not in ("float32", "float64"):
             raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
+        if M >= 1 and name in _CHECKS:
+            _CHECKS[name](sym, given)
         made = values(int(M), not sym, given) if M > 1 else [1.0] * M
         return finished(made, kind, requires_grad, device)
 
     words = "".join([f"{key}, " if value is ... else f"{key}={value!r}, " for key, value in defaults.items()])
-    options = "sym: Truth=True, dtype: object=None, layout: object=None, device=None, requires_grad=False"
-    spelled = spelled_as(name, f"M: int, *, {words}{options}", window)
+    options = "sym: object=True, dtype: object=None, layout: object=None, device: object=None, "
+    spelled = spelled_as(name, f"M: object, *, {words}{options}requires_grad: object=False", window)
     spelled.__doc__ = f"The window `{name}`; without `sym` it is one period of a longer one."
     return guarded(spelled)
 
@@ -43,16 +45,14 @@ def _ours(name: str) -> Any:
     return lambda M, periodic, settings: values_of(name, M, periodic, settings)
 
 
-def _gaussian(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
+def _check_gaussian(sym: Any, settings: dict[str, Any]) -> None:
     if settings["std"] <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {settings['std']} instead.")
-    return values_of("gaussian", M, periodic, settings)
 
 
-def _kaiser(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
+def _check_kaiser(sym: Any, settings: dict[str, Any]) -> None:
     if settings["beta"] < 0:
         raise ValueError(f"beta must be non-negative, got: {settings['beta']} instead.")
-    return values_of("kaiser", M, periodic, settings)
 
 
 def _general_hamming(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
@@ -68,12 +68,18 @@ def _general_cosine(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
     return cosines(M + periodic, weights)[:M]
 
 
+def _check_exponential(sym: Any, settings: dict[str, Any]) -> None:
+    if settings["tau"] <= 0:
+        raise ValueError(f"Tau must be positive, got: {settings['tau']} instead.")
+    if sym and settings["center"] is not None:
+        raise ValueError("Center must be None for symmetric windows")
+
+
+_CHECKS: dict[str, Any] = {"exponential": _check_exponential, "gaussian": _check_gaussian, "kaiser": _check_kaiser}
+
+
 def _exponential(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
     center, tau = settings["center"], settings["tau"]
-    if tau <= 0:
-        raise ValueError(f"Tau must be positive, got: {tau} instead.")
-    if not periodic and center is not None:
-        raise ValueError("Center must be None for symmetric windows")
     center = (M if periodic else M - 1) / 2 if center is None else center
     return decaying(M, center, tau)
 
@@ -81,11 +87,11 @@ def _exponential(M: int, periodic: bool, settings: dict[str, Any]) -> Any:
 _WINDOWS: dict[str, Any] = {
     **{name: _window(name, _ours(name)) for name in ("bartlett", "blackman", "cosine", "hann", "nuttall")},
     "exponential": _window("exponential", _exponential, center=None, tau=1.0),
-    "gaussian": _window("gaussian", _gaussian, std=1.0),
+    "gaussian": _window("gaussian", _ours("gaussian"), std=1.0),
     "general_cosine": _window("general_cosine", _general_cosine, a=...),
     "general_hamming": _window("general_hamming", _general_hamming, alpha=0.54),
     "hamming": _window("hamming", lambda M, periodic, _: _general_hamming(M, periodic, {"alpha": 0.54})),
-    "kaiser": _window("kaiser", _kaiser, beta=12.0),
+    "kaiser": _window("kaiser", _ours("kaiser"), beta=12.0),
 }
 windows: Any = _room(f"{__name__}.windows", _WINDOWS, package=True)
 windows.windows = _room(f"{__name__}.windows.windows", _WINDOWS)

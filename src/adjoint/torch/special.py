@@ -10,6 +10,7 @@ import adjoint as ad
 from adjoint.torch import return_types
 from adjoint.torch.arguments import public, with_out
 from adjoint.torch.calls import call, write
+from adjoint.torch.dtypes import default_float, result_dtype
 from adjoint.torch.functions import check_tensors, composed, floating_of, to
 from adjoint.torch.missing import missing as _missing
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -122,7 +123,11 @@ def frexp(input: Tensor) -> Any:
 def ldexp(input: Tensor, other: Tensor) -> Any:
     """input * 2**other."""
     check_tensors("ldexp", input)
-    return call(lambda x, n: x * 2.0**n, "Ldexp", input, floating_of(other))
+    kind = result_dtype((input, other))
+    kind = kind if kind.kind in "fc" else default_float()
+    wide = np.dtype("float32") if kind.itemsize == 2 else kind  # 2**other may be too large for the result
+    found = call(lambda x, n: x * 2.0**n, "Ldexp", to(input, dtype=wide), to(floating_of(other), dtype=wide))
+    return to(found, dtype=kind)
 
 
 def __getattr__(name: str) -> Any:

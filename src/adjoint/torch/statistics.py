@@ -9,11 +9,12 @@ import numpy as np
 import adjoint as ad
 from adjoint.torch import creation, return_types
 from adjoint.torch.arguments import Number, public
-from adjoint.torch.calls import NUMBERS, call, without_slope
+from adjoint.torch.calls import NUMBERS, call, check_size, without_slope
+from adjoint.torch.dtypes import of_numpy
 from adjoint.torch.functions import floating_of, to
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.operators import FUNCTIONS
-from adjoint.torch.reductions import axes_of, picked, shared_by_nan
+from adjoint.torch.reductions import axes_of, picked, refuse_no_place, shared_by_nan
 from adjoint.torch.tensor import Tensor, axis_of, beside, looked
 
 
@@ -143,6 +144,8 @@ def _quantile(name: str) -> None:
     ) -> Any:
         if input._dtype.kind != "f":
             raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+        if not input.numel():
+            raise RuntimeError(f"{name}() input tensor must be non-empty")
         if isinstance(q, Tensor) and q._dtype is not input._dtype:
             raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
         at = looked(q) if isinstance(q, Tensor) else q
@@ -175,7 +178,9 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     """The middle element of those that are not nan, of an even number the lower one."""
     if dim is None:
         flat = FUNCTIONS["reshape"](input, -1)
-        if is_batched(flat) or flat._dtype.kind != "f" or not flat.numel():
+        if not flat.numel():
+            return FUNCTIONS["median"](flat)
+        if is_batched(flat) or flat._dtype.kind != "f":
             return nanmedian(flat, 0).values
         middle = nanmedian(flat.detach(), 0).values.item()
         if middle != middle:
@@ -184,6 +189,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     if not input.ndim:
         return return_types.nanmedian(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
     axis = axis_of(dim, input.ndim)
+    refuse_no_place("nanmedian", input, axis)
     if is_batched(input):
         known = FUNCTIONS["sum"](input == input, axis, keepdim=True)
         middle = (known - 1).clamp(min=0) // 2
@@ -203,6 +209,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     if not input.ndim:
         return return_types.mode(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
     axis = axis_of(dim, input.ndim)
+    refuse_no_place("mode", input, axis)
     if is_batched(input):
         return picked(input, _last_of_most(input, axis), dim, keepdim, "Mode")
     array = looked(input)
@@ -233,6 +240,9 @@ def _running(name: str) -> None:
         if input._dtype.kind == "b":
             found, places = spelled(input.byte(), dim)
             return getattr(return_types, name)(found.bool(), places)
+        if input._dtype.kind == "c":  # without elements
+            places = of_numpy(np.dtype("int64"))
+            return getattr(return_types, name)(FUNCTIONS["clone"](input), FUNCTIONS["zeros_like"](input, dtype=places))
         return getattr(return_types, name)(*call(name, name.capitalize(), input, axis=axis))
 
     public(name, out=True)(spelled)
@@ -256,19 +266,20 @@ def unique_consecutive(
     return call("unique_consecutive", "UniqueConsecutive", input, return_inverse, return_counts, axis=dim)
 
 
-@public("bucketize", out=True)
+@public("bucketize", method=False, out=True)
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Any:
     """The number of the bin that each element is in, between boundaries in order."""
     found = FUNCTIONS["searchsorted"](boundaries, input, right=right)
     return found.int() if out_int32 else found
 
 
-@public("isin", out=True)
+@public("isin", method=False, out=True)
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among others."""
     for what, x in (("elements", elements), ("test_elements", test_elements)):
         if not isinstance(x, (Tensor, *NUMBERS, np.number, np.bool_)):
             raise TypeError(f"isin(): argument '{what}' must be Tensor or Number, not {type(x).__name__}")
+        check_size(x)
     if is_batched(elements) or is_batched(test_elements):
         given = [x if isinstance(x, Tensor) else FUNCTIONS["tensor"](x) for x in (elements, test_elements)]
         among = FUNCTIONS["reshape"](given[1], -1)
@@ -282,10 +293,12 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 @public("renorm", in_place=True, out=True)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Any:
     """Each slice along an axis scaled to a norm of at most `maxnorm`."""
+    for number in (p, maxnorm):
+        check_size(number)
     return call(lambda x: ad.renorm(x, p, axis_of(dim, input.ndim), maxnorm), "Renorm", input)
 
 
-@public("cdist")
+@public("cdist", method=False)
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Any:
     """The distances of all pairs of rows."""
     if compute_mode not in (
@@ -315,6 +328,8 @@ def _points(y: Tensor, x: Any, dim: int) -> tuple[Tensor, Any]:
 @public("trapezoid", "trapz", method=False)
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number = 1, dim: int = -1) -> Any:
     """The integral along an axis by trapezoids."""
+    if not y.shape[axis_of(dim, y.ndim)]:
+        return FUNCTIONS["sum"](y, dim, dtype=y.dtype)
     return call("trapezoid", "MulBackward1" if x is None else "DivBackward1", *_points(y, x, dim), dx=dx, axis=dim)
 
 

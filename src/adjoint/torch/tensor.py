@@ -214,6 +214,9 @@ class Tensor:
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
+    def __reversed__(self) -> Any:
+        return self.flip(0) if self.ndim else self
+
     def __hash__(self) -> int:
         return id(self)
 
@@ -238,10 +241,10 @@ class Tensor:
         return bool(looked(self))
 
     def __float__(self) -> float:
-        return float(_only(self))
+        return float(_real(_only(self), "double"))
 
     def __int__(self) -> int:
-        return int(_only(self))
+        return int(_real(_only(self), "int64_t"))
 
     def __complex__(self) -> complex:
         return complex(_only(self))
@@ -292,6 +295,15 @@ def _only(x: Tensor) -> Any:
     if x.numel() != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     return x.item()
+
+
+def _real(value: Any, kind: str) -> Any:
+    """A number as a real one. Raises RuntimeError for an imaginary part."""
+    if value.__class__ is complex:
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+        return value.real
+    return value
 
 
 def _rebuilt(kind: type, value: Any, requires_grad: bool, attributes: dict[str, Any], device: Any = None) -> Tensor:

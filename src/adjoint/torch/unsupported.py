@@ -14,7 +14,7 @@ _LETTERS = {"b": "bool", "u": "uint8", "i": "int8 int16 int32 int64", "h": "floa
 _CODES = {letter: "".join([np.dtype(name).char for name in names.split()]) for letter, names in _LETTERS.items()}
 
 # Types, what PyTorch calls its code for them, functions. Behind a + it is the type that all operands meet in; the
-# others look at their first argument.
+# others look at their first argument, and behind a . it is taken without axes, or without elements.
 _KERNELS = """
 buic frac_cpu frac
 b trunc_vml_cpu trunc
@@ -30,17 +30,23 @@ c digamma digamma
 c i0_vml_cpu i0
 c logit_cpu logit
 c mvlgamma mvlgamma
-b+ div_floor_cpu floor_divide
-b+ remainder_cpu remainder
-b+ fmod_cpu fmod
+bc+ div_floor_cpu floor_divide
+bc+ remainder_cpu remainder
+bc+ fmod_cpu fmod
 buic+ hypot_cpu hypot
 buic+ logaddexp2_cpu logaddexp2
 bui+ nextafter_cpu nextafter
 buic+ igamma_cpu igamma
 buic+ igammac_cpu igammac
 c+ xlogy_cpu xlogy
-b+ lshift_cpu bitwise_left_shift
-b+ rshift_cpu bitwise_right_shift
+bfch+ lshift_cpu bitwise_left_shift
+bfch+ rshift_cpu bitwise_right_shift
+fch+ bitwise_and_cpu bitwise_and
+fch+ bitwise_or_cpu bitwise_or
+fch+ bitwise_xor_cpu bitwise_xor
+fch bitwise_not_cpu bitwise_not
+fchb+ gcd_cpu gcd
+fchb+ lcm_cpu lcm
 bui lerp_kernel_scalar lerp
 h polar_cpu polar
 b addmm_impl_cpu_ mm addmm addbmm inner chain_matmul linalg.multi_dot
@@ -54,18 +60,16 @@ c min_all min
 c max_values_cpu amax
 c min_values_cpu amin
 c aminmax_cpu aminmax
-c cummax_cpu cummax
-c cummin_cpu cummin
-c mode_cpu mode
+c. cummax_cpu cummax
+c. cummin_cpu cummin
+c. mode_cpu mode
 bui logcumsumexp_out_cpu logcumsumexp
-bc kthvalue_cpu kthvalue
+bc. kthvalue_cpu kthvalue
 b trace trace
 c unique unique unique_consecutive
-b searchsorted_out_cpu searchsorted
 bhfc bincount_cpu bincount
 h cdist cdist
-h lu_cpu det slogdet logdet linalg.det linalg.slogdet linalg.inv linalg.inv_ex inverse linalg.solve linalg.solve_ex
-h lu_cpu linalg.tensorinv linalg.tensorsolve
+h lu_cpu det linalg.det linalg.solve linalg.solve_ex linalg.tensorsolve
 buih lu_cpu lu lu_solve linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve
 h cholesky_cpu linalg.cholesky linalg.cholesky_ex
 uih cholesky_cpu cholesky
@@ -85,6 +89,38 @@ bui check_uniform_bounds uniform_
 buic log_normal_cpu log_normal_
 c geometric_cpu geometric_
 c random_kernel_cpu random_
+buic GeluKernelImpl gelu
+buic GroupNormKernelImpl group_norm
+buic LayerNormKernelImpl layer_norm
+buic adaptive_max_pool2d adaptive_max_pool1d adaptive_max_pool2d
+buic adaptive_max_pool3d_cpu adaptive_max_pool3d
+buc avg_pool2d avg_pool1d avg_pool2d
+buc avg_pool2d local_response_norm
+uc avg_pool2d lp_pool1d lp_pool2d
+buhc avg_pool3d_out_frame avg_pool3d
+uhc avg_pool3d_out_frame lp_pool3d
+buic batch_norm batch_norm instance_norm
+b bmm bilinear
+b compute_columns3d conv3d
+b slow_conv2d_cpu conv1d conv2d
+buic elu_cpu celu selu elu
+buic grid_sampler_2d_cpu_kernel_impl grid_sample
+ui im2col_out_cpu unfold
+c fractional_max_pool2d_out_frame fractional_max_pool2d
+c fractional_max_pool3d_out_frame fractional_max_pool3d
+buic leaky_relu_cpu rrelu
+buic log_sigmoid_cpu binary_cross_entropy_with_logits logsigmoid multilabel_soft_margin_loss
+bc max_pool2d max_pool2d
+bc max_pool3d max_pool3d
+buic max_unpool2d max_unpool1d max_unpool2d
+buic max_unpool3d max_unpool3d
+buihc multi_margin_loss_cpu_kernel multi_margin_loss
+buihc multilabel_margin_loss_forward_out_frame multilabel_margin_loss
+buic nll_loss_out_frame nll_loss
+h pdist pdist
+bui rms_norm rms_norm
+c softmax_lastdim_kernel_impl scaled_dot_product_attention
+buic softshrink_check softshrink
 c bernoulli_scalar_cpu_ bernoulli_
 """
 
@@ -92,9 +128,12 @@ _NOT_IMPLEMENTED = {  # the same, where PyTorch says it in words
     "c trunc floor ceil": "{name} is not supported for complex inputs",
     "c sign": "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
     "c relu": "clamp is not supported for complex types",
+    "c hinge_embedding_loss margin_ranking_loss cosine_embedding_loss relu6 hardtanh": "clamp is not supported for "
+    "complex types",
     "c+ clamp clamp_min clamp_max": "clamp is not supported for complex types",
 }
 _FLOATING = "{name}: Expected a floating point or complex tensor as input. Got {type}"
+_LOW = "{name}: Low precision dtypes not supported. Got {type}"
 _REFUSED = {  # and where it is a RuntimeError
     "c deg2rad rad2deg": "{name} is not supported for complex tensors.",
     "c isposinf isneginf": "{name} does not support complex inputs.",
@@ -108,7 +147,7 @@ _REFUSED = {  # and where it is a RuntimeError
     "c topk": "topk does not support complex dtypes on CPU",
     "b cov corrcoef": "cov(): bool dtype is not supported for input",
     "bc isin": "Unsupported input type encountered for isin(): {type}",
-    "b trapezoid cumulative_trapezoid": "trapezoid: received a bool input for `y`, but bool is not supported",
+    "b. trapezoid cumulative_trapezoid": "trapezoid: received a bool input for `y`, but bool is not supported",
     "u gradient": "torch.gradient does not support uint8 input.",
     "b gradient": "Subtraction, the `-` operator, with two bool tensors is not supported.",
     "b+ dist": "Subtraction, the `-` operator, with two bool tensors is not supported.",
@@ -120,32 +159,47 @@ _REFUSED = {  # and where it is a RuntimeError
     "bui linalg.cholesky_ex linalg.matrix_norm linalg.matrix_exp matrix_exp": _FLOATING,
     "buic exponential_": "Exponential distribution is a continuous probability distribution, not of {type}",
     "buic cauchy_": "Cauchy distribution is a continuous probability distribution, not of {type}",
-    "bui det slogdet inverse svd qr": "linalg." + _FLOATING,
+    "bui det slogdet svd qr": "linalg." + _FLOATING,
+    "bui inverse": _FLOATING.replace("{name}", "linalg.inv"),
+    "h logdet linalg.slogdet": _LOW,
+    "h slogdet": "linalg." + _LOW,
+    "h inverse linalg.inv linalg.inv_ex linalg.tensorinv": _LOW.replace("{name}", "linalg.inv"),
     "bui linalg.eig linalg.eigvals": "Unknown Complex ScalarType for {type}",
     "bui linalg.pinv pinverse": "linalg.pinv({type}): expected a tensor of float, double, cfloat or cdouble types",
     "bui orgqr linalg.householder_product": "torch.linalg.householder_product: does not take tensors of {type}",
     "bui svd_lowrank pca_lowrank": "expected m1 and m2 to have the same dtype, but got: {type} != Float",
     "buih linalg.lstsq linalg.matrix_rank": "This function doesn't handle types other than float and double",
     "bh linalg.vander": "linalg.vander supports floating point, complex, and integer tensors, but got {type}",
+    "bui scaled_dot_product_attention": "expected m1 and m2 to have the same dtype, but got: float != {type}",
+    "buic pdist": "{name} only supports floating-point dtypes",
+    "bui normalize": "linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type}",
     "h stft istft": "MKL FFT doesn't support tensors of type: {type}",
     "bui stft": "stft(): expected a tensor of floating point or complex values, but got {type}",
 }  # fmt: skip
 
 
-class _Row:
-    """Types that a function does not take: whether all operands count, and what is said."""
+# what takes tensors alone, and says so before it looks at types
+NO_NUMBERS = frozenset(
+    "arctan2 atan2 complex fmax fmin gammainc gammaincc gcd heaviside hypot igamma igammac isclose lcm logaddexp "
+    "logaddexp2 logical_and logical_or logical_xor maximum minimum nextafter polar".split()
+)
 
-    def __init__(self, codes: str, together: bool, error: type[Exception], text: str) -> None:
-        self.codes, self.together, self.error, self.text = codes, together, error, text
+
+class _Row:
+    """Types that a function does not take: whether all operands count, or those with elements along axes, and what is
+    said."""
+
+    def __init__(self, codes: str, how: str, error: type[Exception], text: str) -> None:
+        self.codes, self.how, self.error, self.text = codes, how, error, text
 
 
 _ROWS: dict[str, list[_Row]] = {}
 
 
 def _declare(letters: str, names: str, error: type[Exception], text: str) -> None:
-    codes = "".join([_CODES[letter] for letter in letters.rstrip("+")])
+    codes = "".join([_CODES[letter] for letter in letters.rstrip("+.")])
     for name in names.split():
-        _ROWS.setdefault(name, []).append(_Row(codes, letters.endswith("+"), error, text))
+        _ROWS.setdefault(name, []).append(_Row(codes, letters[-1], error, text))
 
 
 for _line in _KERNELS.strip().splitlines():
@@ -166,7 +220,10 @@ def refuse(name: str, operands: Any) -> None:
     """Raise PyTorch's error for operands of a type that a function does not take."""
     known = [float(x) if isinstance(x, np.bool_) else x.item() if isinstance(x, np.number) else x for x in operands]
     known = [x for x in known if hasattr(x, "_dtype") or isinstance(x, (bool, int, float, complex))]
+    if name in NO_NUMBERS and not all([hasattr(x, "_dtype") for x in known[:2]]):
+        return
     for row in _ROWS[name]:
-        dtype = result_dtype(known) if row.together else getattr(operands[0], "_dtype", None)
-        if dtype is not None and dtype.char in row.codes:
+        first = operands[0]
+        dtype = result_dtype(known) if row.how == "+" else getattr(first, "_dtype", None)
+        if dtype is not None and dtype.char in row.codes and (row.how != "." or (first.ndim and first.numel())):
             raise row.error(row.text.format(name=name, type=of_numpy(dtype).class_name))

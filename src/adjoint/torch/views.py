@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint import errors
 from adjoint.torch import overriding
 from adjoint.torch.arguments import one_of, public, tensor_of
 from adjoint.torch.creation import size_of, sizes_of
@@ -320,6 +321,12 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 def broadcast_shapes(*shapes: Any) -> Any:
     from adjoint.torch.dtypes import Size
 
+    shapes = tuple([int(shape) if isinstance(shape, bool) else shape for shape in shapes])
+    for shape in shapes:
+        entries = shape if isinstance(shape, (tuple, list)) else (shape,)
+        if not all([isinstance(n, (int, np.integer, Tensor)) for n in entries]):
+            shown = errors.shown(shape)
+            raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shown}")
     try:
         return Size(np.broadcast_shapes(*shapes))
     except ValueError as error:

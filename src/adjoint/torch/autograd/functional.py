@@ -34,8 +34,7 @@ def _tuple_of(given: Any, what: str, function: str) -> tuple[bool, tuple[Any, ..
 def _inputs(given: Any, create: bool, function: str) -> tuple[bool, tuple[Any, ...]]:
     """The points to differentiate at: with `create` they stay connected with what they were computed from."""
     several, xs = _tuple_of(given, "inputs", function)
-    operator.index(create)  # a flag is True or False
-    if create:
+    if bool(create) if isinstance(create, Tensor) else operator.index(create):
         return several, tuple([x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in xs])
     return several, tuple([x.detach().requires_grad_() for x in xs])
 

@@ -38,7 +38,7 @@ for _module, _names in {
         ALL[_name] = _f if _name == "linear" else _guarded(_f)  # which looks itself, as it is called most
 ALL |= _layers.WITH_INDICES
 for _name in ALL:
-    if _name.startswith(("conv", "avg_pool", "max_pool", "bilinear")):
+    if _name.startswith(("conv", "avg_pool", "max_pool2d", "max_pool3d", "bilinear")):
         ALL[_name] = _of_integers(ALL[_name])
 globals().update(ALL)
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import adjoint as ad
 from adjoint.torch import overriding
-from adjoint.torch.arguments import guarded
-from adjoint.torch.calls import call, into, number_of, without_slope, write
+from adjoint.torch.arguments import Truth, guarded
+from adjoint.torch.calls import call, check_size, into, number_of, without_slope, write
 from adjoint.torch.creation import full_like
 from adjoint.torch.nn.functional.shared import drawing, of_integers, real, tensor
-from adjoint.torch.operators import FUNCTIONS
+from adjoint.torch.operators import FUNCTIONS, refuse_truths
 from adjoint.torch.tensor import Tensor, axis_of
 
 # name, adjoint's function, name of the node, settings
@@ -48,6 +48,8 @@ def _operand(input: Any, name: str) -> Tensor:
     x = tensor(input, name)
     if name in ("hardtanh", "relu6") and x._dtype.kind == "b":
         raise RuntimeError("Bool inputs not supported for hardtanh")
+    if name == "tanhshrink":
+        refuse_truths(x, 1.0)
     if name in ("softsign", "tanhshrink") and x._dtype.kind != "b":
         return x
     if name == "silu" and x._dtype.kind == "c":
@@ -142,6 +144,8 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Any:
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
     """x where it is above the threshold, else a value."""
     real(input, "threshold", integers=True)
+    for number in (threshold, value):
+        check_size(number)
 
     @of_integers
     def apply(x: Any) -> Any:
@@ -209,7 +213,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return FUNCTIONS["softmax"](FUNCTIONS["neg"](input), _axis("softmin", dim, tensor(input, "softmin")), dtype=dtype)
 
 
-def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: Any = 1e-10, dim: int = -1) -> Any:
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: Truth = False, eps: Any = 1e-10, dim: int = -1) -> Any:
     """Draws from a categorical distribution, smooth in its logits; with `hard` that is the backward pass alone."""
     axis = axis_of(dim, tensor(logits, "gumbel_softmax").ndim)
     return drawing("nn.gumbel_softmax", "Softmax", logits, tau, hard, axis)

@@ -34,6 +34,9 @@ def pad(input: Tensor, pad: Sizes, mode: str = "constant", value: Any = None) ->
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if mode != "constant" and not 1 <= input.ndim - len(widths) // 2 <= 2:
         raise NotImplementedError(f"Padding size {len(widths)} is not supported for {input.ndim}D input tensor.")
+    if input._dtype.kind == "b" and mode in ("reflect", "replicate"):
+        kernel = ("reflection" if mode == "reflect" else "replication") + f"_pad{len(widths) // 2}d"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
     name = made[mode] + (f"{len(widths) // 2}D" if mode in ("reflect", "replicate") else "")
     return call("nn.pad", name, input, widths, mode, 0 if value is None else value)
 
@@ -83,6 +86,10 @@ def interpolate(
     recompute_scale_factor: Any = None, antialias: bool = False,
 ) -> Any:  # fmt: skip
     """Images, signals and volumes in another size."""
+    if isinstance(size, (tuple, list)):
+        size = type(size)([n.item() if isinstance(n, Tensor) and not n.ndim else n for n in size])
+    elif isinstance(size, Tensor) and not size.ndim:
+        size = size.item()
     if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
@@ -112,7 +119,7 @@ def interpolate(
         raise NotImplementedError(f"Input Error: {mode!r} is none of the modes {' | '.join(_MODES)}")
     if wanted is not None and wanted != axes:
         raise NotImplementedError(f"Got {axes + 2}D input, but {mode} mode needs {wanted + 2}D input")
-    if input._dtype.kind in "biu":
+    if input._dtype.kind in "biuc":
         if input._dtype != np.uint8 or mode in ("linear", "trilinear", "area"):
             raise NotImplementedError(f"\"upsample_{mode}\" not implemented for '{input.dtype.class_name}'")
         # PyTorch rounds and cuts between the axes, too, with weights of 16 bits: its numbers are off these

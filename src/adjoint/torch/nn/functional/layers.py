@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from typing import Any
@@ -11,8 +12,10 @@ import numpy as np
 import adjoint as ad
 from adjoint.torch import overriding
 from adjoint.torch.arguments import Sizes, guarded, refuse_others
-from adjoint.torch.calls import call, explained, off, put, write
+from adjoint.torch.calls import call, check_size, explained, off, put, write
+from adjoint.torch.dtypes import of_numpy
 from adjoint.torch.lifted import is_batched, value_alone
+from adjoint.torch.nn.functional import words
 from adjoint.torch.nn.functional.shared import drawing, probability, tensor
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.tensor import LEVEL, Tensor, is_elsewhere, is_lifted, looked, next_number, of, values
@@ -48,6 +51,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
             return of(_linear(x, weight._here, bias._here))
         except ValueError as error:
             raise explained(error, ()) from None
+    if input._dtype.kind == "b":
+        raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
     rows = {1: ("View", "SqueezeBackward4"), 2: ("Addmm", "Mm")}
     with_bias, alone = rows.get(len(shape), ("View", "UnsafeView"))
     return call("nn.linear", alone if bias is None else with_bias, input, weight, bias)
@@ -83,10 +88,14 @@ def _convolution(axes: int) -> Any:
         _check_axes(weight)
         _check_images(f"conv{axes}d", axes, input, weight, weight.shape[1] * groups, groups, "")
         _check_bias(input, bias)
-        return call(
-            f"nn.conv{axes}d", _node(axes, input), input, weight, bias, stride=_sizes(stride), padding=_sizes(padding),
-            dilation=_sizes(dilation), groups=groups,
-        )  # fmt: skip
+        try:
+            return call(
+                f"nn.conv{axes}d", _node(axes, input), input, weight, bias, stride=_sizes(stride),
+                padding=_sizes(padding), dilation=_sizes(dilation), groups=groups,
+            )  # fmt: skip
+        except RuntimeError as error:
+            why = words.of_convolution(axes, input, weight, bias, stride, padding, dilation, groups)
+            raise (error if why is None else RuntimeError(why)) from None
 
     conv.__name__ = conv.__qualname__ = f"conv{axes}d"
     return conv
@@ -173,13 +182,28 @@ def _max_pool(axes: int) -> Any:
                 f"max_pool{axes}d: Expected {axes + 1}D or {axes + 2}D (batch mode) tensor with optional 0 dim batch "
                 f"size for input, whose non-batch dimensions have positive length, but got:{list(input.shape)}"
             )
-        return call(
-            f"nn.max_pool{axes}d", f"MaxPool{axes}DWithIndices", input, _sizes(kernel_size), _stride(stride),
-            padding=_sizes(padding), dilation=_sizes(dilation), ceil_mode=ceil_mode, return_indices=return_indices,
-        )  # fmt: skip
+        if axes == 1 and input._dtype.kind != "f":
+            return _pooled_integers(pool, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+        try:
+            return call(
+                f"nn.max_pool{axes}d", f"MaxPool{axes}DWithIndices", input, _sizes(kernel_size), _stride(stride),
+                padding=_sizes(padding), dilation=_sizes(dilation), ceil_mode=ceil_mode, return_indices=return_indices,
+            )  # fmt: skip
+        except RuntimeError as error:
+            why = words.of_pool(pool.__name__, axes, input, kernel_size, _stride(stride), padding, dilation)
+            raise (error if why is None else RuntimeError(why)) from None
 
     pool.__name__ = pool.__qualname__ = f"max_pool{axes}d"
     return pool
+
+
+def _pooled_integers(pool: Any, x: Tensor, *settings: Any) -> Any:
+    """The largest of integers and their places: PyTorch has the two together alone."""
+    if not settings[-1] or x._dtype.kind in "bc":
+        kernel = "max_pool2d" if settings[-1] else "max_pool1d_impl"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{x.dtype.class_name}'")
+    found, places = pool(x.double(), *settings)
+    return found.to(dtype=x._dtype), places
 
 
 def _stride(stride: Sizes) -> Any:
@@ -193,10 +217,14 @@ def _avg_pool(axes: int) -> Any:
         count_include_pad: bool = True, divisor_override: Any = None,
     ) -> Any:  # fmt: skip
         options = {} if divisor_override is None else {"divisor_override": divisor_override}
-        return call(
-            f"nn.avg_pool{axes}d", f"AvgPool{axes}D", input, _sizes(kernel_size), _stride(stride),
-            padding=_sizes(padding), ceil_mode=ceil_mode, count_include_pad=count_include_pad, **options,
-        )  # fmt: skip
+        try:
+            return call(
+                f"nn.avg_pool{axes}d", f"AvgPool{axes}D", input, _sizes(kernel_size), _stride(stride),
+                padding=_sizes(padding), ceil_mode=ceil_mode, count_include_pad=count_include_pad, **options,
+            )  # fmt: skip
+        except RuntimeError as error:
+            why = words.of_pool(pool.__name__, axes, input, kernel_size, _stride(stride), padding)
+            raise (error if why is None else RuntimeError(why)) from None
 
     pool.__name__ = pool.__qualname__ = f"avg_pool{axes}d"
     return pool
@@ -220,9 +248,14 @@ def _adaptive(kind: str, axes: int) -> Any:
         return output_size if output_size is not None else tuple(input.shape[-axes:])
 
     def pool(input: Tensor, output_size: Sizes) -> Any:
-        size = output(input, output_size)
-        single = axes > 1 and (size == 1 or size == (1,) * axes)
-        return call(f"nn.{name}", "MeanBackward1" if single else made, input, size)
+        wanted = output(input, output_size)
+        whole = wanted == 1 or wanted == (1,) * axes
+        if tensor(input, name)._dtype.kind != "f":
+            if whole:
+                return FUNCTIONS["mean"](input, tuple(range(-axes, 0)), True)
+            kernel = "adaptive_avg_pool3d_cpu" if axes == 3 else "adaptive_avg_pool2d"
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.class_name}'")
+        return call(f"nn.{name}", "MeanBackward1" if whole and axes > 1 else made, input, wanted)
 
     def pool_with_indices(input: Tensor, output_size: Sizes, return_indices: bool = False) -> Any:
         return call(f"nn.{name}", made, input, output(input, output_size), return_indices=return_indices)
@@ -271,9 +304,14 @@ def _unpooled(x: Tensor, axes: int, kernel: Any, stride: Sizes, padding: Any, wa
 
 def _lp_pool(axes: int) -> Any:
     def pool(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes = None, ceil_mode: bool = False) -> Any:
-        return call(
-            f"nn.lp_pool{axes}d", "Pow", input, norm_type, _sizes(kernel_size), _stride(stride), ceil_mode=ceil_mode
-        )
+        check_size(norm_type)
+        try:
+            return call(
+                f"nn.lp_pool{axes}d", "Pow", input, norm_type, _sizes(kernel_size), _stride(stride), ceil_mode=ceil_mode
+            )
+        except RuntimeError as error:
+            why = words.of_pool(pool.__name__, axes, input, kernel_size, _stride(stride), 0)
+            raise (error if why is None else RuntimeError(why)) from None
 
     pool.__name__ = pool.__qualname__ = f"lp_pool{axes}d"
     return pool
@@ -318,6 +356,22 @@ def _with_places(pool: Any) -> Any:
     return spelled
 
 
+def _with_size(pool: Any) -> Any:
+    """A fractional pool that asks first for the sizes of its output, as PyTorch's does; another one as it is."""
+    name: str = pool.__name__
+    if not name.startswith("fractional"):
+        return pool
+
+    @functools.wraps(pool)
+    def spelled(*args: Any, **options: Any) -> Any:
+        if len(args) < 3 and options.get("output_size") is None and options.get("output_ratio") is None:
+            raise ValueError(f"{name[:-13]} requires specifying either an output_size or an output_ratio")
+        return pool(*args, **options)
+
+    overriding.public[pool] = spelled
+    return spelled
+
+
 max_pool1d: Any = _max_pool(1)
 max_pool2d: Any = _max_pool(2)
 max_pool3d: Any = _max_pool(3)
@@ -333,7 +387,7 @@ adaptive_max_pool3d: Any = _adaptive("max", 3)
 fractional_max_pool2d: Any = _fractional(2)
 fractional_max_pool3d: Any = _fractional(3)
 WITH_INDICES = {
-    f"{pool.__name__}_with_indices": guarded(_with_places(pool))
+    f"{pool.__name__}_with_indices": _with_size(guarded(_with_places(pool)))
     for pool in (
         max_pool1d, max_pool2d, max_pool3d, adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d,
         fractional_max_pool2d, fractional_max_pool3d,
@@ -376,6 +430,7 @@ def batch_norm(
     """Each channel with mean 0 and variance 1, then scaled and shifted; in training the running ones follow."""
     if training:
         _values_per_channel(tensor(input, "batch_norm"))
+    _same_parameters(input, running_mean, running_var, weight, bias)
     out = call(
         "nn.batch_norm", "NativeBatchNorm", input, running_mean, running_var, weight, bias, training=training, eps=eps
     )
@@ -397,7 +452,7 @@ def instance_norm(
             x, running_mean=m, running_var=v, weight=w, bias=b, use_input_stats=use_input_stats, eps=eps
         ),
         "View", input, running_mean, running_var, weight, bias,
-    )  # fmt: skip
+    ).to(dtype=input._dtype)  # fmt: skip
     if use_input_stats and running_mean is not None:
         _follow(input, running_mean, running_var, momentum, False)
     return out
@@ -416,7 +471,8 @@ def group_norm(
         )
     if input.shape[0] * input.shape[1] // num_groups * math.prod(input.shape[2:]) == 1:  # over all examples
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
-    return call("nn.group_norm", "NativeGroupNorm", input, num_groups, weight, bias, eps)
+    _same_parameters(input, weight, bias)
+    return call("nn.group_norm", "NativeGroupNorm", input, num_groups, weight, bias, eps).to(dtype=input._dtype)
 
 
 def layer_norm(
@@ -424,19 +480,30 @@ def layer_norm(
 ) -> Any:
     """The last axes with mean 0 and variance 1, then scaled and shifted."""
     shape = _fitting(tensor(input, "layer_norm"), normalized_shape)
-    for x in (weight, bias):
-        if x is not None and x._dtype is not input._dtype and input._dtype.itemsize > 2:
+    _same_parameters(input, weight, bias)
+    return call("nn.layer_norm", "NativeLayerNorm", input, shape, weight, bias, eps).to(dtype=input._dtype)
+
+
+def _same_parameters(input: Tensor, *given: Any) -> None:
+    """Raise PyTorch's error for parameters of another type than the input's, but for single ones of halves."""
+    kinds = [x._dtype for x in given if x is not None]
+    if input._dtype.itemsize == 2 and np.dtype("float32") in kinds:
+        other = next((k for k in kinds if k != np.float32), None)
+        if other is not None:
+            raise RuntimeError(f"expected scalar type {of_numpy(other).class_name} but found Float")
+        return
+    for kind in kinds:
+        if kind is not input._dtype:
             raise RuntimeError(
-                f"mixed dtype (CPU): expect parameter to have scalar type of {input.dtype.class_name}, but got "
-                f"{x.dtype.class_name}"
+                "mixed dtype (CPU): expect parameter to have scalar type of "
+                f"{'Float' if input._dtype.itemsize == 2 else input.dtype.class_name}"
             )
-    return call("nn.layer_norm", "NativeLayerNorm", input, shape, weight, bias, eps)
 
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: Any = None) -> Any:
     """The last axes over the root of their mean square, then scaled."""
     shape = _fitting(tensor(input, "rms_norm"), normalized_shape)
-    return call("nn.rms_norm", "Mul", input, shape, weight, eps)
+    return call("nn.rms_norm", "Mul", input, shape, weight, eps).to(dtype=input._dtype)
 
 
 def _fitting(x: Tensor, normalized_shape: Any) -> tuple[int, ...]:
@@ -466,6 +533,8 @@ def _dropout(name: str, made: str, training: bool) -> Any:
         probability(p)
         if not training or p == 0.0:
             return tensor(input, name)
+        if p == 1.0 and not inplace and tensor(input, name)._dtype.kind != "f":
+            return input * input.new_zeros(())
 
         def apply(x: Any) -> Any:
             return drawing(f"nn.{name}", made, x, p, training)
@@ -501,6 +570,8 @@ def embedding(
 ) -> Any:  # fmt: skip
     """The rows of a table at integers; with `max_norm` the rows that are read are shortened in the table itself."""
     _rows(input, weight, "embedding")
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
     if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
         raise AssertionError("Padding_idx must be within num_embeddings")
     if max_norm is not None:
@@ -534,9 +605,16 @@ def embedding_bag(
     if weight.ndim != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
     _rows(input, weight, "embedding_bag")
+    if weight._dtype.kind != "f":
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, "
+            f"Float, Double; but got torch.{weight.dtype.class_name}Tensor instead"
+        )
+    _check_offsets(input, offsets, per_sample_weights, weight)
     if input.ndim == 2 and offsets is not None:
         raise ValueError(
-            "if input is 2D, then offsets has to be None, as the input is a mini-batch of fixed length sequences."
+            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+            f"sequences. However, found offsets of type {type(offsets)}"
         )
     if input.ndim == 1 and offsets is None:
         raise ValueError("offsets has to be a 1D Tensor but got None")
@@ -553,12 +631,60 @@ def embedding_bag(
         often = FUNCTIONS["bincount"](input.reshape(-1), minlength=weight.shape[0]).clamp(min=1)
         fixed = weight.detach()
         weight = fixed + (weight - fixed) / often.to(dtype=weight._dtype).unsqueeze(1)
-    return call(
-        lambda i, w, o, f: ad.nn.embedding_bag(
-            i, w, o, mode=mode, per_sample_weights=f, include_last_offset=include_last_offset, padding_idx=padding_idx
-        ),
-        "EmbeddingBag", input, weight, offsets, per_sample_weights,
-    )  # fmt: skip
+    try:
+        return call(
+            lambda i, w, o, f: ad.nn.embedding_bag(
+                i, w, o, mode=mode, per_sample_weights=f, include_last_offset=include_last_offset,
+                padding_idx=padding_idx,
+            ),
+            "EmbeddingBag", input, weight, offsets, per_sample_weights,
+        )  # fmt: skip
+    except IndexError as error:
+        raise _out_of_table(input, weight, offsets) or error from None
+
+
+def _check_offsets(input: Tensor, offsets: Any, factors: Any, weight: Tensor) -> None:
+    """PyTorch's words for offsets and factors that do not fit the indices of bags."""
+    if factors is not None and factors.shape != input.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({factors.shape}) is not None, then it must have the same shape as "
+            f"the input ({input.shape})"
+        )
+    if factors is not None and factors._dtype is not weight._dtype:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
+            f"'per_sample_weights'; but type torch.{weight.dtype.class_name}Tensor does not equal "
+            f"torch.{factors.dtype.class_name}Tensor"
+        )
+    if input.ndim not in (1, 2):
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    if input.ndim == 2 or offsets is None:
+        return
+    if offsets.ndim != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    _rows(offsets, weight, "embedding_bag")
+    if not is_batched(offsets) and offsets.numel() and (first := looked(offsets)[0]):
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, "
+            f"got {first}"
+        )
+
+
+def _out_of_table(input: Tensor, weight: Tensor, offsets: Any) -> Exception | None:
+    """Which index or offset of bags is out of bounds."""
+    indices = looked(input).ravel()
+    wrong = np.flatnonzero((indices < 0) | (indices >= weight.shape[0]))
+    if wrong.size:
+        return RuntimeError(
+            f"Index {wrong[0]} of input takes value {indices[wrong[0]]} which is not in the valid range "
+            f"[0, {weight.shape[0]})"
+        )
+    if offsets is None or looked(offsets)[-1] <= indices.size:
+        return None
+    return RuntimeError(
+        f"offsets[-1] can not be greater than input's length {indices.size} but got offsets[-1] of "
+        f"{looked(offsets)[-1]}"
+    )
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Any:

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from adjoint.torch.calls import call, off, without_slope
+from adjoint.torch.dtypes import can_cast, of_numpy, result_dtype
 from adjoint.torch.graph import label
 from adjoint.torch.lifted import is_batched
+from adjoint.torch.nn.functional import stepwise
 from adjoint.torch.nn.functional.shared import reduction_of, tensor
-from adjoint.torch.operators import FUNCTIONS
+from adjoint.torch.operators import FUNCTIONS, METHODS, refuse_truths
 from adjoint.torch.tensor import LEVEL, Tensor, axis_of, is_elsewhere, looked, of, values
 
 
@@ -38,6 +40,20 @@ def _check_weight(weight: Any, input: Tensor) -> None:
         raise ValueError("Weights and input must have the same size.")
 
 
+def _refuse_kernel(kernel: str, *operands: Tensor) -> None:
+    """Raise NotImplementedError for operands that do not meet in a real floating type."""
+    if (kind := result_dtype(operands)).kind != "f":
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{of_numpy(kind).class_name}'")
+
+
+def _goes_into(target: Tensor, *operands: Tensor) -> None:
+    """Raise RuntimeError where a loss of these operands, in the type of one of them, would lose what it is."""
+    kind = result_dtype(operands)
+    if not can_cast(of_numpy(kind), target.dtype):
+        here, there = of_numpy(kind).class_name, target.dtype.class_name
+        raise RuntimeError(f"result type {here} can't be cast to the desired output type {there}")
+
+
 def mse_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
     weight: Tensor | None = None,
@@ -51,6 +67,7 @@ def mse_loss(
     reduction = reduction_of(size_average, reduce, reduction)
     input, target = _pair(tensor(input, "mse_loss"), target)
     _check_weight(weight, input)
+    _refuse_kernel("mse_cpu", input, target)
     return call("nn.mse_loss", "MseLoss", input, target, reduction=reduction, weight=weight)
 
 
@@ -62,6 +79,8 @@ def l1_loss(
     reduction = reduction_of(size_average, reduce, reduction)
     input, target = _pair(tensor(input, "l1_loss"), target)
     _check_weight(weight, input)
+    if result_dtype((input, target)).kind in "biu" or "b" in (input._dtype.kind, target._dtype.kind):
+        return stepwise.l1_loss(input, target, weight, reduction)
     made = _last(reduction, "Abs")
     return call("nn.l1_loss", made, input, target, reduction=reduction, weight=weight)
 
@@ -77,6 +96,7 @@ def smooth_l1_loss(
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0.0:
         return l1_loss(input, target, reduction=reduction)
+    _refuse_kernel("smooth_l1_cpu", input, target)
     return call("nn.smooth_l1_loss", "SmoothL1Loss", input, target, reduction=reduction, beta=beta)
 
 
@@ -89,7 +109,10 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     _check_weight(weight, input)
-    return call("nn.huber_loss", "HuberLoss", input, target, reduction=reduction, delta=delta, weight=weight)
+    _goes_into(input, input, target)
+    _refuse_kernel("huber_cpu", input, target)
+    found = call("nn.huber_loss", "HuberLoss", input, target, reduction=reduction, delta=delta, weight=weight)
+    return found.to(dtype=input._dtype)
 
 
 def binary_cross_entropy(
@@ -105,6 +128,7 @@ def binary_cross_entropy(
         )
     if target._dtype is not input._dtype:
         raise RuntimeError(f"Found dtype {target.dtype.class_name} but expected {input.dtype.class_name}")
+    _refuse_kernel("binary_cross_entropy", input)
     if not is_batched(input) and not ((looked(input) >= 0) & (looked(input) <= 1)).all():
         raise RuntimeError("all elements of input should be between 0 and 1")
     return call("nn.binary_cross_entropy", "BinaryCrossEntropy", input, target, weight=weight, reduction=reduction)
@@ -118,10 +142,17 @@ def binary_cross_entropy_with_logits(
     reduction = reduction_of(size_average, reduce, reduction)
     if target.shape != tensor(input, "binary_cross_entropy_with_logits").shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
-    return call(
+    if target._dtype is not input._dtype:  # PyTorch writes to 1 - target
+        if target._dtype.kind == "b":
+            refuse_truths(target, True)
+        _goes_into(target, input, target)
+        if target._dtype.kind == "c":
+            return stepwise.binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight)
+    found = call(
         "nn.binary_cross_entropy_with_logits", "BinaryCrossEntropyWithLogits", input, target, weight=weight,
         pos_weight=pos_weight, reduction=reduction,
     )  # fmt: skip
+    return found if target._dtype is input._dtype else found.to(dtype=target._dtype)
 
 
 # --- classes ------------------------------------------------------------------------------------------
@@ -148,6 +179,11 @@ def _check_classes(input: Tensor, target: Tensor, ignore_index: int) -> None:
         raise IndexError(f"Target {wrong.flat[0]} is out of bounds.")
 
 
+def _same_weight(input: Tensor, weight: Any) -> None:
+    if weight is not None and weight._dtype is not input._dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype.class_name} but found {weight.dtype.class_name}")
+
+
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
     reduce: Any = None, reduction: str = "mean",
@@ -155,6 +191,7 @@ def nll_loss(
     """The negative of the log-probabilities of classes."""
     reduction = reduction_of(size_average, reduce, reduction)
     _check_classes(tensor(input, "nll_loss"), target, ignore_index)
+    _same_weight(input, weight)
     if input.ndim == 1 and target.shape == (1,):
         target = target[0]  # type: ignore[index]
     made = "NllLoss" if input.ndim <= 2 else "NllLoss2D"
@@ -180,14 +217,23 @@ def cross_entropy(
     reduction = reduction_of(size_average, reduce, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    probabilities = target._dtype.kind == "f" and target.shape == tensor(input, "cross_entropy").shape
+    probabilities = target.shape == tensor(input, "cross_entropy").shape
+    if probabilities and target._dtype.kind != "f":
+        raise RuntimeError(
+            f"Expected floating point type for target with class probabilities, got {target.dtype.class_name}"
+        )
+    _refuse_kernel("log_softmax_lastdim_kernel_impl", input)
     if not probabilities:
         _check_classes(input, target, ignore_index)
+        _same_weight(input, weight)
     made = "Div" if probabilities or label_smoothing else "NllLoss" if input.ndim <= 2 else "NllLoss2D"
-    return call(
+    found = call(
         "nn.cross_entropy", made, input, target, weight=weight, ignore_index=ignore_index,
         label_smoothing=label_smoothing, reduction=reduction,
     )  # fmt: skip
+    if not probabilities:
+        return found
+    return found.to(dtype=result_dtype([x for x in (input, target, weight) if x is not None]))
 
 
 _losses, _mean = LEVEL["labelled_cross_entropy"], LEVEL["labelled_mean"]
@@ -211,14 +257,40 @@ def ctc_loss(
 ) -> Any:  # fmt: skip
     """The negative log-probability of sequences whose places in time are not known."""
     reduction = reduction_of(None, None, reduction)
+    _check_sequences(log_probs, input_lengths, target_lengths, blank)
     return call(
         "nn.ctc_loss", _last(reduction, "CtcLoss"), log_probs, targets, input_lengths, target_lengths, blank=blank,
         reduction=reduction, zero_infinity=zero_infinity,
     )  # fmt: skip
 
 
+def _check_sequences(log_probs: Tensor, input_lengths: Any, target_lengths: Any, blank: int) -> None:
+    """PyTorch's words for lengths, types and a blank that do not fit."""
+    if log_probs._dtype.kind != "f" or log_probs._dtype.itemsize < 4:
+        raise NotImplementedError(f"\"ctc_loss_cpu\" not implemented for '{log_probs.dtype.class_name}'")
+    batch = log_probs.shape[1] if log_probs.ndim == 3 else 1
+    for name, lengths in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        if not isinstance(lengths, Tensor):
+            if not isinstance(lengths, (tuple, list)) or not all([isinstance(n, (int, Tensor)) for n in lengths]):
+                raise TypeError(f"ctc_loss(): argument '{name}' must be tuple of ints, not {type(lengths).__name__}")
+            continue
+        if lengths._dtype.kind not in "iu":
+            raise RuntimeError(f"{name} must be integral")
+        if lengths.numel() != batch:
+            raise RuntimeError(f"{name} must be of size batch_size")
+    if log_probs.ndim and not 0 <= blank < log_probs.shape[-1]:
+        raise RuntimeError("blank must be in label range")
+    if isinstance(input_lengths, Tensor) and is_batched(input_lengths):
+        return
+    given = looked(input_lengths) if isinstance(input_lengths, Tensor) else np.asarray(input_lengths)
+    if given.dtype.kind in "iu" and given.size and log_probs.ndim > 1:
+        for most, value, bound in (("most", given.max(), log_probs.shape[0]), ("least", given.min(), 0)):
+            if (value > bound) if most == "most" else (value < bound):
+                raise RuntimeError(f"Expected input_lengths to have value at {most} {bound}, but got value {value}")
+
+
 def multi_margin_loss(
-    input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
+    input: Tensor, target: Tensor, p: object = 1, margin: float = 1.0, weight: Tensor | None = None,
     size_average: Any = None, reduce: Any = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """By how much other classes come near to the right one."""
@@ -227,6 +299,7 @@ def multi_margin_loss(
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
+    _same_weight(input, weight)
     if input.ndim < 2 and target.numel() == 1:  # one example
         input, target = input.reshape(-1), target.reshape(())
     return call(
@@ -252,7 +325,10 @@ def kl_div(
             stacklevel=2,
         )
     reduction = reduction_of(size_average, reduce, "sum" if batch else reduction)
-    input, target = FUNCTIONS["broadcast_tensors"](tensor(input, "kl_div"), target)
+    for kinds, called in (("c", "Complex"), ("biu", "Integral")):
+        if tensor(input, "kl_div")._dtype.kind in kinds or target._dtype.kind in kinds:
+            raise RuntimeError(f"kl_div: {called} inputs not supported.")
+    input, target = FUNCTIONS["broadcast_tensors"](input, target)
     made = _last(reduction, "Mul")
     out = call("nn.kl_div", made, input, target, reduction=reduction, log_target=log_target)
     return out / input.shape[0] if batch and input.ndim else out
@@ -266,6 +342,10 @@ def poisson_nll_loss(
     reduction = reduction_of(size_average, reduce, reduction)
     if tensor(input, "poisson_nll_loss").shape != target.shape:
         input, target = FUNCTIONS["broadcast_tensors"](input, target)
+    if input._dtype.kind == target._dtype.kind == "b" and log_input:
+        refuse_truths(1.0, target)
+    if "c" in (input._dtype.kind, target._dtype.kind):
+        return stepwise.poisson_nll_loss(input, target, log_input, eps, reduction)
     options = {"log_input": log_input, "full": full, "eps": eps, "reduction": reduction}
     return call("nn.poisson_nll_loss", _last(reduction, "Add" if full else "Sub"), input, target, **options)
 
@@ -275,6 +355,10 @@ def gaussian_nll_loss(
 ) -> Any:
     """The negative log-likelihood of numbers with means and variances that are given."""
     reduction = reduction_of(None, None, reduction)
+    if isinstance(var, Tensor) and var._dtype.kind != "f":
+        if var._dtype.kind == "c":
+            _refuse_kernel("lt_cpu", var)
+        _goes_into(var, var, FUNCTIONS["empty"](()))
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError("var has negative entry/entries")
@@ -288,16 +372,11 @@ def gaussian_nll_loss(
             raise ValueError("var is of incorrect size")
         var = FUNCTIONS["broadcast_to"](var, input.shape)
     input, target = FUNCTIONS["broadcast_tensors"](input, target)
-    return call(
-        "nn.gaussian_nll_loss",
-        _last(reduction, "Add" if full else "Mul"),
-        input,
-        target,
-        var,
-        full=full,
-        eps=eps,
-        reduction=reduction,
-    )
+    refuse_truths(input, target)
+    if "c" in (input._dtype.kind, target._dtype.kind):
+        return stepwise.gaussian_nll_loss(input, target, var, full, eps, reduction)
+    made = _last(reduction, "Add" if full else "Mul")
+    return call("nn.gaussian_nll_loss", made, input, target, var, full=full, eps=eps, reduction=reduction)
 
 
 def soft_margin_loss(
@@ -305,7 +384,13 @@ def soft_margin_loss(
 ) -> Any:
     """log(1 + exp(-target input)) of targets 1 and -1."""
     reduction = reduction_of(size_average, reduce, reduction)
-    return call("nn.soft_margin_loss", "SoftMarginLoss", input, target, reduction=reduction)
+    if tensor(input, "soft_margin_loss")._dtype.kind == "b":
+        METHODS["neg"](input)  # which is refused
+    _goes_into(input, input, target, FUNCTIONS["empty"](()))
+    if input._dtype.kind == "c":
+        return stepwise.soft_margin_loss(input, target, reduction)
+    found = call("nn.soft_margin_loss", "SoftMarginLoss", input, target, reduction=reduction)
+    return found.to(dtype=input._dtype)
 
 
 def hinge_embedding_loss(
@@ -314,7 +399,12 @@ def hinge_embedding_loss(
 ) -> Any:  # fmt: skip
     """A distance where the target is 1, and what it lacks to a margin where it is -1."""
     reduction = reduction_of(size_average, reduce, reduction)
-    return call("nn.hinge_embedding_loss", _last(reduction, "Add"), input, target, margin=margin, reduction=reduction)
+    if tensor(input, "hinge_embedding_loss")._dtype.kind == "b":
+        refuse_truths(input, True)
+    if input._dtype.kind != "f" or target._dtype.kind == "c":
+        return stepwise.hinge_embedding_loss(input, target, margin, reduction)
+    found = call("nn.hinge_embedding_loss", _last(reduction, "Add"), input, target, margin=margin, reduction=reduction)
+    return found.to(dtype=input._dtype) if input._dtype.kind == "f" else found
 
 
 def multilabel_margin_loss(
@@ -331,14 +421,12 @@ def multilabel_soft_margin_loss(
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
     reduction = reduction_of(size_average, reduce, reduction)
-    return call(
-        "nn.multilabel_soft_margin_loss",
-        _last(reduction, "MeanBackward1"),
-        input,
-        target,
-        weight=weight,
-        reduction=reduction,
-    )
+    if target._dtype.kind == "b":
+        refuse_truths(1, target)
+    if target._dtype.kind == "c":
+        return stepwise.multilabel_soft_margin_loss(input, target, weight, reduction)
+    made = _last(reduction, "MeanBackward1")
+    return call("nn.multilabel_soft_margin_loss", made, input, target, weight=weight, reduction=reduction)
 
 
 # --- distances ----------------------------------------------------------------------------------------
@@ -349,11 +437,16 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     if not x1.ndim and not x2.ndim:
         axis_of(dim, 0)
         return cosine_similarity(x1.reshape(1), x2.reshape(1), 0, eps)
+    if (kind := result_dtype((x1, x2))).kind != "f":
+        raise RuntimeError(
+            f"expected common dtype to be floating point, yet common dtype is {of_numpy(kind).class_name}"
+        )
     return call("nn.cosine_similarity", "SumBackward1", x1, x2, dim, eps)
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The p-norm of differences along the last axis."""
+    refuse_truths(x1, x2)
     return call("nn.pairwise_distance", "NormBackward1", x1, x2, p, eps, keepdim)
 
 
@@ -385,15 +478,9 @@ def margin_ranking_loss(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
-    return call(
-        "nn.margin_ranking_loss",
-        _last(reduction, "ClampMin"),
-        input1,
-        input2,
-        target,
-        margin=margin,
-        reduction=reduction,
-    )
+    refuse_truths(input1, input2)
+    made = _last(reduction, "ClampMin")
+    return call("nn.margin_ranking_loss", made, input1, input2, target, margin=margin, reduction=reduction)
 
 
 def triplet_margin_loss(
@@ -404,6 +491,7 @@ def triplet_margin_loss(
     reduction = reduction_of(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+    refuse_truths(anchor, positive)
     options: dict[str, Any] = {"margin": margin, "p": float(p), "eps": eps, "swap": swap, "reduction": reduction}
     return call("nn.triplet_margin_loss", _last(reduction, "ClampMin"), anchor, positive, negative, **options)
 

@@ -44,9 +44,11 @@ def drawing(function: Any, made: str | None, *args: Any, generator: Any = None, 
 def of_integers(function: Any) -> Any:
     """A function of floating numbers, for tensors of integers, too: its results are cut to integers."""
 
+    kinds = "i" if function.__name__.startswith("avg_pool") else "iu"  # PyTorch has no means of bytes
+
     @functools.wraps(function)
     def spelled(input: Tensor, *args: Any, **options: Any) -> Any:
-        if not isinstance(input, Tensor) or input._dtype.kind not in "iu":
+        if not isinstance(input, Tensor) or input._dtype.kind not in kinds:
             return function(input, *args, **options)
 
         for other in (*args, *options.values()):

@@ -9,6 +9,7 @@ import itertools
 import multiprocessing
 import multiprocessing.context
 import threading
+import traceback
 from collections.abc import Iterator, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any, NamedTuple
 
@@ -106,6 +107,31 @@ def default_collate(batch: Any) -> Any:
             return type(first)(*columns()) if hasattr(first, "_fields") else columns()
         return _sequence_like(first, columns)
     raise _no_batch(type(first))
+
+
+class _Lines(str):
+    """The words of a KeyError, which shows its argument as it is written in Python."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+@contextlib.contextmanager
+def _told(worker: int) -> Iterator[None]:
+    """Errors of a worker say so, and where they were raised, as PyTorch's; of a type that takes no text they are
+    a RuntimeError."""
+    try:
+        yield
+    except Exception as error:
+        said = f"Caught {type(error).__name__} in DataLoader worker process {worker}.\nOriginal "
+        said += traceback.format_exc()
+        if isinstance(error, StopIteration):
+            raise RuntimeError(said) from None
+        try:
+            made = type(error)(_Lines(said) if isinstance(error, KeyError) else said)
+        except Exception:
+            made = RuntimeError(said)
+        raise made from None
 
 
 def _no_batch(found: Any) -> TypeError:
@@ -291,6 +317,11 @@ class DataLoader:
             return self.collate_fn(self.dataset.__getitems__(numbers))
         return self.collate_fn([self.dataset[i] for i in numbers])
 
+    def _read(self, numbers: Any) -> Any:
+        """A batch that a worker reads."""
+        with _told(_worker.info.id):
+            return self._batch(numbers)
+
     def _of_stream(self, dataset: Any) -> Iterator[Any]:
         records = iter(dataset)
         if self.batch_sampler is None:
@@ -311,7 +342,7 @@ class DataLoader:
         ahead = collections.deque([(info, self._of_stream(info.dataset)) for info in infos])
         while ahead:
             info, batches = ahead.popleft()
-            with _as_worker(info):
+            with _as_worker(info), _told(info.id):
                 batch = next(batches, _END)
             if batch is not _END:
                 ahead.append((info, batches))
@@ -337,11 +368,11 @@ class DataLoader:
             ahead: Any = collections.deque()
             try:
                 for each in itertools.islice(numbers, max(1, self.prefetch_factor or 0) * self.num_workers):
-                    ahead.append(pool.submit(self._batch, each))
+                    ahead.append(pool.submit(self._read, each))
                 while ahead:
                     found = ahead.popleft().result()
                     for each in itertools.islice(numbers, 1):
-                        ahead.append(pool.submit(self._batch, each))
+                        ahead.append(pool.submit(self._read, each))
                     yield found
             finally:
                 for waiting in ahead:
