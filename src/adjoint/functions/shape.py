@@ -244,7 +244,7 @@ def roll(x: Operand[B], /, shift: int | Sequence[int], axis: Axis = None, **unkn
     if unknown:
         raise keyword_error(roll, unknown)
     x = as_tensor(x, "roll")
-    if shift.__class__ is int and axis.__class__ is int and abs(shift) < 2**62:  # what follows, of one axis
+    if type(shift) is int and type(axis) is int and abs(shift) < 2**62:  # what follows, of one axis
         return _rolled(x, shift, axis)
     if axis is None:
         return reshape(roll(reshape(x, -1), shift, axis=0), x.shape)

@@ -272,7 +272,10 @@ def _apart(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
             basic.append(slice(None) if e is not None and axis < len(shape) and e == range(shape[axis]) else e)
             if not isinstance(e, int):
                 rest.append(slice(None))
-        axis += 0 if e is None or e.__class__ is _Flag else e.ndim if getattr(e, "_dtype", None) == np.bool_ else 1
+        if isinstance(e, Tensor) and e._dtype.kind == "b":
+            axis += e.ndim
+        elif e is not None and e.__class__ is not _Flag:
+            axis += 1
     if all([isinstance(e, slice) for e in basic]):
         return None, rest
     return basic, rest
@@ -350,7 +353,7 @@ def _written(x: Any, value: Any) -> Tensor:
         value = value.item()
     if not isinstance(value, NUMBERS):
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{x.dtype.class_name}Tensor")
-    if value.__class__ is int and not LEAST <= value <= MOST:
+    if type(value) is int and not LEAST <= value <= MOST:
         raise ValueError("Overflow when unpacking long long")
     return placed(number(value, x._dtype), where_is(x))
 

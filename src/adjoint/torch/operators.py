@@ -289,7 +289,7 @@ def _unary(names: list[str], primitive: str, made: str, kinds: str, floating: bo
             return into(out, input.clone())
         found = run(primitive, (input,), made, floating=floating)
         same = out is None or out._dtype is found._dtype or (kind == "c" and name == "abs" and out._dtype.kind == "f")
-        if not same and not floating and name != "square":
+        if out is not None and not same and not floating and name != "square":
             raise RuntimeError(f"Found dtype {out.dtype.class_name} but expected {found.dtype.class_name}")
         return into(out, found)
 
