@@ -37,7 +37,7 @@ LAYERS = [
     {"functions"},
     {"fft", "linalg", "module", "special", "user_primitives"},
     {"extend"},
-    {"numpy_functions", "random", "stats"},
+    {"conventions", "numpy_functions", "random", "stats"},
     {"nn", "numpy_methods", "numpy_protocols"},
     {"transforms"},
     {"compiler", "debug", "solvers"},

@@ -300,8 +300,9 @@ def without_slope(made: str, value: Tensor, *inputs: Any) -> Any:
     if not tracked:
         return value
     out = call(found, made, value, *tracked)
-    if not is_lifted(out) and len(marks_of(out._array.node).operands or ()) == len(tracked) + 1:
-        marks_of(out._array.node).operands = [x._array.node for x in tracked]
+    if not is_lifted(out) and (node := out._array.node) is not None:  # in no_grad there is none
+        if len(marks_of(node).operands or ()) == len(tracked) + 1:
+            marks_of(node).operands = [x._array.node for x in tracked]
     return out
 
 

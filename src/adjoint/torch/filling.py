@@ -38,7 +38,7 @@ def _erase(x: Any, value: Any, made: str, others: Any = (), start: int | None = 
     What `others` were cast to has nodes above `start`.
     """
     filling = made in ("FillBackward2", "Zero")  # with a number; a tensor of one is refused as others are
-    check_write(x, others, filling=filling)
+    check_write(x, others, filling=filling, copied=made == "FillBackward3")
     if is_lifted(x) or is_lifted(value):
         if tuple(value.shape) != tuple(x.shape):
             value = call(lambda a: ad.broadcast_to(a, tuple(x.shape)), None, value)

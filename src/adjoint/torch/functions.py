@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
-from adjoint import errors, numpy_functions
-from adjoint.functions import variants
+from adjoint import conventions, errors, numpy_functions
 from adjoint.torch import creation, devices, lifted
 from adjoint.torch.arguments import guarded, public, spelled_as, tensor_of
 from adjoint.torch.calls import (
@@ -303,7 +302,7 @@ def pow(input: Any, exponent: Any) -> Tensor:
     if isinstance(y, Tensor):
         if dtype.kind == "i":
             base = x if isinstance(x, Tensor) else creation.tensor(x)
-            return to(call(variants.integer_power, None, base, y), dtype=dtype)
+            return to(call(conventions.integer_power, None, base, y), dtype=dtype)
         return run("pow", (x, y), "PowBackward1" if isinstance(x, Tensor) else "PowBackward2")
     if dtype.kind in "biu" and y < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
@@ -357,8 +356,8 @@ def _composed(name: str, function: Any, made: str, parameters: str, *, floating:
 
 
 _TWO = "input: Tensor, other: Tensor"
-_composed("fmax", variants.fmax_of_first, "Fmax", _TWO)
-_composed("fmin", variants.fmin_of_first, "Fmin", _TWO)
+_composed("fmax", conventions.fmax_of_first, "Fmax", _TWO)
+_composed("fmin", conventions.fmin_of_first, "Fmin", _TWO)
 _heaviside = composed(
     "heaviside",
     lambda x, y: ad.astype(ad.heaviside(x, y), y.dtype),
@@ -394,11 +393,11 @@ _THREE = "input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number=1"
 
 
 def _addcmul(x: Any, a: Any, b: Any, *, value: Any) -> Any:
-    return variants.add_product(x, a, b, factor(value, x.dtype))
+    return conventions.add_product(x, a, b, factor(value, x.dtype))
 
 
 def _addcdiv(x: Any, a: Any, b: Any, *, value: Any) -> Any:
-    return variants.add_quotient(x, a, b, factor(value, x.dtype))
+    return conventions.add_quotient(x, a, b, factor(value, x.dtype))
 
 
 def _of_three(name: str, step: Any) -> Any:
@@ -714,4 +713,4 @@ def _check_parts(name: str, one: Any, other: Any, places: tuple[str, str]) -> No
 @public("polar", method=False, out=True)
 def polar(abs: Tensor, angle: Tensor) -> Any:
     _check_parts("polar", abs, angle, ("abs", "angle"))
-    return call(variants.polar, "Polar", abs, angle)
+    return call(conventions.polar, "Polar", abs, angle)

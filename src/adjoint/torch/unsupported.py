@@ -105,7 +105,6 @@ b compute_columns3d conv3d
 b slow_conv2d_cpu conv1d conv2d
 buic elu_cpu celu selu elu
 buic grid_sampler_2d_cpu_kernel_impl grid_sample
-ui im2col_out_cpu unfold
 c fractional_max_pool2d_out_frame fractional_max_pool2d
 c fractional_max_pool3d_out_frame fractional_max_pool3d
 buic leaky_relu_cpu rrelu

@@ -61,11 +61,13 @@ def refuse_inference(x: Tensor) -> None:
         )
 
 
-def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bool = False) -> None:
+def check_write(
+    x: Tensor, others: Any = (), *, apart: bool = False, filling: bool = False, copied: bool = False
+) -> None:
     """Raise what PyTorch raises for in-place operations; `others` are the further operands.
 
-    They may be all of x's memory, but no other part of it that meets x's; nor that, if they are to be `apart`.
-    Several elements of x may be in one place where one number is to fill it.
+    They may be all of x's memory, but no other part of it that meets x's, unless they are copied before; nor all of it,
+    if they are to be `apart`. Several elements of x may be in one place where one number is to fill it.
     """
     rare = x._rare
     if state.special:
@@ -96,7 +98,7 @@ def check_write(x: Tensor, others: Any = (), *, apart: bool = False, filling: bo
         return
     if any([s == 0 and n > 1 for n, s in zip(shape, strides, strict=True)]):
         raise RuntimeError(MULTIPLE_PLACES)
-    for other in others:
+    for other in () if copied else others:
         if (
             isinstance(other, Tensor)
             and other is not x

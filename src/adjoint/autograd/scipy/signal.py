@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.autograd.boxes import boxed, has_tensors, unboxed
-from adjoint.functions.convolution import convolve_along
+from adjoint.conventions import convolve_along
 from adjoint.numpy_functions import as_operands
 
 

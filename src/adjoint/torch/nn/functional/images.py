@@ -48,6 +48,8 @@ def _sizes(value: Any) -> Any:
 def unfold(input: Tensor, kernel_size: Sizes, dilation: Sizes = 1, padding: Any = 0, stride: Sizes = 1) -> Any:
     """The patches of images, as columns."""
     options = {"dilation": _sizes(dilation), "padding": _sizes(padding), "stride": _sizes(stride)}
+    if input._dtype.kind in "iu":  # not in the table of refused types: Tensor.unfold has the same name
+        raise NotImplementedError(f"\"im2col_out_cpu\" not implemented for '{input.dtype.class_name}'")
     return call("nn.unfold", "Im2Col", input, _sizes(kernel_size), **options)
 
 
