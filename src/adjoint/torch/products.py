@@ -142,6 +142,8 @@ def einsum(equation: Any, *operands: Any) -> Any:
     _check_operands(equation, operands)
     try:
         return _contracted(equation, operands)
+    except NotImplementedError:  # of a type
+        raise
     except RuntimeError as error:
         raise RuntimeError(_misread(equation, operands) or str(error)) from None
 
