@@ -647,3 +647,46 @@ def test_many_choices_are_those_of_few(dtype: str, scalar: bool) -> None:
     out = ad.where(ad.tensor(chosen), ad.tensor(x), 3 if scalar else ad.tensor(y)).numpy()
     assert out.dtype == expected.dtype
     assert out.tobytes() == expected.tobytes()
+
+
+NOTHING_TO_DO: dict[str, Callable[[ad.Tensor], ad.Tensor]] = {
+    "roll by a turn": lambda x: ad.roll(x, 4, 1),
+    "roll by nothing": lambda x: ad.roll(x, (), ()),
+    "roll flat": lambda x: ad.roll(x, 0),
+    "tile": lambda x: ad.tile(x, (1, 1)),
+    "repeat": lambda x: ad.repeat(x, 1, axis=0),
+    "pad": lambda x: ad.pad(x, (0, 0)),
+    "astype": lambda x: ad.astype(x, x.dtype),
+    "broadcast_to": lambda x: ad.broadcast_to(x, x.shape),
+    "concat": lambda x: ad.concat([x]),
+    "permute_dims": lambda x: ad.permute_dims(x, (0, 1)),
+    "moveaxis": lambda x: ad.moveaxis(x, 0, 0),
+    "reshape": lambda x: ad.reshape(x, x.shape),
+    "squeeze": lambda x: ad.squeeze(x, axis=()),
+    "flip": lambda x: ad.flip(x, axis=()),
+    "real": ad.real,
+    "conj": ad.conj,
+    "clip": ad.clip,
+    "round": ad.round,
+    "sum": lambda x: ad.sum(x, axis=()),
+    "tril": lambda x: ad.tril(x, 5),
+    "diff": lambda x: ad.diff(x, n=0),
+    "matrix_power": lambda x: ad.linalg.matrix_power(x[:, :3], 1),
+    "einsum": lambda x: ad.einsum("ij->ij", x),
+    "atleast_2d": ad.atleast_2d,
+    "fftshift": lambda x: ad.fft.fftshift(x, axes=()),
+    "positive": lambda x: +x,
+    "dropout": lambda x: ad.nn.dropout(x, 0.0),
+    "dropout1d": lambda x: ad.nn.dropout1d(x, training=False),
+    "alpha_dropout": ad.nn.alpha_dropout,
+    "feature_alpha_dropout": ad.nn.feature_alpha_dropout,
+}
+
+
+@pytest.mark.parametrize("name", NOTHING_TO_DO)
+def test_a_result_is_another_tensor_where_nothing_is_to_do(name: str) -> None:
+    x = ad.asarray(np.arange(12.0).reshape(3, 4))
+    out = NOTHING_TO_DO[name](x)
+    assert out is not x
+    out[(0,) * out.ndim] = 99.0
+    assert x[0, 0].item() == 0

@@ -23,7 +23,7 @@ from adjoint.functions.arguments import (
     keyword_error,
 )
 from adjoint.operands import cast, run
-from adjoint.tensor import Axis, Operand, Tensor
+from adjoint.tensor import Axis, Operand, Tensor, same
 from adjoint.variables import B
 
 _ALL = [tuple(range(ndim)) for ndim in range(65)]  # NumPy's limit is 64
@@ -375,7 +375,7 @@ def diff(
     joined = [t if t.ndim else run("broadcast_to", (t,), shape=one) for t in parts]
     n = as_integer(n, "diff", "n", 0)
     if n == 0:
-        return as_tensor(x, "diff")
+        return same(as_tensor(x, "diff"))
     out = joined[0] if len(joined) == 1 else run("concat", joined, axis=place)
     whole = (slice(None),) * place
     if n >= out.shape[place]:  # none is left, as of the first alone

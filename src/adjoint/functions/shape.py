@@ -253,7 +253,7 @@ def roll(x: Operand[B], /, shift: int | Sequence[int], axis: Axis = None, **unkn
         shifts *= len(axes)
     if len(shifts) != len(axes):
         raise errors.ArgumentError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
-    out: Tensor[Any] = x
+    out = same(x)
     for by, i in zip(shifts, axes, strict=True):
         out = _rolled(out, by, i)
     return out
@@ -268,7 +268,7 @@ def _rolled(x: Tensor[Any], shift: int, axis: int) -> Tensor[Any]:
     if not 0 < shift < n:
         shift = shift % n if n else 0
         if not shift:
-            return x
+            return same(x)
     return run("roll", (x,), shift=shift, axis=axis)  # type: ignore[no-any-return]
 
 

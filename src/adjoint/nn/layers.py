@@ -28,7 +28,7 @@ from adjoint.functions.scatter import bincount, segment_max, segment_mean, segme
 from adjoint.functions.shape import expand_dims
 from adjoint.operands import concrete_values, deferred_check, operand, run
 from adjoint.random import bernoulli
-from adjoint.tensor import Operand, Tensor
+from adjoint.tensor import Operand, Tensor, same
 from adjoint.variables import B
 
 
@@ -65,7 +65,7 @@ def dropout(x: Operand[B], p: float = 0.5, training: bool = True) -> Tensor[B]:
     [1.0, 1.0]
     """
     x, p = real(x, "dropout"), as_probability(p, "dropout")
-    return _dropped(x, x.shape, p) if as_flag(training, "dropout", "training") and p > 0 else x
+    return _dropped(x, x.shape, p) if as_flag(training, "dropout", "training") and p > 0 else same(x)
 
 
 def _dropped(x: Tensor[Any], shape: tuple[int, ...], p: float) -> Tensor[Any]:
@@ -101,7 +101,7 @@ def dropout3d(x: Operand[B], p: float = 0.5, training: bool = True) -> Tensor[B]
 def _channels_dropped(name: str, axes: int, x: Any, p: Any, training: bool) -> Tensor[Any]:
     given, p = images(name, axes, x), as_probability(p, name)
     if not as_flag(training, name, "training") or p == 0:
-        return given
+        return same(given)
     return _dropped(given, given.shape[: given.ndim - axes] + (1,) * axes, p)
 
 
@@ -115,7 +115,7 @@ def alpha_dropout(x: Operand[B], p: float = 0.5, training: bool = False) -> Tens
     [1.0, 1.0]
     """
     x, p = real(x, "alpha_dropout"), as_probability(p, "alpha_dropout")
-    return _saturated(x, x.shape, p) if as_flag(training, "alpha_dropout", "training") and p > 0 else x
+    return _saturated(x, x.shape, p) if as_flag(training, "alpha_dropout", "training") and p > 0 else same(x)
 
 
 def feature_alpha_dropout(x: Operand[B], p: float = 0.5, training: bool = False) -> Tensor[B]:
@@ -124,7 +124,7 @@ def feature_alpha_dropout(x: Operand[B], p: float = 0.5, training: bool = False)
     training = as_flag(training, "feature_alpha_dropout", "training")
     if x.ndim < 2:
         raise errors.ShapeError(f"feature_alpha_dropout: expected (batch, channels, ...), received {x.shape}")
-    return _saturated(x, x.shape[:2] + (1,) * (x.ndim - 2), p) if training and p > 0 else x
+    return _saturated(x, x.shape[:2] + (1,) * (x.ndim - 2), p) if training and p > 0 else same(x)
 
 
 def _saturated(x: Tensor[Any], shape: tuple[int, ...], p: float) -> Tensor[Any]:
