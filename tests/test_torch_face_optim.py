@@ -51,7 +51,9 @@ def double(*libraries: Any) -> Iterator[None]:
             torch.set_default_dtype(torch.float32)
 
 
-def trained(torch: Any, name: str, settings: dict[str, Any], steps: int = 10, kind: str = "float64") -> dict[str, Any]:
+def trained(
+    torch: Any, name: str, settings: dict[str, Any], steps: int = 10, kind: str = "float64", *, falling: bool = False
+) -> dict[str, Any]:
     """Parameters and state after some steps of a small problem, and what the optimizer says of itself."""
     r = np.random.default_rng(3)
     w = torch.tensor(r.standard_normal((3, 2)).astype(kind), requires_grad=True)
@@ -62,6 +64,7 @@ def trained(torch: Any, name: str, settings: dict[str, Any], steps: int = 10, ki
     if name != "LBFGS":
         optimizer.add_param_group({"params": unused, "lr": 0.5})
     losses = []
+    rates = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.6 if falling else 1.0)
 
     def closure() -> Any:
         optimizer.zero_grad()
@@ -71,6 +74,7 @@ def trained(torch: Any, name: str, settings: dict[str, Any], steps: int = 10, ki
 
     for _ in range(steps):
         losses.append(optimizer.step(closure).item())
+        rates.step()
     state = optimizer.state_dict()
     return {
         "losses": np.array(losses), "w": w.detach().numpy(), "b": b.detach().numpy(), "text": repr(optimizer),
@@ -86,12 +90,14 @@ def plain(value: Any) -> Any:
 
 
 @pytest.mark.peers
-def test_ten_steps_are_those_of_pytorch() -> None:
+@pytest.mark.parametrize("falling", [False, True])
+def test_ten_steps_are_those_of_pytorch(falling: bool) -> None:
+    """With one rate, and with one that a scheduler lowers."""
     theirs = pytest.importorskip("torch")
     with Each() as each, double(ours, theirs):
         for name, settings in CASES:
             with each(f"{name} {settings}"):
-                a, b = trained(ours, name, settings), trained(theirs, name, settings)
+                a, b = [trained(torch, name, settings, falling=falling) for torch in (ours, theirs)]
                 for part in ("losses", "w", "b"):
                     np.testing.assert_allclose(a[part], b[part], rtol=1e-10, atol=1e-10, err_msg=part)
                 assert a["text"] == b["text"]

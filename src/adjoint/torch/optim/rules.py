@@ -130,7 +130,7 @@ class Ruled(Optimizer):
         turned = group.get("maximize", False)
         keeps = self._counts or group["momentum"]  # whether something is remembered
         captured = group.get("capturable", False)
-        jobs: dict[int, list[tuple[Any, Any, Job]]] = {}
+        jobs: dict[tuple[int, Any], list[tuple[Any, Any, Job]]] = {}
         for p in params:
             rare = p._rare
             if rare is None or rare.grad is None:
@@ -148,9 +148,10 @@ class Ruled(Optimizer):
             if decay:
                 x = x * (1 - lr * decay)
             before = self._begun(core, x, state, p._dtype) if keeps else 0
-            jobs.setdefault(before, []).append((p, state, Job(x, g, self._remembered(state) if keeps else {})))
-        for before, rows in jobs.items():
-            update = functools.partial(core.update, step=before + 1, lr=lr)
+            job = Job(x, g, self._remembered(state) if keeps else {})
+            jobs.setdefault((before, self._rate(state, lr)), []).append((p, state, job))
+        for (before, now), rows in jobs.items():
+            update = functools.partial(core.update, step=before + 1, lr=now)
             done = updated(update, [job for *_, job in rows])
             if devices.in_use:
                 done = ad.persist(done)  # on Dask a step would be part of all that follows
@@ -205,6 +206,10 @@ class Ruled(Optimizer):
     def _remembered(self, state: dict[str, Any]) -> dict[str, Any]:
         return {name: _inner(values(state[known])) for name, known in self._slots.items() if known in state}
 
+    def _rate(self, state: dict[str, Any], lr: float) -> float:
+        """What a step is to be multiplied by."""
+        return lr
+
     def _note(self, state: dict[str, Any], group: dict[str, Any], step: int, lr: float) -> None:
         """What else PyTorch keeps."""
 
@@ -248,7 +253,13 @@ class _Summing(Ruled):
 
 
 class _Averaging(Ruled):
-    """Keeps the rate and the share of the next step, as PyTorch does."""
+    """Keeps the rate and the share of the next step, as PyTorch does: another `lr` counts a step later."""
+
+    def _rule(self, group: dict[str, Any]) -> tuple[Any, float]:
+        return super()._rule({**group, "alpha": 0.0})  # the rate that is kept has fallen
+
+    def _rate(self, state: dict[str, Any], lr: float) -> float:
+        return state["eta"].item() if "eta" in state else lr  # type: ignore[no-any-return]
 
     def _note(self, state: dict[str, Any], group: dict[str, Any], step: int, lr: float) -> None:
         rate = lr / (1 + group["lambd"] * lr * step) ** group["alpha"]
