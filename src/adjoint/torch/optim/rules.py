@@ -259,7 +259,7 @@ class _Averaging(Ruled):
         return super()._rule({**group, "alpha": 0.0})  # the rate that is kept has fallen
 
     def _rate(self, state: dict[str, Any], lr: float) -> float:
-        return state["eta"].item() if "eta" in state else lr  # type: ignore[no-any-return]
+        return float(state["eta"].item()) if "eta" in state else lr
 
     def _note(self, state: dict[str, Any], group: dict[str, Any], step: int, lr: float) -> None:
         rate = lr / (1 + group["lambd"] * lr * step) ** group["alpha"]
