@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch_functions_later  # noqa: F401  # further cases
+import torch_numbers
 import torch_odd_types
 from conftest import peer
 from each import Each
@@ -304,3 +305,35 @@ def test_the_class_tensor_makes_no_tensors_of_subclasses() -> None:
 
     for x in (Own([1.0]), ours.ones(2).as_subclass(Own), ours.nn.Parameter(ours.ones(2))):
         assert type(ours.Tensor(x)) is type(ours.FloatTensor(x)) is ours.Tensor
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("dtype", torch_numbers.DTYPES)
+def test_numbers_meet_tensors_of_all_types_as_in_pytorch(dtype: str) -> None:
+    theirs = peer("torch")
+    with Each() as each, warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for call in torch_numbers.CALLS:
+            for v in torch_numbers.NUMBERS:
+                name = f"{call} {v} {dtype}"
+                if any([re.fullmatch(pattern, name) for pattern in torch_numbers.OTHERWISE.values()]):
+                    continue
+                spelled = f"(lambda x, v: {call})(t.tensor([1, 2], dtype=t.{dtype}), {v})"
+                with each(name):
+                    (kind, said), (wanted, text) = _told(ours, spelled), _told(theirs, spelled)
+                    assert kind == wanted, (said, text)
+                    assert kind or _near(said, text), (said, text)
+
+
+def test_integers_that_double_precision_does_not_hold_are_refused() -> None:
+    f, x = ours.nn.functional, ours.full((1, 1, 4, 4), 2**53 + 1)
+    for refused in (
+        lambda: f.max_pool2d(x, 2),
+        lambda: f.max_pool1d(x[0], 2, return_indices=True),
+        lambda: f.avg_pool2d(x // 8, 2),
+        lambda: f.conv2d(x // 4, ours.ones(1, 1, 3, 3, dtype=ours.int64)),
+        lambda: f.conv2d(x // 2**40, ours.ones(1, 1, 3, 3, dtype=ours.int64), bias=ours.tensor([2**54])),
+        lambda: f.bilinear(x[0, 0] // 2**20, x[0, 0] // 2**20, ours.ones(1, 4, 4, dtype=ours.int64)),
+    ):
+        with pytest.raises(RuntimeError, match=r"of integers is computed in double precision"):
+            refused()

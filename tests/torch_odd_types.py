@@ -7,6 +7,14 @@ from __future__ import annotations
 
 # an answer, its type and shape
 VALUES = r"""
+f.conv1d(t.full((1,1,3),100,dtype=t.int8), t.full((1,1,3),100,dtype=t.int8))
+f.conv1d(t.full((1,1,3),10**9,dtype=t.int32), t.full((1,1,3),100,dtype=t.int32))
+f.conv1d(t.full((1,1,3),10**9), t.full((1,1,2),10**6), bias=t.tensor([7]))
+f.bilinear(t.full((2,3),10**4), t.full((2,3),10**3), t.full((1,3,3),10**6))
+f.max_pool2d(t.arange(16).reshape(1,4,4) + 2**52, 2)
+f.hardtanh(t.tensor([2**53+1, 2**60+3, -2**62+1]), -2**61, 2**60)
+f.threshold(t.tensor([2**53+1, 2**60+3, -2**62+1]), 2**53, 7)
+f.relu6(t.tensor([2**53+1, 2**60+3, -2**62+1]))
 t.sum(t.ones(2), dim=0, out=t.empty(0,dtype=t.int64))
 t.sum(t.ones(2), dim=0, out=t.empty((),dtype=t.int64))
 t.sum(t.tensor([1.5,1.6]), dim=0, out=t.empty((),dtype=t.int32))

@@ -132,6 +132,8 @@ def poly(roots: Operand[B], /) -> Tensor[B]:
 def polyder(p: Operand[B], /, m: int = 1) -> Tensor[B]:
     """The m-th derivative of a polynomial: m coefficients less, none for a constant. m is not negative.
 
+    Of small integers the derivative is int64, as in NumPy.
+
     >>> import adjoint as ad
     >>> ad.polyder(ad.tensor([1.0, 5.0, 2.0])).tolist()
     [2.0, 5.0]

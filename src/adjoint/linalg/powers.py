@@ -13,7 +13,7 @@ from adjoint.variables import B
 def matrix_power(x: Operand[B], n: int, /) -> Tensor[B]:
     """The n-th powers of square matrices: products of squares, of the inverse for a negative n.
 
-    Powers of integers and booleans are such ones, but for a negative n.
+    Integers and booleans keep their type, unless n is negative.
     Raises NotSquareError for other than square matrices, SingularError for the inverse of a singular one.
 
     >>> import adjoint as ad

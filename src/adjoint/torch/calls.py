@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -58,29 +59,52 @@ def off() -> bool:
 
 
 def number(value: Any, dtype: Any) -> Any:
-    """One of Python's numbers as an array of a dtype. Raises RuntimeError where it does not fit."""
+    """One of Python's numbers, such as what a tensor is filled with. Raises RuntimeError where it does not fit."""
     check_size(value)
     if value.__class__ is complex and dtype.kind in "iuf":
         if value.imag:
             raise overflow(dtype)
         value = value.real
-    if value and dtype.kind in "fc":
+    if dtype.kind in "fc":
+        parts = (value.real, value.imag) if value.__class__ is complex else (value,)
+        if dtype in _LARGEST and any([_LARGEST[dtype] < abs(part) < math.inf for part in parts]):
+            raise overflow(dtype)
+        return INNER.as_scalar(value, dtype) if value else np.asarray(value, dtype)
+    if dtype.kind in "iu":
+        least, most = _INTEGERS[dtype]
+        if dtype.kind == "u" and value.__class__ is not float:
+            least = -most  # negative integers count from the other end
+        if not least <= value <= most:  # a nan, too, is no integer
+            raise overflow(dtype)
+        value = int(value) % (most + 1) if least == -most else int(value)
+    return np.asarray(value, dtype)
+
+
+_INTEGERS = {
+    np.dtype(n): (int(np.iinfo(n).min), int(np.iinfo(n).max)) for n in ("uint8", "int8", "int16", "int32", "int64")
+}
+_LARGEST = {np.dtype(name): float(np.finfo(name).max) for name in ("float16", "float32", "complex64")}
+
+
+def beside_tensors(value: Any, dtype: Any) -> Any:
+    """One of Python's numbers as an operand of operators, which take the last bits of integers that do not fit."""
+    check_size(value)
+    if dtype.kind in "fc" and value:
         return INNER.as_scalar(value, dtype)
-    try:
-        if dtype.kind in "iu":
-            wide = dtype.itemsize == 8 and value.__class__ is int and value > MOST >> 1
-            value = value - MOST - 1 if wide else int(value)  # whose bits it has
-            if dtype.kind == "u" and -(256**dtype.itemsize) < value < 0:
-                value %= 256**dtype.itemsize
-        return np.asarray(value, dtype)
-    except (OverflowError, ValueError):  # a nan, too, is no integer
-        raise overflow(dtype) from None
+    if dtype.kind in "iu" and value.__class__ is int:
+        return np.asarray(value % (MOST + 1), np.uint64).astype(dtype)
+    return number(value, dtype)
+
+
+def element(value: Any, dtype: Any) -> Any:
+    """One of Python's numbers where PyTorch makes a tensor of it first: what half has no place for is infinite."""
+    return beside_tensors(value, dtype) if dtype == np.float16 else number(value, dtype)
 
 
 # what PyTorch calls types to which a number does not go
 _IN_CPP = {
     "bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
-    "float16": "at::Half", "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
+    "float16": "c10::Half", "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
 }  # fmt: skip
 
@@ -105,11 +129,14 @@ def factor(value: Any, dtype: Any) -> Any:
     """A factor such as `beta` in a type: of integers without its fraction. Raises RuntimeError for a complex one of
     reals."""
     check_size(value)
-    if isinstance(value, complex):
-        if dtype.kind != "c":
+    if isinstance(value, complex) and dtype.kind != "c":
+        if value.imag:
             raise overflow(dtype)
-        return value
-    return int(value) if dtype.kind in "biu" else value
+        value = value.real
+    if dtype.kind == "b":
+        return int(value)
+    found = number(value, np.dtype("float32") if dtype == np.float16 else dtype)  # in which halves are computed
+    return int(found) if dtype.kind in "iu" else value
 
 
 def operand(value: Any, name: str, place: str = "other") -> Any:
@@ -149,6 +176,7 @@ def run(
     dtype = dtype or result_dtype(operands)
     if floating and dtype.kind in "biu":
         dtype = default_float()
+    operands = [x if isinstance(x, Tensor) else beside_tensors(x, dtype) for x in operands]
     start = next_number()
     quiet = off()
     where: Any = None
@@ -169,7 +197,7 @@ def run(
                 array, cast = B.astype(array, dtype=dtype), True
             arrays.append(array)
         else:
-            arrays.append(number(x, dtype) if where is None else where.number(x, dtype))
+            arrays.append(x if where is None else where.constant(x))
     try:
         out = B[name](*arrays, **parameters)
     except Exception as error:

@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.torch import lifted, overriding, state
-from adjoint.torch.calls import MOST, check_size, into, number, number_of, only_number, overflow, without_slope
+from adjoint.torch.calls import check_size, into, number, number_of, only_number, overflow, without_slope
 from adjoint.torch.devices import chosen
 from adjoint.torch.dtypes import (
     DTYPES,
@@ -380,8 +380,6 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool =
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     fill = only_number(fill_value, "full", "fill_value", 2)
     kind = numpy_dtype(dtype) or (fill_value._dtype if isinstance(fill_value, Tensor) else dtype_of_number(fill))
-    if kind == np.int64 and fill.__class__ is int and fill > MOST >> 1:
-        raise overflow(kind)
     return finished(np.full(sizes_of((size,)), number(fill, kind), kind), kind, requires_grad, device)
 
 
@@ -414,26 +412,32 @@ def arange(
         start, end, step = (*args, *(end, step)[len(args) - 1 :])
     if end is None:
         raise TypeError('arange() missing 1 required positional arguments: "end"')
-    start, end, step = (_whole(only_number(v, "arange", "end"), dtype) for v in (start, end, step))
+    start, end, step = (only_number(v, "arange", "end") for v in (start, end, step))
+    if any([isinstance(v, complex) for v in (start, end, step)]):
+        raise overflow(np.dtype("float64"))
     if not math.isfinite(start) or not math.isfinite(end):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if step == 0:
-        raise (ValueError if dtype is not None else RuntimeError)("step must be nonzero")
-    if (end - start) / step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     floating = any([isinstance(v, float) for v in (start, end, step)])
     kind = numpy_dtype(dtype) or (default_float() if floating else np.dtype("int64"))
     _refuse_kinds("arange_cpu", kind, "bc")
-    count = math.ceil((end - start) / step)
-    return finished(start + np.arange(count) * step, kind, requires_grad, device)
+    if not (step > 0 or step < 0):  # nor is it nan
+        raise RuntimeError("step must be nonzero")
+    if (end - start) / step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if kind == np.int64:
+        start, end, step = (_whole(v, dtype) for v in (start, end, step))
+        if not step:
+            raise ValueError("step must be nonzero")
+    count = math.ceil((end - start) / step)  # of small integers, too, before the fractions go
+    return finished(_whole(start, dtype) + np.arange(count) * _whole(step, dtype), kind, requires_grad, device)
 
 
 def _whole(value: Any, dtype: Any) -> Any:
-    """Of a range of integers the bounds are, too."""
-    return int(value) if dtype is not None and numpy_dtype(dtype).kind in "iu" else value
+    """A number of a range of integers. Raises RuntimeError for one that is none of 64 bits."""
+    return int(number(value, np.dtype("int64"))) if dtype is not None and numpy_dtype(dtype).kind in "iu" else value
 
 
-def _ends(name: str, start: Any, end: Any, steps: Any, dtype: Any) -> list[Any]:
+def _ends(name: str, start: Any, end: Any, steps: Any) -> list[Any]:
     """Both ends as numbers. Raises TypeError for tensors that are tracked, which PyTorch gives no gradient."""
     if not isinstance(steps, (int, np.integer)):
         raise TypeError(f"{name}() received an invalid combination of arguments: steps is an integer, not {steps!r}")
@@ -452,7 +456,7 @@ def _ends(name: str, start: Any, end: Any, steps: Any, dtype: Any) -> list[Any]:
         )
     check_size(start)
     check_size(end)
-    return [_whole(x.item() if isinstance(x, Tensor) else x, dtype) for x in (start, end)]
+    return [x.item() if isinstance(x, Tensor) else x for x in (start, end)]
 
 
 @filling
@@ -460,10 +464,16 @@ def linspace(
     start: Any, end: Any, steps: int, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:
     steps = steps if not isinstance(steps, Tensor) or steps.ndim else size_of(steps)
-    start, end = _ends("linspace", start, end, steps, dtype)
-    made = np.linspace(start, end, steps)
-    kind = numpy_dtype(dtype) or (default_complex() if made.dtype.kind == "c" else default_float())
+    start, end = _ends("linspace", start, end, steps)
+    is_complex = isinstance(start, complex) or isinstance(end, complex)
+    kind = numpy_dtype(dtype) or (default_complex() if is_complex else default_float())
+    if is_complex and kind.kind != "c":
+        raise RuntimeError(
+            f"torch.linspace(): inferred dtype {default_complex()} can't be safely cast to passed dtype {kind}"
+        )
     _refuse_kinds("linspace_cpu", kind, "b")
+    first, last = (number(x, kind) for x in (start, end))
+    made = np.linspace(first, last, steps) if kind.kind in "iu" else np.linspace(start, end, steps)
     return finished(made, kind, requires_grad, device)
 
 
@@ -472,7 +482,7 @@ def logspace(
     start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:  # fmt: skip
-    start, end = _ends("logspace", start, end, steps, dtype)
+    start, end = (_whole(x, dtype) for x in _ends("logspace", start, end, steps))
     made = np.logspace(start, end, steps, base=base)
     return finished(made, numpy_dtype(dtype) or default_float(), requires_grad, device)
 

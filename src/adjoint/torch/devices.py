@@ -134,12 +134,6 @@ class Where:
         made = self.leaf.copied(array)
         return copy.copy(array) if made is array else made
 
-    def number(self, value: Any, dtype: Any) -> Any:
-        """One of Python's numbers as an operand."""
-        if value and dtype.kind in "fc":
-            return self.leaf.as_scalar(value, dtype)
-        return self.constant(np.asarray(value, dtype))
-
 
 _KINDS: dict[type, list[Where]] = {}  # by the class of their arrays
 in_use: dict[device, Where] = {}  # none in most programs

@@ -14,9 +14,11 @@ from adjoint.torch import creation, devices, lifted
 from adjoint.torch.arguments import guarded, public, spelled_as, tensor_of
 from adjoint.torch.calls import (
     NUMBERS,
+    beside_tensors,
     call,
     check_factor,
     check_size,
+    element,
     factor,
     into,
     number,
@@ -210,7 +212,7 @@ def _pair(name: str, primitive: str, made: str, *, floating: bool = False, symbo
     def spelled(input: Any, other: Any) -> Tensor:
         check_tensors(name, input, other)
         x, y = operand(input, name, "input"), operand(other, name)
-        if name in _DIVISIONS and result_dtype((x, y)).kind in "iu" and _has_zero(y):
+        if name in _DIVISIONS and (kind := result_dtype((x, y))).kind in "iu" and _has_zero(y, kind):
             raise RuntimeError("ZeroDivisionError")
         return run(primitive, (x, y), made, floating=floating)
 
@@ -224,11 +226,11 @@ _NEW_ALONE = frozenset(("maximum", "minimum", "fmax", "fmin", "logaddexp"))
 _DIVISIONS = frozenset(("floor_divide", "fmod", "remainder"))
 
 
-def _has_zero(y: Any) -> bool:
+def _has_zero(y: Any, dtype: Any) -> bool:
     """Whether a divisor has zeros that can be seen at once: no other device, and no transform, has to be asked."""
     if isinstance(y, Tensor):
         return not is_lifted(y) and where_is(y) is None and not np.all(values(y))
-    return not y
+    return not beside_tensors(y, dtype)
 
 
 _KNOWN = (Tensor, *NUMBERS, np.number, np.bool_)
@@ -465,7 +467,11 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     dtype = result_dtype([input, *bounds])
     x = input if input._dtype is dtype else input.to(dtype=dtype)
     if not any([isinstance(b, Tensor) for b in bounds]):
-        return call(lambda a: ad.clip(a, min, max), "ClampBackward1", x)  # type: ignore[no-any-return]
+        if dtype.kind == "b":
+            side = "min_" if max is None else "max_" if min is None else ""
+            raise NotImplementedError(f"\"clamp_{side}scalar_cpu\" not implemented for 'Bool'")
+        low, high = (None if b is None else number(b, dtype) for b in (min, max))
+        return call(lambda a: ad.clip(a, low, high), "ClampBackward1", x)  # type: ignore[no-any-return]
     if dtype.kind == "b":
         least = x if min is None else run("maximum", (x, min), dtype=dtype)
         return least if max is None else run("minimum", (least, max), dtype=dtype)
@@ -500,9 +506,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
         )
-    parts = [
-        v.to(dtype=dtype) if isinstance(v, Tensor) else beside(condition, np.asarray(number(v, dtype))) for v in (x, y)
-    ]
+    parts = [v.to(dtype=dtype) if isinstance(v, Tensor) else beside(condition, element(v, dtype)) for v in (x, y)]
     return call("where", "Where", condition, *parts)
 
 
@@ -518,8 +522,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
-    kind = value._dtype.kind if isinstance(value, Tensor) else "c" if isinstance(value, complex) else ""
-    if kind == "c" and input._dtype.kind != "c":
+    if isinstance(value, Tensor) and value._dtype.kind == "c" and input._dtype.kind != "c":
         raise overflow(input._dtype)
     fill = value.to(dtype=input._dtype) if isinstance(value, Tensor) else beside(input, number(value, input._dtype))
     return call("where", "MaskedFill", mask, fill, input)  # type: ignore[no-any-return]

@@ -13,7 +13,18 @@ import adjoint as ad
 from adjoint.graph.nodes import Var, numbers, var_of
 from adjoint.torch import creation, overriding, state
 from adjoint.torch.arguments import guarded, public
-from adjoint.torch.calls import LEAST, MOST, NUMBERS, call, explained, factor, number, only_number, put
+from adjoint.torch.calls import (
+    LEAST,
+    MOST,
+    NUMBERS,
+    call,
+    element,
+    explained,
+    factor,
+    number,
+    only_number,
+    put,
+)
 from adjoint.torch.functions import BYTES, to
 from adjoint.torch.graph import overwritten
 from adjoint.torch.kinds import Index
@@ -355,7 +366,7 @@ def _written(x: Any, value: Any) -> Tensor:
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{x.dtype.class_name}Tensor")
     if type(value) is int and not LEAST <= value <= MOST:
         raise ValueError("Overflow when unpacking long long")
-    return placed(number(value, x._dtype), where_is(x))
+    return placed(element(value, x._dtype), where_is(x))
 
 
 getitem.__name__, setitem.__name__ = "__getitem__", "__setitem__"
@@ -367,7 +378,7 @@ METHODS["__delitem__"] = delitem
 def _set_number(x: Any, array: Var, i: int, value: Any) -> None:
     """x[i] = number, of what is not recorded and shares no memory."""
     old = array.value
-    fill = INNER.as_scalar(value, x._dtype) if value else np.zeros((), x._dtype)
+    fill = element(value, x._dtype)
     if references(array) <= _ALONE[0] and references(old) <= _ALONE[1] and old.base is None:
         _index_set_into(old, fill, key=(i,))  # nobody else has the array
     else:

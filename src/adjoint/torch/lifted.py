@@ -317,7 +317,7 @@ def requires_grad(x: Any) -> bool:
 
 
 def run(name: str, operands: Any, dtype: Any, parameters: dict[str, Any], quiet: bool) -> Tensor:
-    """A primitive on operands of which some are lifted, which meet in a dtype."""
+    """A primitive on tensors, some of them lifted, and arrays of NumPy's of the dtype in which they meet."""
     given = []
     where = meeting([x for x in operands if isinstance(x, Tensor)])
     for x in operands:
@@ -325,8 +325,7 @@ def run(name: str, operands: Any, dtype: Any, parameters: dict[str, Any], quiet:
             inner = wrap(values(x), level_of(x).inner, x._dtype) if quiet and not is_lifted(x) else to_inner(x)
             given.append(inner if x._dtype is dtype else cast(inner, dtype))
         else:
-            value = np.asarray(x, dtype)
-            given.append(wrap(value, INNER, dtype) if where is None else wrap(where.constant(value), where.leaf, dtype))
+            given.append(wrap(x, INNER, dtype) if where is None else wrap(where.constant(x), where.leaf, dtype))
     out = run_primitive(name, given, **parameters)
     return to_face(without_history(out) if quiet else out)  # type: ignore[no-any-return]
 

@@ -280,6 +280,9 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
         if not isinstance(x, (Tensor, *NUMBERS, np.number, np.bool_)):
             raise TypeError(f"isin(): argument '{what}' must be Tensor or Number, not {type(x).__name__}")
         check_size(x)
+        kind = x._dtype if isinstance(x, Tensor) else np.asarray(x).dtype
+        if kind.kind in "bc":
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {of_numpy(kind).class_name}")
     if is_batched(elements) or is_batched(test_elements):
         given = [x if isinstance(x, Tensor) else FUNCTIONS["tensor"](x) for x in (elements, test_elements)]
         among = FUNCTIONS["reshape"](given[1], -1)

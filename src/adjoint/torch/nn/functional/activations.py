@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from typing import Any
 
+import numpy as np
+
 import adjoint as ad
 from adjoint.torch import overriding
-from adjoint.torch.arguments import Truth, guarded
-from adjoint.torch.calls import call, check_size, into, number_of, without_slope, write
+from adjoint.torch.arguments import Number, Truth, guarded
+from adjoint.torch.calls import call, check_size, into, number, number_of, without_slope, write
 from adjoint.torch.creation import full_like
-from adjoint.torch.nn.functional.shared import drawing, of_integers, real, tensor
+from adjoint.torch.nn.functional.shared import drawing, real, tensor
 from adjoint.torch.operators import FUNCTIONS, refuse_truths
 from adjoint.torch.tensor import Tensor, axis_of
 
@@ -57,6 +60,14 @@ def _operand(input: Any, name: str) -> Tensor:
     return real(x, name, integers=name in ("hardtanh", "relu6"))
 
 
+def _bounded(x: Tensor, low: Any, high: Any) -> Any:
+    """Integers between two numbers, which are cut to integers. Raises RuntimeError for bounds that are none of x's."""
+    bounds = [int(number(b, np.dtype("int64"))) for b in (low, high)]
+    if x._dtype.kind == "u" and min(bounds) < 0:
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    return FUNCTIONS["clamp"](x, *[int(number(b, x._dtype)) for b in bounds])
+
+
 def _declare(row: str, writes: bool) -> None:
     name, core, made, *settings = row.split()
     defaults = {key: eval(value) for key, _, value in [s.partition("=") for s in settings]}
@@ -73,19 +84,23 @@ def _declare(row: str, writes: bool) -> None:
         given.update(zip(names, args, strict=False))
         inplace = bool(given.pop("inplace", False))
         for key, value in given.items():
-            given[key] = number_of(value, name, key)
-        low, high = given.get("min_val", -1.0), given.get("max_val", 1.0)
-        if name == "hardtanh" and low > high:
+            found = number_of(value, name, key)
+            given[key] = float(found) if isinstance(found, bool) else found
+        bounds = [given.get("min_val", -1.0), given.get("max_val", 1.0)] if name == "hardtanh" else []
+        low, high = bounds or (0, 6)  # of relu6
+        if bounds and low > high:
             raise ValueError("min_val cannot be greater than max_val")
         x = _operand(input, name)
 
         def apply(x: Any) -> Any:
-            if name == "hardtanh" and low == high:  # one number, which is no interval
-                return without_slope(made, full_like(x, low), x)
+            if x._dtype.kind in "iu":  # of these PyTorch computes hardtanh and relu6 alone
+                return _bounded(x, low, high)
+            for bound in bounds:
+                number(bound, x._dtype)
+            if bounds and not low < high:  # one number, which is no interval, or nan
+                return without_slope(made, full_like(x, low if low == high else math.nan), x)
             return call(core, made, x, **given)
 
-        if name in ("hardtanh", "relu6"):
-            apply = of_integers(apply)
         return write(x, apply) if inplace else apply(x)
 
     spelled.__name__ = spelled.__qualname__ = name
@@ -141,20 +156,22 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Any:
     )
 
 
-def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
+def threshold(input: Tensor, threshold: Number, value: Number, inplace: bool = False) -> Any:
     """x where it is above the threshold, else a value."""
     real(input, "threshold", integers=True)
-    for number in (threshold, value):
-        check_size(number)
+    for setting in (threshold, value):
+        check_size(setting)
 
-    @of_integers
     def apply(x: Any) -> Any:
-        return call("nn.threshold", "Threshold", x, threshold, value)
+        if x._dtype.kind in "iu":
+            least, other = [int(number(n, x._dtype)) for n in (threshold, value)]
+            return FUNCTIONS["where"](x > least, x, other)
+        return call("nn.threshold", "Threshold", x, *[number(n, x._dtype).item() for n in (threshold, value)])
 
     return write(input, apply) if inplace else apply(input)
 
 
-def threshold_(input: Tensor, threshold: float, value: float) -> Any:
+def threshold_(input: Tensor, threshold: Number, value: Number) -> Any:
     return _threshold(input, threshold, value, True)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.torch.arguments import Sizes
-from adjoint.torch.calls import call
+from adjoint.torch.calls import call, number
 from adjoint.torch.nn.functional.shared import drawing, tensor
 from adjoint.torch.tensor import Tensor
 
@@ -38,7 +38,11 @@ def pad(input: Tensor, pad: Sizes, mode: str = "constant", value: Any = None) ->
         kernel = ("reflection" if mode == "reflect" else "replication") + f"_pad{len(widths) // 2}d"
         raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
     name = made[mode] + (f"{len(widths) // 2}D" if mode in ("reflect", "replicate") else "")
-    return call("nn.pad", name, input, widths, mode, 0 if value is None else value)
+    if isinstance(value, complex):
+        raise TypeError("pad(): argument 'value' (position 4) must be float, not complex")
+    if value is not None and input._dtype.kind in "uf":
+        value = float(value)  # of any size, and no byte if it is negative
+    return call("nn.pad", name, input, widths, mode, number(0 if value is None else value, input._dtype))
 
 
 def _sizes(value: Any) -> Any:

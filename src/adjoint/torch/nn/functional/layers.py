@@ -16,7 +16,7 @@ from adjoint.torch.calls import call, check_size, explained, off, put, write
 from adjoint.torch.dtypes import of_numpy
 from adjoint.torch.lifted import is_batched, value_alone
 from adjoint.torch.nn.functional import words
-from adjoint.torch.nn.functional.shared import drawing, probability, tensor
+from adjoint.torch.nn.functional.shared import check_exact, drawing, probability, tensor
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.tensor import LEVEL, Tensor, is_elsewhere, is_lifted, looked, next_number, of, values
 
@@ -202,6 +202,7 @@ def _pooled_integers(pool: Any, x: Tensor, *settings: Any) -> Any:
     if not settings[-1] or x._dtype.kind in "bc":
         kernel = "max_pool2d" if settings[-1] else "max_pool1d_impl"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{x.dtype.class_name}'")
+    check_exact(pool.__name__, x)
     found, places = pool(x.double(), *settings)
     return found.to(dtype=x._dtype), places
 

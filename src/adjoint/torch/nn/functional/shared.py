@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import math
 import warnings
 from typing import Any
 
@@ -13,7 +15,7 @@ from adjoint.random_keys import seeded
 from adjoint.torch import generators, lifted, overriding
 from adjoint.torch.calls import call
 from adjoint.torch.refusals import WrongKindError
-from adjoint.torch.tensor import Tensor
+from adjoint.torch.tensor import Tensor, is_lifted, looked
 
 
 def tensor(value: Any, name: str, place: str = "input") -> Tensor:
@@ -41,10 +43,32 @@ def drawing(function: Any, made: str | None, *args: Any, generator: Any = None, 
         return call(function, made, *args, **options)
 
 
+def check_exact(name: str, x: Tensor, *, factors: Any = (), added: Any = None, count: int = 1) -> None:
+    """Raise RuntimeError for integers whose results double precision may not hold. In `vmap` nobody looks.
+
+    A result is a sum of x's elements times those of the factors, and of what is added, or of `count` elements of x.
+    """
+    tensors = [x, *factors, *([] if added is None else [added])]
+    if any([is_lifted(y) for y in tensors]) or not all([y.numel() for y in tensors]):
+        return
+    bound = _largest(x) * math.prod([int(np.abs(looked(y)).sum(dtype=np.float64)) for y in factors] or [count])
+    if bound + (0 if added is None else _largest(added)) > 1 << 53:
+        raise RuntimeError(
+            f"{name} of integers is computed in double precision, which has them all up to 2**53; results of these may "
+            "be larger: convert them to torch.float64 if roundings do no harm"
+        )
+
+
+def _largest(x: Tensor) -> int:
+    array = looked(x)
+    return max(-int(array.min()), int(array.max()))
+
+
 def of_integers(function: Any) -> Any:
     """A function of floating numbers, for tensors of integers, too: its results are cut to integers."""
 
-    kinds = "i" if function.__name__.startswith("avg_pool") else "iu"  # PyTorch has no means of bytes
+    means = function.__name__.startswith("avg_pool")
+    kinds = "i" if means else "iu"  # PyTorch has no means of bytes
 
     @functools.wraps(function)
     def spelled(input: Tensor, *args: Any, **options: Any) -> Any:
@@ -61,9 +85,15 @@ def of_integers(function: Any) -> Any:
         def wide(value: Any) -> Any:
             return value.to(dtype=np.dtype("float64")) if isinstance(value, Tensor) else value
 
-        def cut(x: Any) -> Any:
-            return x.to(dtype=input._dtype) if x._dtype.kind == "f" else x
+        def cut(x: Any) -> Any:  # of more than a small type holds the last bits count
+            return x.to(dtype=np.dtype("int64")).to(dtype=input._dtype) if x._dtype.kind == "f" else x
 
+        known = inspect.signature(function).bind_partial(input, *args, **options).arguments
+        given = {name: x for name, x in known.items() if isinstance(x, Tensor)}
+        check_exact(
+            function.__name__, input, factors=[given[n] for n in ("input2", "weight") if n in given],
+            added=given.get("bias"), count=input.numel() if means else 1,
+        )  # fmt: skip
         out = function(wide(input), *[wide(a) for a in args], **{k: wide(v) for k, v in options.items()})
         return tuple([cut(x) for x in out]) if isinstance(out, tuple) else cut(out)
 
