@@ -399,7 +399,7 @@ def _called(cls: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[A
             anomaly.locate(node)
         to_save, ctx.to_save = ctx.to_save or (), ()  # a hook that raises leaves no cycle
         places = {id(o): i for i, o in enumerate(outputs) if results[i] is not None}
-        ctx._saved = [_kept(t, node, places.get(id(t))) for t in to_save]
+        ctx._saved = [_kept(i, t, node, places.get(id(t))) for i, t in enumerate(to_save)]
     ctx.dirty_tensors = ctx.non_differentiable = None
     return (outputs[0] if single else tuple(outputs)), ctx
 
@@ -471,12 +471,12 @@ def _finished(o: Any, node: Any, is_input: bool, is_dirty: bool, count: int, sta
     return give_array(o, var_of(values(o), node))
 
 
-def _kept(t: Any, node: Any, output: int | None) -> Any:
+def _kept(i: int, t: Any, node: Any, output: int | None) -> Any:
     """What `saved_tensors` gives back: a tensor and its version, or of a result its value alone."""
     if t is None:
         return None
     if not isinstance(t, Tensor):
-        raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(t).__name__}")
+        raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}")
     its = t._array.node
     if its is not None and (its is node or (its.result is not None and its.first is node)):
         output = its.result or 0
