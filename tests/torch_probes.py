@@ -174,6 +174,8 @@ def copies_and_pickles(torch: Any, show: Any) -> None:
     pair = copy.deepcopy([x, x, x[0].detach()])
     show(pair[0] is pair[1], seen(pair[2]))
     back = pickle.loads(pickle.dumps(x))
+    result = pickle.loads(pickle.dumps(x * 2))
+    show(result.requires_grad, result.is_leaf, pickle.loads(pickle.dumps((x * 2).detach())).requires_grad)
     show(seen(back), back.grad, type(back) is type(x))
     refused(show, lambda: copy.deepcopy(x * 2), 40)
     net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))

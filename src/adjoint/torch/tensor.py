@@ -286,7 +286,7 @@ class Tensor:
         return out  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        made = np.array(looked(self)), self.requires_grad and self.is_leaf, vars(self).copy(), self.device
+        made = np.array(looked(self)), self.requires_grad, vars(self).copy(), self.device
         return _rebuilt, (type(self), *made)
 
 
