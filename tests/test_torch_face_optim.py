@@ -309,3 +309,89 @@ def test_muon_is_that_of_pytorch_but_for_its_rounding(monkeypatch: pytest.Monkey
     assert still.tolist() == [[1.0, 1.0], [1.0, 1.0]]
     with pytest.raises(AttributeError, match="sparse"):
         ours.optim.SparseAdam
+
+
+def after_steps(torch: Any, name: str, settings: dict[str, Any], numbers: Any, rate: Any) -> tuple[Any, list[Any]]:
+    """The weighted sum of parameters after recorded steps, and what it depends on: first values, gradients, rate."""
+    first, *gradients = [torch.tensor(row, requires_grad=True) for row in numbers]
+    lr = torch.tensor(rate, requires_grad=True) if settings.get("by_rate") else rate
+    p = first.clone()
+    own = {key: value for key, value in settings.items() if key not in ("lr", "by_rate")}
+    optimizer = getattr(torch.optim, name)([p], lr=lr, differentiable=True, **own)
+    for gradient in gradients:
+        p.grad = gradient
+        with torch.no_grad():  # a step is recorded all the same
+            optimizer.step()
+    weights = torch.tensor([1.0, 2.0, 3.0, -1.0], dtype=torch.float64)
+    return (p * weights).sum(), [first, *gradients, *([lr] if settings.get("by_rate") else [])]
+
+
+RECORDED = [
+    (name, {**settings, "by_rate": by_rate})
+    for name, settings in CASES
+    if name not in ("Adafactor", "LBFGS")
+    for by_rate in ((False, True) if name not in ("ASGD", "Rprop") else (False,))
+]
+
+
+@pytest.mark.parametrize(("name", "settings"), RECORDED)
+def test_differentiable_steps_have_the_slopes_of_differences(name: str, settings: dict[str, Any]) -> None:
+    numbers, h = np.random.default_rng(0).normal(size=(7, 4)), 1e-6  # RAdam corrects from the sixth step on
+    with double(ours):
+        loss, inputs = after_steps(ours, name, settings, numbers, 0.05)
+        found = ours.autograd.grad(loss, inputs, allow_unused=True, materialize_grads=True)
+
+        def loss_at(k: int, change: Any) -> float:
+            moved = numbers.copy()
+            if k < len(moved):
+                moved[k] += change
+            return float(after_steps(ours, name, settings, moved, 0.05 + (change if k == len(moved) else 0.0))[0])
+
+        for k, slope in enumerate(found):
+            for unit in np.eye(4) if k < len(numbers) else [1.0]:
+                expected = (loss_at(k, h * unit) - loss_at(k, -h * unit)) / (2 * h)
+                assert float((slope.numpy() * unit).sum()) == pytest.approx(expected, rel=1e-5, abs=1e-8)
+
+
+@pytest.mark.peers
+def test_differentiable_steps_have_pytorchs_gradients_where_it_has_them() -> None:
+    theirs = pytest.importorskip("torch")
+    numbers, compared = np.random.default_rng(0).normal(size=(7, 4)), 0
+    with Each() as each, double(ours, theirs):
+        for name, settings in RECORDED:
+            if "momentum" in settings:
+                continue  # PyTorch detaches the first gradient
+            with each(f"{name} {settings}"):
+                try:
+                    loss, inputs = after_steps(theirs, name, settings, numbers, 0.05)
+                    wanted = theirs.autograd.grad(loss, inputs, allow_unused=True, materialize_grads=True)
+                except (TypeError, RuntimeError):  # of rates, and of what it has overwritten itself
+                    continue
+                loss, inputs = after_steps(ours, name, settings, numbers, 0.05)
+                found = ours.autograd.grad(loss, inputs, allow_unused=True, materialize_grads=True)
+                compared += 1
+                for a, b in zip(found, wanted, strict=True):
+                    np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-7, 1e-9)
+    assert compared > 10
+
+
+def test_differentiable_steps_refuse_what_would_lose_a_derivative() -> None:
+    for name, setting in (("ASGD", "lr"), ("Rprop", "lr"), ("Adam", "betas")):
+        x = ours.ones(2, requires_grad=True)
+        tracked = ours.tensor(0.5, requires_grad=True)
+        p = x.clone()
+        given = {setting: (tracked, tracked) if setting == "betas" else tracked}
+        optimizer = getattr(ours.optim, name)([p], differentiable=True, **given)
+        p.grad = ours.ones(2)
+        with pytest.raises(NotImplementedError, match=f"a step of {name} has no derivative by {setting}"):
+            optimizer.step()
+        assert p.tolist() == [1.0, 1.0]
+    p = ours.ones(2, dtype=ours.complex64)
+    optimizer = ours.optim.SGD([p], lr=0.1, differentiable=True)
+    p.grad = ours.ones(2, dtype=ours.complex64)
+    with pytest.raises(NotImplementedError, match="complex parameters"):
+        optimizer.step()
+    leaf = ours.ones(2, requires_grad=True)
+    leaf.grad = ours.ones(2)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        ours.optim.SGD([leaf], lr=0.1, differentiable=True).step()

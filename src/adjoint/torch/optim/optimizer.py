@@ -117,7 +117,7 @@ class Optimizer:
         for x in found:
             if not isinstance(x, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {kind_of(x)}")
-            if not (x.is_leaf or x.retains_grad):
+            if not (x.is_leaf or x.retains_grad or self.defaults.get("differentiable")):
                 raise ValueError("can't optimize a non-leaf Tensor")
         param_group["params"] = found
         for name, default in self.defaults.items():

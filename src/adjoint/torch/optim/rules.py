@@ -12,6 +12,7 @@ from adjoint.graph.nodes import var_of
 from adjoint.optim.fused import Job, updated
 from adjoint.tensor import wrap
 from adjoint.torch import devices
+from adjoint.torch.calls import call
 from adjoint.torch.dtypes import default_float
 from adjoint.torch.kinds import Halves, Whole
 from adjoint.torch.optim.optimizer import Optimizer
@@ -111,17 +112,50 @@ class Ruled(Optimizer):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         if settings.get("differentiable") and settings.get("fused"):
             raise RuntimeError("`fused` does not support `differentiable`")
-        if settings.get("differentiable"):
-            raise NotImplementedError(
-                "adjoint.torch: differentiable=True is not there; steps of ad.optim can be differentiated by anything"
-            )
         super().__init__(params, settings)
 
     def _step(self) -> None:
-        with grad_mode(False):
+        recorded = bool(self.defaults.get("differentiable"))
+        with grad_mode(recorded):
             for group in self.param_groups:
-                for params in _apart(group["params"]):
-                    self._change(group, params)
+                if recorded:
+                    for p in group["params"]:
+                        self._change_recorded(group, p)
+                else:
+                    for params in _apart(group["params"]):
+                        self._change(group, params)
+
+    def _change_recorded(self, group: dict[str, Any], p: Any) -> None:
+        """A step that is differentiable by the parameter, its gradient, the state and a rate that is a tensor."""
+        grad = p.grad
+        if grad is None:
+            return
+        if p.is_complex():
+            raise NotImplementedError("adjoint.torch: there is no differentiable=True for complex parameters")
+        for name, value in group.items():
+            by_rate = name == "lr" and self._core not in ("ASGD", "Rprop")  # which keep it as a number
+            for x in [] if name == "params" or by_rate else value if isinstance(value, tuple) else [value]:
+                if isinstance(x, Tensor) and x.requires_grad:
+                    raise NotImplementedError(f"adjoint.torch: a step of {self._core} has no derivative by {name}")
+        core, decay = self._rule(group)
+        state = self.state[p] if self._counts or group["momentum"] else {}
+        before = self._begun(core, _inner(values(p)), state, p._dtype) if self._counts or group["momentum"] else 0
+        names = [name for name, known in self._slots.items() if known in state]
+        lr = self._rate(state, group["lr"])
+
+        def step(x: Any, g: Any, lr: Any, *slots: Any) -> Any:
+            g = -g if group.get("maximize", False) else g
+            x = x * (1 - lr * decay) if decay else x
+            x, known = core.update(x, g, dict(zip(names, slots, strict=True)), step=before + 1, lr=lr)
+            return x, *[known[name] for name in names]
+
+        # a clone, because the steps before saved what is written to
+        value, *slots = call(step, None, p.clone(), grad, lr, *[state[self._slots[name]] for name in names])
+        p.copy_(value)
+        state.update(zip([self._slots[name] for name in names], slots, strict=True))
+        if self._counts:
+            _keep(state, "step", np.asarray(before + 1, default_float()))
+        self._note(state, group, before + 1, float(group["lr"]))
 
     def _change(self, group: dict[str, Any], params: list[Any]) -> None:
         core, decay = self._rule(group)
