@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
-from adjoint import errors
+from adjoint import dtypes, errors
 from adjoint.functions.arguments import as_choice, as_tensors
 from adjoint.functions.contraction import einsum
+from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import abs as size_of
-from adjoint.functions.elementwise import cos, maximum, sin, where
+from adjoint.functions.elementwise import clip, cos, floor, maximum, sin, trunc, where
+from adjoint.functions.indexing import take, take_along_axis
 from adjoint.functions.logic import isnan, logical_and, logical_or
 from adjoint.functions.padding import pad
-from adjoint.functions.shape import flip, sliding_window_view
+from adjoint.functions.reduction import any as any_of
+from adjoint.functions.reduction import argmax, max, min, sum
+from adjoint.functions.scatter import bincount
+from adjoint.functions.shape import flip, reshape, sliding_window_view, squeeze
+from adjoint.functions.sorting import argsort
 from adjoint.tensor import Tensor
 
 
@@ -30,6 +37,11 @@ def integer_power(x: Tensor[Any], y: Tensor[Any]) -> Tensor[Any]:
     """x ** y of integers; of a negative exponent the power is rounded to zero, as 1 / x is."""
     positive = x ** maximum(y, 0)
     return where(y < 0, where(size_of(x) == 1, x ** (y % 2), 0), positive)
+
+
+def fraction(x: Tensor[Any]) -> Any:
+    """What is left of x without its integer, of the sign of x."""
+    return x - trunc(x)
 
 
 def polar(r: Tensor[Any], angle: Tensor[Any]) -> Any:
@@ -79,3 +91,49 @@ def convolve_along(a: Any, b: Any, axes: Any, dot_axes: Any, mode: Any) -> Tenso
     places = [of_a[i] for i in along_a]
     turned = flip(b, axis=tuple(along_b))
     return einsum(f"{''.join(of_a + moved)},{''.join(of_b)}->{''.join(out + places)}", windows, turned)
+
+
+# --- elements in order: where PyTorch's choice among equal or middle ones is not ad's ----------------------
+
+
+def median_places(x: Tensor[Any], axis: int) -> Tensor[Any]:
+    """The places of middle elements along an axis, of an even number the lower one; of the first nan if any is."""
+    middle = take(argsort(x, axis=axis), (x.shape[axis] - 1) // 2, axis=axis)
+    if x.dtype.kind != "f":
+        return middle
+    unknown = isnan(x)
+    return where(any_of(unknown, axis=axis), argmax(unknown.astype(dtypes.uint8), axis=axis), middle)
+
+
+def nanmedian_places(x: Tensor[Any], axis: int) -> Tensor[Any]:
+    """The same of those elements that are not nan; some place where all are."""
+    known = sum(x == x, axis=axis, keepdims=True)
+    return squeeze(take_along_axis(argsort(x, axis=axis), maximum(known - 1, 0) // 2, axis=axis), axis)  # nan is last
+
+
+def shared_by_equals(x: Tensor[Any], value: Any) -> Any:
+    """An element of x as a value whose gradient all elements equal to it share; nan as one that all nan share."""
+    if isinstance(value, float) and value != value:
+        unknown = isnan(x)
+        return sum(where(unknown, x, 0)) / sum(unknown.astype(x.dtype))
+    return max(where(x == value, x, -math.inf))
+
+
+def shared_by_middle(x: Tensor[Any], value: Tensor[Any]) -> Any:
+    """The same of a value that nobody can look at, and which is nan if any element is."""
+    return max(where((x == value) | isnan(x), x, -math.inf))
+
+
+def histc(x: Tensor[Any], bins: int, low: Any, high: Any) -> Tensor[Any]:
+    """How many elements are in each of so many bins between two numbers, or between the elements' extremes if equal."""
+    flat = reshape(x, -1)
+    if low == high and flat.size:
+        low, high = min(flat), max(flat)
+        alone = low == high
+        low, high = where(alone, low - 1, low), where(alone, high + 1, high)
+    elif low == high:
+        low, high = low - 1, high + 1
+    low, high = [asarray(n, dtype=x.dtype, device=x.device) for n in (low, high)]
+    inside = (flat >= low) & (flat <= high)
+    place = clip(floor((where(inside, flat, low) - low) * bins / (high - low)), 0, bins - 1).astype(dtypes.int64)
+    return bincount(where(inside, place, bins), length=bins + 1)[:bins].astype(x.dtype)
