@@ -11,15 +11,17 @@ from adjoint.functions.arguments import as_choice, as_tensors
 from adjoint.functions.contraction import einsum
 from adjoint.functions.creation import asarray
 from adjoint.functions.elementwise import abs as size_of
-from adjoint.functions.elementwise import clip, cos, floor, maximum, sin, trunc, where
+from adjoint.functions.elementwise import clip, copysign, cos, floor, log, maximum, sin, sqrt, trunc, where
 from adjoint.functions.indexing import take, take_along_axis
 from adjoint.functions.logic import isnan, logical_and, logical_or
 from adjoint.functions.padding import pad
 from adjoint.functions.reduction import any as any_of
-from adjoint.functions.reduction import argmax, max, min, sum
+from adjoint.functions.reduction import argmax, cumulative_sum, max, min, sum
 from adjoint.functions.scatter import bincount
-from adjoint.functions.shape import flip, reshape, sliding_window_view, squeeze
+from adjoint.functions.shape import expand_dims, flip, reshape, sliding_window_view, squeeze
 from adjoint.functions.sorting import argsort
+from adjoint.functions.statistics import nanquantile, quantile
+from adjoint.linalg import svdvals, vector_norm
 from adjoint.tensor import Tensor
 
 
@@ -137,3 +139,60 @@ def histc(x: Tensor[Any], bins: int, low: Any, high: Any) -> Tensor[Any]:
     inside = (flat >= low) & (flat <= high)
     place = clip(floor((where(inside, flat, low) - low) * bins / (high - low)), 0, bins - 1).astype(dtypes.int64)
     return bincount(where(inside, place, bins), length=bins + 1)[:bins].astype(x.dtype)
+
+
+def quantile_by_place(x: Tensor[Any], q: Tensor[Any], at: Any, *, skip: bool, axis: Any, keepdims: bool) -> Any:
+    """`quantile`, or `nanquantile` to skip nan, at places q of values `at`, by which it has derivatives too."""
+    function: Any = nanquantile if skip else quantile
+    lower, linear, higher = [
+        function(x, at, axis=axis, keepdims=keepdims, method=method) for method in ("lower", "linear", "higher")
+    ]
+    steps = sum((x == x) | (not skip), axis=axis, keepdims=keepdims) - 1
+    slope = (higher - lower) * steps.astype(x.dtype)
+    return linear + reshape(q - q.detach(), q.shape + (1,) * (slope.ndim - q.ndim)) * slope
+
+
+# --- others ------------------------------------------------------------------------------------------------
+
+
+def gamma_sign(x: Tensor[Any]) -> Tensor[Any]:
+    """The sign of the gamma function: that of x at zero, nan at its other poles."""
+    whole = floor(x)
+    sign = where(x > 0, 1.0, where(x == whole, math.nan, 1.0 - 2.0 * (whole % 2.0)))
+    return where(x == 0, copysign(1.0, x), sign).astype(x.dtype).detach()
+
+
+def relative_bound(a: Tensor[Any], atol: Any, rtol: Any) -> Any:
+    """One bound on the singular values of a matrix, in terms of the largest: the larger of two."""
+    largest = max(svdvals(a), axis=-1)
+    return maximum(atol / where(largest == 0, 1, largest), 0.0 if rtol is None else rtol)
+
+
+def unit(x: Tensor[Any], eps: float) -> Any:
+    """x over its length, or over eps where the length is smaller."""
+    return x / maximum(vector_norm(x), eps)
+
+
+def drawn_again(chances: Tensor[Any], uniform: Tensor[Any]) -> Tensor[Any]:
+    """Places with chances in proportion to these numbers, one for each uniform number; a place may come again."""
+    shares = cumulative_sum(chances, axis=-1)
+    below = expand_dims(shares, -2) <= expand_dims(uniform * shares[..., -1:], -1)
+    return clip(sum(below, axis=-1), 0, chances.shape[-1] - 1)
+
+
+def drawn_once(chances: Tensor[Any], uniform: Tensor[Any], count: int) -> Any:
+    """The same without a place twice, of one uniform number for each place.
+
+    They are the places of the largest u^(1/p). P. Efraimidis, P. Spirakis (2006).
+    """
+    return argsort(log(uniform) / chances, axis=-1, descending=True)[..., :count]
+
+
+def with_norm(
+    weight: Tensor[Any], bias: Any, mean: Any, var: Any, eps: float, gain: Any, shift: Any, axis: int
+) -> tuple[Tensor[Any], Tensor[Any]]:
+    """Weight and bias of a layer that does what it and a batch normalization after it do. Outputs are along an axis."""
+    scale = (1 if gain is None else gain) / sqrt(var + eps)
+    rows = reshape(scale, [-1 if i == axis else 1 for i in range(weight.ndim)])
+    moved = (-mean if bias is None else bias - mean) * scale
+    return weight * rows, moved if shift is None else moved + shift

@@ -130,18 +130,10 @@ def _quantile(name: str) -> None:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {at}")
         axis = None if dim is None or not input.ndim else axis_of(dim, input.ndim)
         options: dict[str, Any] = {"axis": axis, "keepdims": keepdim}
-
-        def found(x: Tensor, method: str) -> Any:
-            return call(lambda x: getattr(ad, name)(x, at, **options, method=method), "SqueezeBackward4", x)
-
-        out = found(input, interpolation)
         if isinstance(q, Tensor) and q.requires_grad and interpolation == "linear":  # there is a slope between elements
-            known = (looked(input) == looked(input)) | (name == "quantile")
-            steps = np.count_nonzero(known, axis, keepdims=keepdim) - 1.0
-            slope = (found(input, "higher") - found(input, "lower")) * beside(input, np.asarray(steps, input._dtype))
-            moved = q - q.detach()
-            out = out + FUNCTIONS["reshape"](moved, (*q.shape, *[1] * (slope.ndim - q.ndim))) * slope
-        return out
+            options["skip"] = name == "nanquantile"
+            return call(conventions.quantile_by_place, "SqueezeBackward4", input, q, at, **options)
+        return call(name, "SqueezeBackward4", input, at, **options, method=interpolation)
 
     public(name, out=True)(spelled)
 

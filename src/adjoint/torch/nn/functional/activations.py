@@ -6,7 +6,7 @@ import inspect
 import warnings
 from typing import Any
 
-import adjoint as ad
+from adjoint.nn.activations import softplus_below
 from adjoint.torch import overriding
 from adjoint.torch.arguments import Truth, guarded
 from adjoint.torch.calls import call, check_size, into, number_of, without_slope, write
@@ -136,9 +136,7 @@ def glu(input: Tensor, dim: int = -1) -> Any:
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """log(1 + exp(beta x)) / beta, and x where beta x is above the threshold."""
-    return call(
-        lambda x: ad.where(x * beta > threshold, x, ad.nn.softplus(x, beta)), "Softplus", real(input, "softplus")
-    )
+    return call(softplus_below, "Softplus", real(input, "softplus"), beta, threshold)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
