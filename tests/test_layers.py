@@ -193,6 +193,61 @@ def test_the_test_accepts_right_directions() -> None:
     assert wrong("functions.nn", "from adjoint.functions.creation import asarray") == []
 
 
+# --- faces ---
+
+# What with an operator is a formula of numbers; those are the core's, in `adjoint.conventions` and beside `ad`'s own.
+MATHEMATICS = set(
+    "abs acos acosh arccos arcsin arctan asin asinh atan atan2 atanh cos cosh digamma erf erfc erfinv exp exp2 expm1 "
+    "expit floor lgamma log log10 log1p log2 log_sigmoid log_softmax logaddexp logsigmoid logsumexp norm rsqrt sigmoid "
+    "sin sinh softmax softplus sqrt square tan tanh trunc".split()
+)
+
+# Programs in a face's own functions, as they would be written for its library, with a reason each.
+PROGRAMS = {
+    "torch.distributions": "densities whose ends are the formulas' own",
+    "torch.nn.layers.attention": "classes of several layers",
+    "torch.autograd.gradcheck": "compares values",
+    "torch.testing": "compares values",
+    "autograd.misc.optimizers": "optimizers of HIPS autograd's",
+    "autograd.test_util": "compares values",
+}
+
+
+def function_of(call: ast.Call) -> str:
+    """The last name of what is called: `log` of x.log, _log and FUNCTIONS["log"]; none of Python's own numbers."""
+    function = call.func
+    if isinstance(function, ast.Subscript):
+        return function.slice.value if isinstance(function.slice, ast.Constant) else ""
+    name = ast.unparse(function)
+    return "" if name.startswith("math.") else name.rpartition(".")[2].strip("_")
+
+
+def formulas(source: str) -> list[str]:
+    """The statements that have both operators and functions of numbers."""
+    arithmetic, found = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow), []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)):
+            parts = list(ast.walk(node))
+            if any(isinstance(part, ast.BinOp) and isinstance(part.op, arithmetic) for part in parts):
+                if MATHEMATICS & {function_of(part) for part in parts if isinstance(part, ast.Call)}:
+                    found.append(f"{node.lineno} {ast.unparse(node)}")
+    return found
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.partition(".")[0] in FACES])
+def test_faces_have_no_formulas(module: str) -> None:
+    if not any(f"{module}.".startswith(f"{name}.") for name in PROGRAMS):
+        assert formulas(MODULES[module].read_text()) == []
+
+
+def test_the_test_sees_formulas() -> None:
+    assert len(formulas("loss = input.exp() - target * input\nf = lambda x: 1 - torch.sqrt(x)")) == 2
+    assert len(formulas("def f(x):\n    return reduced((-target * x).exp().log1p(), reduction)")) == 1
+    assert len(formulas("loss = -(target * _log_sigmoid(x))\nplace = FUNCTIONS['floor']((x - low) / width)")) == 2
+    assert formulas("bound = 1 / math.sqrt(size)\nx = y.exp()\nz = x + 1") == []
+    assert all(any(f"{module}.".startswith(f"{name}.") for module in MODULES) for name in PROGRAMS)
+
+
 # --- circles ---
 
 # Imports of a table that is large, by the package that it is part of, when it is asked for; with a reason each.

@@ -59,7 +59,6 @@ OTHERWISE = {
     "there are no complex numbers of half precision": r".* (1j|3 \+ 0j) float16",
     "a number that PyTorch takes for true here alone": r"x\.masked_fill.* 1j bool",
     "PyTorch divides halves by numbers of single precision": r"x //? v (70000|-2\*\*31 - 1) float16",
-    "a number in the place of a tensor is not cut to its type": r"t\.isin.* (-255|2\*\*53 \+ 1) .*",
     "the numbers up to infinity are finite or infinite, not nan": r"t\.linspace.* float\('inf'\) float.*",
     "PyTorch counts in double precision": r"t\.arange.* 2\*\*53 \+ 1 .*",
     "what single precision does not hold either ends in half as infinity": r"t\.arange.* 1e39 float16",

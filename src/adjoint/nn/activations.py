@@ -105,6 +105,11 @@ def sigmoid(x: Operand[B], /) -> Tensor[B]:
     return special.expit(inexact(x, "sigmoid"))
 
 
+def softplus_below(x: Tensor[Any], beta: float, threshold: float) -> Any:
+    """`softplus`, and x itself where beta x is above a threshold, as in PyTorch."""
+    return where(x * beta > threshold, x, softplus(x, beta))
+
+
 def logsigmoid(x: Operand[B], /) -> Tensor[B]:
     """The logarithm of `sigmoid`, accurate also where that underflows."""
     return -softplus(-real(x, "logsigmoid"))

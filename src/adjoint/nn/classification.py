@@ -269,10 +269,15 @@ def multilabel_soft_margin_loss(
     """
     name = "multilabel_soft_margin_loss"
     x, target = both(x, target, name, weight)
-    each = -(target * logsigmoid(x) + (1 - target) * logsigmoid(-x))
+    each = of_labels(x, target)
     if weight is not None:
         each = each * real(operand(weight, x, name), name)
     return reduced(each.mean(axis=-1), reduction, name)
+
+
+def of_labels(x: Tensor[Any], target: Tensor[Any]) -> Tensor[Any]:
+    """The losses of `multilabel_soft_margin_loss` for each class, also of complex targets."""
+    return -(target * logsigmoid(x) + (1 - target) * logsigmoid(-x))
 
 
 def ctc_loss(

@@ -174,12 +174,19 @@ def poisson_nll_loss(
     """
     x, target = both(x, target, "poisson_nll_loss")
     log_input = as_flag(log_input, "poisson_nll_loss", "log_input")
-    losses = exp(x) - target * x if log_input else x - target * log(x + as_number(eps, "poisson_nll_loss", "eps"))
-    if as_flag(full, "poisson_nll_loss", "full"):
-        large = where(target > 1, target, 1.0)
-        stirling = large * log(large) - large + log(large * (2 * pi_beside(large))) * 0.5
-        losses = losses + where(target > 1, stirling, 0.0)
+    full, eps = as_flag(full, "poisson_nll_loss", "full"), as_number(eps, "poisson_nll_loss", "eps")
+    losses = of_counts(x, target, log_input, full, eps)
     return reduced(losses, reduction, "poisson_nll_loss")
+
+
+def of_counts(x: Tensor[Any], target: Tensor[Any], log_input: bool, full: bool, eps: Any) -> Tensor[Any]:
+    """The losses of `poisson_nll_loss`, also of complex x; of complex targets those that are not full."""
+    losses = exp(x) - target * x if log_input else x - target * log(x + eps)
+    if not full:
+        return losses
+    large = where(target > 1, target, 1.0)
+    stirling = large * log(large) - large + log(large * (2 * pi_beside(large))) * 0.5
+    return losses + where(target > 1, stirling, 0.0)
 
 
 def gaussian_nll_loss(
@@ -210,8 +217,13 @@ def gaussian_nll_loss(
         raise wrong(given)
     variance: Any = run("raise_to", (given,), least=eps) if isinstance(given, Tensor) else max(given, eps)
     logarithm = log(variance) if isinstance(variance, Tensor) else irrational("log", variance, x)
-    losses = (square(x - target) / variance + logarithm) * 0.5
-    return reduced(losses + 0.5 * log_pi_beside(x, 2.0) if full else losses, reduction, name)
+    return reduced(of_normals(x - target, variance, logarithm, full), reduction, name)
+
+
+def of_normals(difference: Tensor[Any], variance: Any, logarithm: Any, full: bool) -> Tensor[Any]:
+    """The losses of `gaussian_nll_loss`, also of complex differences; with the logarithm of the variance."""
+    losses: Tensor[Any] = (square(difference) / variance + logarithm) * 0.5
+    return losses + 0.5 * log_pi_beside(losses, 2.0) if full else losses
 
 
 def kl_div(x: Operand[B], target: Any, *, reduction: str = "mean", log_target: bool = False) -> Tensor[B]:
@@ -241,6 +253,10 @@ def soft_margin_loss(x: Operand[B], target: Any, *, reduction: str = "mean") -> 
 def hinge_embedding_loss(x: Operand[B], target: Any, *, margin: float = 1.0, reduction: str = "mean") -> Tensor[B]:
     """x where the target is 1, max(0, margin - x) where it is -1. Raises ShapeError unless shapes are equal."""
     x, target = both(x, target, "hinge_embedding_loss")
-    apart = above(as_number(margin, "hinge_embedding_loss", "margin") - x)
-    losses = where(target != 1, apart, 0.0) + where(target != -1, x, 0.0)
+    losses = of_distances(x, target, as_number(margin, "hinge_embedding_loss", "margin"))
     return reduced(losses, reduction, "hinge_embedding_loss")
+
+
+def of_distances(x: Tensor[Any], target: Tensor[Any], margin: Any) -> Tensor[Any]:
+    """The losses of `hinge_embedding_loss`, also of integers, which they are then, and of complex targets."""
+    return where(target != 1, above(margin - x), 0) + where(target != -1, x, 0)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import errors
+from adjoint import conventions, errors
 from adjoint.torch import lifted, overriding, state
-from adjoint.torch.calls import check_size, into, number, number_of, only_number, overflow, without_slope
+from adjoint.torch.calls import call, check_size, into, number, number_of, only_number, overflow, without_slope
 from adjoint.torch.devices import chosen
 from adjoint.torch.dtypes import (
     DTYPES,
@@ -650,17 +650,13 @@ def multinomial(
 
 def _multinomial_of_examples(chances: Any, count: int, replacement: bool) -> Tensor:
     """Places drawn by chances that nobody can look at."""
-    size = chances.shape[-1]
+    drawn, dtype = FUNCTIONS["rand"], chances.dtype
     if replacement:
-        shares = FUNCTIONS["cumsum"](chances, -1)
-        drawn = FUNCTIONS["rand"]((*chances.shape[:-1], count), dtype=chances.dtype) * shares[..., -1:]
-        below = shares.unsqueeze(-2) <= drawn.unsqueeze(-1)
-        return FUNCTIONS["sum"](below, -1).clamp(max=size - 1)  # type: ignore[no-any-return]
-    if count > size:
+        uniform = drawn((*chances.shape[:-1], count), dtype=dtype)
+        return call(conventions.drawn_again, None, chances, uniform)  # type: ignore[no-any-return]
+    if count > chances.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    # the places of the largest u^(1/p). P. Efraimidis, P. Spirakis (2006)
-    keys = FUNCTIONS["rand_like"](chances).log() / chances
-    return FUNCTIONS["topk"](keys, count).indices  # type: ignore[no-any-return]
+    return call(conventions.drawn_once, None, chances, drawn(chances.shape, dtype=dtype), count)  # type: ignore[no-any-return]
 
 
 def _new_tensor(

@@ -72,7 +72,7 @@ for _name, _function in {
     "i0": "special.i0", "sinc": "special.sinc",
 }.items():  # fmt: skip
     _unary(_name, _function)
-_unary("frac", lambda x: x - ad.trunc(x))
+_unary("frac", conventions.fraction)
 _quick_reciprocal = METHODS["reciprocal"]
 
 

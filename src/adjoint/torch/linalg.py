@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
+from adjoint import conventions
 from adjoint.torch import creation, return_types
 from adjoint.torch.arguments import Sizes, guarded, one_node, same_types, spelled_as, tensors_of, with_out
 from adjoint.torch.calls import LinAlgError as LinAlgError
@@ -93,17 +94,12 @@ def matrix_rank(
 ) -> Any:
     """How many singular values are not nearly zero. `tol` is an older name of `atol`, beside which nothing counts."""
     bound = _relative(input, atol, rtol) if tol is None else _relative(input, tol, 0.0)
-    return call(lambda a: ad.linalg.matrix_rank(a, rtol=bound, hermitian=hermitian), None, input.detach())
+    return call("linalg.matrix_rank", None, input.detach(), rtol=bound, hermitian=hermitian)
 
 
 def _relative(A: Tensor, atol: Any, rtol: Any) -> Any:
     """One bound on singular values, in terms of the largest."""
-    rtol = looked(rtol) if isinstance(rtol, Tensor) else rtol
-    if atol is None:
-        return rtol
-    atol = looked(atol) if isinstance(atol, Tensor) else atol
-    largest = np.linalg.norm(looked(A), 2, (-2, -1))
-    return np.maximum(0.0 if rtol is None else rtol, atol / np.where(largest == 0, 1, largest))
+    return rtol if atol is None else call(conventions.relative_bound, None, A.detach(), atol, rtol)
 
 
 @with_out

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 import adjoint as ad
+from adjoint import conventions
 from adjoint.torch import return_types
 from adjoint.torch.arguments import Sizes, guarded, in_cpp, one_of, public, same_types, tensors_of
 from adjoint.torch.calls import call, named, off, without_slope, write
@@ -200,11 +202,19 @@ def _label(x: Any, name: str) -> None:
         label(x._array.node, name)
 
 
+def alone(x: Tensor, made: str) -> Any:
+    """A number as the element that a function finds, and its place."""
+    found = FUNCTIONS["clone"](x)
+    _label(found, made)
+    pair = getattr(return_types, made.partition("Backward")[0].lower())
+    return pair(found, beside(x, np.zeros((), np.int64)))
+
+
 def picked(x: Tensor, places: Any, dim: Any, keepdim: bool, made: str) -> Any:
     """The elements at places along an axis, which keep their gradient for themselves."""
     pair = getattr(return_types, made.partition("Backward")[0].lower())
     if not x.ndim:
-        return pair(FUNCTIONS["clone"](x), beside(x, np.zeros((), np.int64)))
+        return alone(x, made)
     axis = axis_of(dim, x.ndim)
     index = places.unsqueeze(axis) if isinstance(places, Tensor) else beside(x, np.expand_dims(places, axis))
     found = FUNCTIONS["gather"](x, axis, index)
@@ -213,16 +223,6 @@ def picked(x: Tensor, places: Any, dim: Any, keepdim: bool, made: str) -> Any:
         return pair(found, index)
     cut = call(lambda a: ad.squeeze(a, axis=axis), made, found)
     return pair(cut, places if isinstance(places, Tensor) else beside(x, places))
-
-
-def shared_by_nan(x: Tensor, made: str) -> Any:
-    """The value nan, whose gradient the elements that are nan share."""
-
-    def value(v: Any) -> Any:
-        unknown = ad.isnan(v)
-        return ad.sum(ad.where(unknown, v, 0)) / ad.sum(ad.astype(unknown, v.dtype))
-
-    return call(value, made, x)
 
 
 def _extreme_with_places(name: str, function: Any, places: Any) -> None:
@@ -239,7 +239,7 @@ def _extreme_with_places(name: str, function: Any, places: Any) -> None:
                 raise RuntimeError(_NOWHERE.format(name=name))
             out = call(function, f"{name.capitalize()}Backward1", input)
             if input.requires_grad and not is_elsewhere(input) and (value := looked(out)) != value:
-                return shared_by_nan(input, f"{name.capitalize()}Backward1")
+                return call(conventions.shared_by_equals, f"{name.capitalize()}Backward1", input, math.nan)
             return out
         axis = axis_of(dim, input.ndim)
         if input.ndim:
@@ -380,26 +380,18 @@ _softmax("log_softmax", "nn.log_softmax", "LogSoftmax")
 
 def _order(x: Tensor, dim: int, descending: bool) -> Any:
     """The places of elements in order along an axis."""
-    if is_batched(x):
-        return call(lambda a: ad.argsort(a, axis=dim, descending=descending), None, x)
-    return beside(x, np.ascontiguousarray(_order_of(looked(x), dim, descending)))
-
-
-def _order_of(array: Any, dim: int, descending: bool) -> Any:
-    if descending:  # stable, from the last to the first
-        flipped = np.flip(array, dim)
-        return array.shape[dim] - 1 - np.flip(np.argsort(flipped, dim, kind="stable"), dim)
-    return np.argsort(array, dim, kind="stable")
+    return call("argsort", None, x, axis=dim, descending=descending)
 
 
 @public("sort", out=True)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    made = "SortBackward1" if stable else "Sort"
     if not input.ndim:
-        return return_types.sort(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
+        return alone(input, made)
     axis = axis_of(dim, input.ndim)
     index = _order(input, axis, descending)
     out = FUNCTIONS["gather"](input, axis, index)
-    _label(out, "Sort")
+    _label(out, made)
     return return_types.sort(out, index)
 
 
@@ -414,7 +406,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if not 0 <= k <= (input.shape[axis] if input.ndim else 1):
         raise RuntimeError("selected index k out of range")
     if not input.ndim:
-        return return_types.topk(*sort(input))
+        return alone(input, "Topk")
     index = _order(input, axis, largest).narrow(axis, 0, k).contiguous()
     out = FUNCTIONS["gather"](input, axis, index)
     _label(out, "Topk")
@@ -427,10 +419,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     refuse_no_place("kthvalue", input, axis)
     if not 1 <= k <= (input.shape[axis] if input.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
-    if is_batched(input) and input.ndim:
-        return picked(input, _order(input, axis, False).select(axis, k - 1), dim, keepdim, "Kthvalue")
-    order = np.argsort(looked(input), axis, kind="stable") if input.ndim else None
-    return picked(input, None if order is None else np.take(order, k - 1, axis), dim, keepdim, "Kthvalue")
+    places = _order(input, axis, False).select(axis, k - 1) if input.ndim else None
+    return picked(input, places, dim, keepdim, "Kthvalue")
 
 
 @public("median", out=True)
@@ -442,39 +432,22 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
             return _shared_median(flat)
         if not flat.numel():
             return to(tensor(float("nan"), device=input.device), dtype=input._dtype)
-        middle = median(flat.detach(), 0).values.item()
         if input._dtype.kind != "f":
             return median(flat, 0).values
-        if middle != middle:
-            return shared_by_nan(flat, "Median")
         # elements of that value share its gradient, as those that tie for a maximum do
-        return call(lambda x: ad.max(ad.where(x == middle, x, -float("inf"))), "Median", flat)
+        return call(conventions.shared_by_equals, "Median", flat, median(flat.detach(), 0).values.item())
     if not input.ndim:
-        return return_types.median(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
+        return alone(input, "MedianBackward1")
     axis = axis_of(dim, input.ndim)
     refuse_no_place("median", input, axis)
-    middle = (input.shape[axis] - 1) // 2
-    if is_batched(input):
-        unknown = FUNCTIONS["isnan"](input)
-        places = _order(input, axis, False).select(axis, middle)
-        places = FUNCTIONS["where"](unknown.any(axis), unknown.long().argmax(axis), places)
-        return picked(input, places, dim, keepdim, "MedianBackward1")
-    order = np.argsort(looked(input), axis, kind="stable")
-    nan = np.isnan(looked(input)) if input._dtype.kind == "f" else np.zeros(tuple(input.shape), bool)
-    places = np.where(nan.any(axis), nan.argmax(axis), np.take(order, middle, axis))
+    places = call(conventions.median_places, None, input, axis)
     return picked(input, places, dim, keepdim, "MedianBackward1")
 
 
 def _shared_median(flat: Tensor) -> Any:
     """The middle elements of examples: those of its value share the gradient of each."""
     middle = median(flat.detach(), 0).values
-    if flat._dtype.kind != "f":
-        return middle
-
-    def found(x: Any, m: Any) -> Any:
-        return ad.max(ad.where((x == m) | (x != x), x, -float("inf")))
-
-    return call(found, "Median", flat, middle)
+    return call(conventions.shared_by_middle, "Median", flat, middle) if flat._dtype.kind == "f" else middle
 
 
 # --- joining and moving -----------------------------------------------------------------------------------

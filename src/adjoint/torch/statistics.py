@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 import adjoint as ad
+from adjoint import conventions
 from adjoint.torch import creation, return_types
 from adjoint.torch.arguments import Number, public
-from adjoint.torch.calls import NUMBERS, call, check_size, without_slope
-from adjoint.torch.dtypes import of_numpy
+from adjoint.torch.calls import NUMBERS, beside_tensors, call, check_size, without_slope
+from adjoint.torch.dtypes import of_numpy, result_dtype
 from adjoint.torch.functions import floating_of, to
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.operators import FUNCTIONS
-from adjoint.torch.reductions import axes_of, picked, refuse_no_place, shared_by_nan
+from adjoint.torch.reductions import alone, axes_of, picked, refuse_no_place
 from adjoint.torch.tensor import Tensor, axis_of, beside, looked
 
 
@@ -69,38 +70,14 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> T
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.class_name}'")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    if is_batched(input):
-        return _histc_of_examples(input, bins, min, max)
-    low, high = _bounds(looked(input), min, max)
-    if not np.isfinite([low, high]).all():
-        raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
-    if low > high:
+    if not is_batched(input):
+        array = looked(input)
+        bounds = (array.min(), array.max()) if min == max and array.size else (min, max)
+        if not np.isfinite(bounds).all():
+            raise RuntimeError(f"torch.histc: range of [{bounds[0]}, {bounds[1]}] is not finite")
+    if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
-    return beside(input, np.histogram(looked(input), bins, (low, high))[0].astype(input._dtype))
-
-
-def _histc_of_examples(x: Tensor, bins: int, low: Any, high: Any) -> Tensor:
-    """`histc` without a look at values: a place for each element, and a count of each place."""
-    where = FUNCTIONS["where"]
-    flat = FUNCTIONS["reshape"](x, -1)
-    if low == high and flat.numel():
-        low, high = flat.amin(), flat.amax()
-        same = low == high
-        low, high = where(same, low - 1, low), where(same, high + 1, high)
-    elif low == high:
-        low, high = low - 1, high + 1
-    elif low > high:
-        raise RuntimeError("torch.histc: max must be larger than min")
-    place = ((flat - low) / (high - low) * bins).floor().clamp(max=bins - 1)
-    place = where((flat < low) | (flat > high), -1, place)
-    found = FUNCTIONS["sum"](place.unsqueeze(-1) == FUNCTIONS["arange"](bins), 0)
-    return found.to(dtype=x.dtype)  # type: ignore[no-any-return]
-
-
-def _bounds(array: Any, low: Any, high: Any) -> Any:
-    if low == high and array.size:
-        low, high = array.min().item(), array.max().item()
-    return (low - 1, high + 1) if low == high else (low, high)
+    return call(conventions.histc, None, input.detach(), bins, min, max)  # type: ignore[no-any-return]
 
 
 def _two(bounds: Any) -> Any:
@@ -153,18 +130,10 @@ def _quantile(name: str) -> None:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {at}")
         axis = None if dim is None or not input.ndim else axis_of(dim, input.ndim)
         options: dict[str, Any] = {"axis": axis, "keepdims": keepdim}
-
-        def found(x: Tensor, method: str) -> Any:
-            return call(lambda x: getattr(ad, name)(x, at, **options, method=method), "SqueezeBackward4", x)
-
-        out = found(input, interpolation)
         if isinstance(q, Tensor) and q.requires_grad and interpolation == "linear":  # there is a slope between elements
-            known = (looked(input) == looked(input)) | (name == "quantile")
-            steps = np.count_nonzero(known, axis, keepdims=keepdim) - 1.0
-            slope = (found(input, "higher") - found(input, "lower")) * beside(input, np.asarray(steps, input._dtype))
-            moved = q - q.detach()
-            out = out + FUNCTIONS["reshape"](moved, (*q.shape, *[1] * (slope.ndim - q.ndim))) * slope
-        return out
+            options["skip"] = name == "nanquantile"
+            return call(conventions.quantile_by_place, "SqueezeBackward4", input, q, at, **options)
+        return call(name, "SqueezeBackward4", input, at, **options, method=interpolation)
 
     public(name, out=True)(spelled)
 
@@ -182,54 +151,23 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
             return FUNCTIONS["median"](flat)
         if is_batched(flat) or flat._dtype.kind != "f":
             return nanmedian(flat, 0).values
-        middle = nanmedian(flat.detach(), 0).values.item()
-        if middle != middle:
-            return shared_by_nan(flat, "Nanmedian")
-        return call(lambda x: ad.max(ad.where(x == middle, x, -float("inf"))), "Nanmedian", flat)
+        return call(conventions.shared_by_equals, "Nanmedian", flat, nanmedian(flat.detach(), 0).values.item())
     if not input.ndim:
-        return return_types.nanmedian(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
+        return alone(input, "NanmedianBackward1")
     axis = axis_of(dim, input.ndim)
     refuse_no_place("nanmedian", input, axis)
-    if is_batched(input):
-        known = FUNCTIONS["sum"](input == input, axis, keepdim=True)
-        middle = (known - 1).clamp(min=0) // 2
-        order = FUNCTIONS["argsort"](FUNCTIONS["where"](input != input, float("inf"), input), axis)
-        order = FUNCTIONS["where"](known > 0, FUNCTIONS["gather"](order, axis, middle), 0)
-        return picked(input, order.squeeze(axis), dim, keepdim, "NanmedianBackward1")
-    array = looked(input)
-    order = np.argsort(array, axis, kind="stable")  # nan is last
-    count = np.count_nonzero(array == array, axis, keepdims=True)
-    places = np.take_along_axis(order, np.maximum(count - 1, 0) // 2, axis)
-    return picked(input, np.squeeze(places, axis), dim, keepdim, "NanmedianBackward1")
+    places = call(conventions.nanmedian_places, None, input, axis)
+    return picked(input, places, dim, keepdim, "NanmedianBackward1")
 
 
 @public("mode", out=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element along an axis, of several the least, and its last place."""
     if not input.ndim:
-        return return_types.mode(FUNCTIONS["clone"](input), beside(input, np.zeros((), np.int64)))
+        return alone(input, "Mode")
     axis = axis_of(dim, input.ndim)
     refuse_no_place("mode", input, axis)
-    if is_batched(input):
-        return picked(input, _last_of_most(input, axis), dim, keepdim, "Mode")
-    array = looked(input)
-    found = call(lambda x: ad.mode(x, axis=axis, keepdims=True), None, input.detach())[0]
-    size = array.shape[axis]
-    places = size - 1 - np.argmax(np.flip(array == looked(found), axis), axis)
-    return picked(input, places, dim, keepdim, "Mode")
-
-
-def _last_of_most(x: Tensor, axis: int) -> Any:
-    """The last places of the most frequent elements of examples, of several the least."""
-    x = FUNCTIONS["movedim"](x, axis, -1).detach()
-    equal = x.unsqueeze(-1) == x.unsqueeze(-2)
-    often = FUNCTIONS["sum"](equal, -1)
-    candidate = often == often.amax(-1, keepdim=True)
-    order = FUNCTIONS["argsort"](x, -1)
-    first = FUNCTIONS["gather"](candidate, -1, order).long().argmax(-1, keepdim=True)
-    least = FUNCTIONS["gather"](x, -1, FUNCTIONS["gather"](order, -1, first))
-    places = FUNCTIONS["arange"](x.shape[-1])
-    return FUNCTIONS["where"](x == least, places, -1).amax(-1)
+    return picked(input, call("mode", None, input.detach(), axis=axis)[1], dim, keepdim, "Mode")
 
 
 def _running(name: str) -> None:
@@ -280,17 +218,11 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
         if not isinstance(x, (Tensor, *NUMBERS, np.number, np.bool_)):
             raise TypeError(f"isin(): argument '{what}' must be Tensor or Number, not {type(x).__name__}")
         check_size(x)
-        kind = x._dtype if isinstance(x, Tensor) else np.asarray(x).dtype
-        if kind.kind in "bc":
+        if (kind := x._dtype if isinstance(x, Tensor) else result_dtype((x,))).kind in "bc":
             raise RuntimeError(f"Unsupported input type encountered for isin(): {of_numpy(kind).class_name}")
-    if is_batched(elements) or is_batched(test_elements):
-        given = [x if isinstance(x, Tensor) else FUNCTIONS["tensor"](x) for x in (elements, test_elements)]
-        among = FUNCTIONS["reshape"](given[1], -1)
-        found = (given[0].unsqueeze(-1) == among).any(-1)
-        return ~found if invert else found  # type: ignore[no-any-return]
-    one, other = (looked(x) if isinstance(x, Tensor) else x for x in (elements, test_elements))
-    first = next(x for x in (elements, test_elements) if isinstance(x, Tensor))
-    return beside(first, np.isin(one, other, invert=invert))
+    kind = result_dtype((elements, test_elements))
+    one, other = (x if isinstance(x, Tensor) else beside_tensors(x, kind) for x in (elements, test_elements))
+    return call("isin", None, one, other, invert=invert)  # type: ignore[no-any-return]
 
 
 @public("renorm", in_place=True, out=True)

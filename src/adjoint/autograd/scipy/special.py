@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import scipy.special
 
 from adjoint import special
 from adjoint.autograd.primitives import primitive, traced
+from adjoint.conventions import gamma_sign
 from adjoint.numpy_protocols import of_number
 
 
@@ -31,14 +31,7 @@ for _name in scipy.special.__all__:
         globals()[_name] = primitive(_value) if _ours is None else traced(_value, _ours)
 
 
-def _gammasgn(x: Any) -> Any:
-    whole: Any = np.floor(x)
-    sign: Any = np.where(x > 0, 1.0, np.where(x == whole, np.nan, 1.0 - 2.0 * (whole % 2.0)))
-    sign = np.where(x == 0, np.copysign(1.0, x), sign)
-    return sign.astype(x.dtype).detach()
-
-
-gammasgn = traced(scipy.special.gammasgn, _gammasgn)  # whose derivative is zero
+gammasgn = traced(scipy.special.gammasgn, gamma_sign)  # whose derivative is zero
 
 
 def __getattr__(name: str) -> Any:

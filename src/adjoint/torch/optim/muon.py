@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import adjoint as ad
+from adjoint import conventions
 from adjoint.torch.calls import call
 from adjoint.torch.optim.optimizer import Optimizer
 from adjoint.torch.state import grad_mode
@@ -76,8 +77,7 @@ class Muon(Optimizer):
 
 def _orthogonal(direction: Tensor, group: dict[str, Any]) -> Any:
     rule = _rule(tuple(group["ns_coefficients"]), group["ns_steps"])
-    unit = direction / direction.norm().clamp(min=group["eps"])
-    return call(rule.orthogonal, None, unit)
+    return call(lambda d: rule.orthogonal(conventions.unit(d, group["eps"])), None, direction)
 
 
 @functools.lru_cache(32)

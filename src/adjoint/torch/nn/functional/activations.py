@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-import adjoint as ad
+from adjoint.nn.activations import softplus_below
 from adjoint.torch import overriding
 from adjoint.torch.arguments import Number, Truth, guarded
 from adjoint.torch.calls import call, check_size, into, number, number_of, without_slope, write
@@ -151,9 +151,7 @@ def glu(input: Tensor, dim: int = -1) -> Any:
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """log(1 + exp(beta x)) / beta, and x where beta x is above the threshold."""
-    return call(
-        lambda x: ad.where(x * beta > threshold, x, ad.nn.softplus(x, beta)), "Softplus", real(input, "softplus")
-    )
+    return call(softplus_below, "Softplus", real(input, "softplus"), beta, threshold)
 
 
 def threshold(input: Tensor, threshold: Number, value: Number, inplace: bool = False) -> Any:

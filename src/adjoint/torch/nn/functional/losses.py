@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.torch.calls import call, off, without_slope
-from adjoint.torch.dtypes import can_cast, of_numpy, result_dtype
+import adjoint as ad
+from adjoint import nn
+from adjoint.nn import other_losses
+from adjoint.torch.calls import call, number, off, overflow, without_slope
+from adjoint.torch.dtypes import can_cast, default_float, of_numpy, promote, result_dtype
 from adjoint.torch.graph import label
 from adjoint.torch.lifted import is_batched
-from adjoint.torch.nn.functional import stepwise
 from adjoint.torch.nn.functional.shared import reduction_of, tensor
 from adjoint.torch.operators import FUNCTIONS, METHODS, refuse_truths
 from adjoint.torch.tensor import LEVEL, Tensor, axis_of, is_elsewhere, looked, of, values
@@ -20,6 +22,32 @@ from adjoint.torch.tensor import LEVEL, Tensor, axis_of, is_elsewhere, looked, o
 def _last(reduction: str, made: str) -> str:
     """The last step of a loss that PyTorch makes of others, which is `made` where nothing is reduced."""
     return {"none": made, "mean": "Mean", "sum": "Sum"}[reduction]
+
+
+_WEIGHED = {"none": "Mul", "mean": "Div", "sum": "Sum"}  # the last step of a loss with weights
+
+
+def _reduced(losses: Any, reduction: str) -> Any:
+    """Losses as they are, their mean or their sum, in this face's types."""
+    return losses if reduction == "none" else getattr(losses, reduction)()
+
+
+def _call_for(dtype: Any, function: Any, made: str, *args: Any, **options: Any) -> Any:
+    """A function of adjoint's whose result has this type, which that of integers has not got: the default one then."""
+    dtype = default_float() if dtype.kind in "biu" else dtype
+    if all([not isinstance(x, Tensor) or x._dtype is dtype for x in (*args, *options.values())]):
+        return call(function, made, *args, **options)
+    return call(lambda *xs, **more: ad.astype(function(*xs, **more), dtype), made, *args, **options)
+
+
+def _meeting(*operands: Any) -> Any:
+    """The type that those of operands that are there meet in."""
+    return result_dtype([x for x in operands if x is not None])
+
+
+def _floating(x: Tensor) -> Tensor:
+    """Integers as numbers of the default type."""
+    return x.to(dtype=default_float()) if x._dtype.kind in "biu" else x
 
 
 def _pair(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -68,7 +96,8 @@ def mse_loss(
     input, target = _pair(tensor(input, "mse_loss"), target)
     _check_weight(weight, input)
     _refuse_kernel("mse_cpu", input, target)
-    return call("nn.mse_loss", "MseLoss", input, target, reduction=reduction, weight=weight)
+    made = "MseLoss" if weight is None else _WEIGHED[reduction]
+    return call("nn.mse_loss", made, input, target, reduction=reduction, weight=weight)
 
 
 def l1_loss(
@@ -79,10 +108,16 @@ def l1_loss(
     reduction = reduction_of(size_average, reduce, reduction)
     input, target = _pair(tensor(input, "l1_loss"), target)
     _check_weight(weight, input)
-    if result_dtype((input, target)).kind in "biu" or "b" in (input._dtype.kind, target._dtype.kind):
-        return stepwise.l1_loss(input, target, weight, reduction)
-    made = _last(reduction, "Abs")
-    return call("nn.l1_loss", made, input, target, reduction=reduction, weight=weight)
+    refuse_truths(input, target)
+    if result_dtype((input, target)).kind in "iu":
+        losses = call(other_losses.l1_losses, "Mul", input, target, weight)
+        if weight is not None and reduction == "mean":
+            return losses.sum() / weight.sum()
+        return _reduced(losses, reduction)
+    kind = np.empty(0, result_dtype((input, target))).real.dtype
+    kind = kind if weight is None else promote(kind, weight._dtype)
+    made = _last(reduction, "Abs") if weight is None else _WEIGHED[reduction]
+    return _call_for(kind, nn.l1_loss, made, input, target, reduction=reduction, weight=weight)
 
 
 def smooth_l1_loss(
@@ -111,8 +146,8 @@ def huber_loss(
     _check_weight(weight, input)
     _goes_into(input, input, target)
     _refuse_kernel("huber_cpu", input, target)
-    found = call("nn.huber_loss", "HuberLoss", input, target, reduction=reduction, delta=delta, weight=weight)
-    return found.to(dtype=input._dtype)
+    options: dict[str, Any] = {"reduction": reduction, "delta": delta, "weight": weight}
+    return _call_for(input._dtype, nn.huber_loss, "HuberLoss", input, target, **options)
 
 
 def binary_cross_entropy(
@@ -146,13 +181,12 @@ def binary_cross_entropy_with_logits(
         if target._dtype.kind == "b":
             refuse_truths(target, True)
         _goes_into(target, input, target)
-        if target._dtype.kind == "c":
-            return stepwise.binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight)
-    found = call(
-        "nn.binary_cross_entropy_with_logits", "BinaryCrossEntropyWithLogits", input, target, weight=weight,
-        pos_weight=pos_weight, reduction=reduction,
+    whole = target._dtype.kind == "c" and input._dtype.kind != "c"  # complex logits are refused there
+    function: Any = other_losses if whole else nn
+    return _call_for(
+        target._dtype, function.binary_cross_entropy_with_logits, "BinaryCrossEntropyWithLogits", input, target,
+        weight=weight, pos_weight=pos_weight, reduction=reduction,
     )  # fmt: skip
-    return found if target._dtype is input._dtype else found.to(dtype=target._dtype)
 
 
 # --- classes ------------------------------------------------------------------------------------------
@@ -231,9 +265,7 @@ def cross_entropy(
         "nn.cross_entropy", made, input, target, weight=weight, ignore_index=ignore_index,
         label_smoothing=label_smoothing, reduction=reduction,
     )  # fmt: skip
-    if not probabilities:
-        return found
-    return found.to(dtype=result_dtype([x for x in (input, target, weight) if x is not None]))
+    return found.to(dtype=_meeting(input, target, weight)) if probabilities else found
 
 
 _losses, _mean = LEVEL["labelled_cross_entropy"], LEVEL["labelled_mean"]
@@ -340,14 +372,20 @@ def poisson_nll_loss(
 ) -> Any:  # fmt: skip
     """The negative log-likelihood of counts."""
     reduction = reduction_of(size_average, reduce, reduction)
-    if tensor(input, "poisson_nll_loss").shape != target.shape:
-        input, target = FUNCTIONS["broadcast_tensors"](input, target)
-    if input._dtype.kind == target._dtype.kind == "b" and log_input:
+    if not log_input or tensor(input, "poisson_nll_loss")._dtype.kind == target._dtype.kind:
+        refuse_truths(1.0, input)
+    input = _floating(input)
+    kind = result_dtype((input, target))
+    if full:
         refuse_truths(1.0, target)
-    if "c" in (input._dtype.kind, target._dtype.kind):
-        return stepwise.poisson_nll_loss(input, target, log_input, eps, reduction)
+        if target._dtype.kind == "c":
+            _refuse_kernel("le_cpu", target)
+    if input.shape != target.shape:
+        input, target = FUNCTIONS["broadcast_tensors"](input, target)
+    function: Any = other_losses if kind.kind == "c" else nn
     options = {"log_input": log_input, "full": full, "eps": eps, "reduction": reduction}
-    return call("nn.poisson_nll_loss", _last(reduction, "Add" if full else "Sub"), input, target, **options)
+    made = _last(reduction, "Add" if full else "Sub")
+    return _call_for(kind, function.poisson_nll_loss, made, input, target, **options)
 
 
 def gaussian_nll_loss(
@@ -362,7 +400,7 @@ def gaussian_nll_loss(
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        var = FUNCTIONS["full_like"](input, var)
+        var = FUNCTIONS["ones_like"](input) * var
     elif not is_batched(var) and (looked(var) < 0).any():
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
@@ -371,12 +409,15 @@ def gaussian_nll_loss(
         elif var.ndim != input.ndim or any([n not in (1, m) for n, m in zip(var.shape, input.shape, strict=True)]):
             raise ValueError("var is of incorrect size")
         var = FUNCTIONS["broadcast_to"](var, input.shape)
-    input, target = FUNCTIONS["broadcast_tensors"](input, target)
+    if var._dtype.kind == "c":
+        METHODS["clamp"](var, min=eps)  # which is refused
     refuse_truths(input, target)
-    if "c" in (input._dtype.kind, target._dtype.kind):
-        return stepwise.gaussian_nll_loss(input, target, var, full, eps, reduction)
+    input, target = FUNCTIONS["broadcast_tensors"](input, target)
+    kind = result_dtype((input, target, var))
+    function: Any = other_losses if kind.kind == "c" else nn
     made = _last(reduction, "Add" if full else "Mul")
-    return call("nn.gaussian_nll_loss", made, input, target, var, full=full, eps=eps, reduction=reduction)
+    options = {"full": full, "eps": eps, "reduction": reduction}
+    return _call_for(kind, function.gaussian_nll_loss, made, input, target, var, **options)
 
 
 def soft_margin_loss(
@@ -388,9 +429,9 @@ def soft_margin_loss(
         METHODS["neg"](input)  # which is refused
     _goes_into(input, input, target, FUNCTIONS["empty"](()))
     if input._dtype.kind == "c":
-        return stepwise.soft_margin_loss(input, target, reduction)
-    found = call("nn.soft_margin_loss", "SoftMarginLoss", input, target, reduction=reduction)
-    return found.to(dtype=input._dtype)
+        target = target.to(dtype=input._dtype)
+    function: Any = other_losses if input._dtype.kind == "c" else nn
+    return _call_for(input._dtype, function.soft_margin_loss, "SoftMarginLoss", input, target, reduction=reduction)
 
 
 def hinge_embedding_loss(
@@ -401,10 +442,15 @@ def hinge_embedding_loss(
     reduction = reduction_of(size_average, reduce, reduction)
     if tensor(input, "hinge_embedding_loss")._dtype.kind == "b":
         refuse_truths(input, True)
+    if input._dtype.kind == "c":
+        _refuse_kernel("clamp_min", input)
     if input._dtype.kind != "f" or target._dtype.kind == "c":
-        return stepwise.hinge_embedding_loss(input, target, margin, reduction)
-    found = call("nn.hinge_embedding_loss", _last(reduction, "Add"), input, target, margin=margin, reduction=reduction)
-    return found.to(dtype=input._dtype) if input._dtype.kind == "f" else found
+        if input._dtype.kind == "u" and margin < 0:
+            raise overflow(input._dtype)
+        margin = number(margin, input._dtype).item()
+        return _reduced(call(other_losses.hinge_embedding_losses, "Add", input, target, margin=margin), reduction)
+    options: dict[str, Any] = {"margin": margin, "reduction": reduction}
+    return _call_for(input._dtype, nn.hinge_embedding_loss, _last(reduction, "Add"), input, target, **options)
 
 
 def multilabel_margin_loss(
@@ -423,10 +469,10 @@ def multilabel_soft_margin_loss(
     reduction = reduction_of(size_average, reduce, reduction)
     if target._dtype.kind == "b":
         refuse_truths(1, target)
-    if target._dtype.kind == "c":
-        return stepwise.multilabel_soft_margin_loss(input, target, weight, reduction)
-    made = _last(reduction, "MeanBackward1")
-    return call("nn.multilabel_soft_margin_loss", made, input, target, weight=weight, reduction=reduction)
+    made = _last(reduction, "Div")
+    function: Any = other_losses if target._dtype.kind == "c" else nn
+    kind, options = _meeting(input, target, weight), {"weight": weight, "reduction": reduction}
+    return _call_for(kind, function.multilabel_soft_margin_loss, made, input, target, **options)
 
 
 # --- distances ----------------------------------------------------------------------------------------
@@ -508,5 +554,4 @@ def triplet_margin_with_distance_loss(
     near, away = far(anchor, positive), far(anchor, negative)
     if swap:
         away = FUNCTIONS["minimum"](away, far(positive, negative))
-    loss = FUNCTIONS["clamp_min"](near - away + margin, 0)
-    return loss if reduction == "none" else getattr(loss, reduction)()
+    return _reduced(FUNCTIONS["clamp_min"](near - away + margin, 0), reduction)

@@ -51,7 +51,8 @@ def check_exact(name: str, x: Tensor, *, factors: Any = (), added: Any = None, c
     tensors = [x, *factors, *([] if added is None else [added])]
     if any([is_lifted(y) for y in tensors]) or not all([y.numel() for y in tensors]):
         return
-    bound = _largest(x) * math.prod([int(np.abs(looked(y)).sum(dtype=np.float64)) for y in factors] or [count])
+    sizes = [int(np.abs(looked(y)).sum(dtype=np.float64)) for y in factors]
+    bound = _largest(x) * math.prod(sizes or [count])
     if bound + (0 if added is None else _largest(added)) > 1 << 53:
         raise RuntimeError(
             f"{name} of integers is computed in double precision, which has them all up to 2**53; results of these may "

@@ -5,19 +5,14 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from adjoint import conventions
+from adjoint.torch.calls import call
 from adjoint.torch.nn.parameter import Parameter
-from adjoint.torch.operators import FUNCTIONS
 
 
 def _fused(w: Any, b: Any, mean: Any, var: Any, eps: float, gain: Any, shift: Any, axis: int) -> tuple[Any, Any]:
-    scale = FUNCTIONS["rsqrt"](var + eps)
-    if gain is not None:
-        scale = scale * gain
-    rows = scale.reshape([-1 if i == axis else 1 for i in range(w.dim())])
-    bias = (-mean if b is None else b - mean) * scale
-    if shift is not None:
-        bias = bias + shift
-    weight, bias = (w * rows).to(dtype=w.dtype), bias.to(dtype=w.dtype if b is None else b.dtype)
+    weight, bias = call(conventions.with_norm, None, w, b, mean, var, eps, gain, shift, axis)
+    weight, bias = weight.to(dtype=w.dtype), bias.to(dtype=w.dtype if b is None else b.dtype)
     return Parameter(weight.detach(), w.requires_grad), Parameter(bias.detach(), b is not None and b.requires_grad)
 
 
