@@ -47,7 +47,7 @@ def assigned(x: Any, y: Any, r: random.Random) -> Any:
         z[..., :1] = value
     elif way == 4:
         view = z.reshape((-1,))
-        z = z + view[-1]
+        z = z + (view[-1] if x.size else value)
     else:
         z += value
     return z

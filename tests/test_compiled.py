@@ -174,6 +174,26 @@ LOOPS: dict[str, Any] = {
     "a number in a choice": lambda x, r, w: ad.fori_loop(
         0, 5, lambda i, c: ad.cond(c[0] > i - 1, lambda c: c + i, lambda c: c * x, c), x
     ),
+    "fori_loop, divided": lambda x, r, w: ad.fori_loop(0, 5, lambda i, c: c * (i / 3), x),
+    "fori_loop in a fori_loop, divided": lambda x, r, w: ad.fori_loop(
+        0, 5, lambda i, c: ad.fori_loop(0, 3, lambda j, d: d * ((i + j) / 3), c), x
+    ),
+    "a number in a choice, divided": lambda x, r, w: ad.fori_loop(
+        0, 5, lambda i, c: ad.cond(c[0] > 0, lambda c: c * (i / 3), lambda c: c - 1, c), x
+    ),
+    "fori_loop, times": lambda x, r, w: ad.fori_loop(0, 5, lambda i, c: c + ad.exp(-i * c) * (i * 1e-9), x),
+    "fori_loop, a NumPy function": lambda x, r, w: ad.fori_loop(
+        0, 5, lambda i, c: c + np.sin(i) + np.multiply(0.1, i) + np.cos(i / 3), x
+    ),
+    "fori_loop, a tensor": lambda x, r, w: ad.fori_loop(
+        0, 5, lambda i, c: c + ad.asarray(i) / 3 + ad.tensor(i) / 7 + ad.asarray(i, dtype=float) / 3, x
+    ),
+    "grad of fori_loop, divided": lambda x, r, w: ad.grad(
+        lambda x: ad.fori_loop(0, 5, lambda i, c: ad.sin(c * (i / 3)) + 1 / (i + 1), x).sum()
+    )(x),
+    "vmap of fori_loop, divided": lambda x, r, w: ad.vmap(
+        lambda x: ad.fori_loop(0, 5, lambda i, c: ad.where(c > i / 3, c * 2.0**-i, c - i), x)
+    )(x),
     "checkpoint_every": lambda x, r, w: ad.grad(lambda x: ad.scan(_body(w), x, r, checkpoint_every=2)[0].sum())(x),
     "map": lambda x, r, w: ad.map(lambda r: r * x, r),
     "counting": lambda x, r, w: ad.grad(
@@ -332,13 +352,14 @@ def test_what_like_says_is_what_comes() -> None:
 
 
 UNROLLED: dict[str, Any] = {
-    "fori_loop, divided": lambda x, r, w: ad.fori_loop(0, 5, lambda i, c: c * (i / 3), x),
-    "fori_loop in a fori_loop, divided": lambda x, r, w: ad.fori_loop(
-        0, 5, lambda i, c: ad.fori_loop(0, 3, lambda j, d: d * ((i + j) / 3), c), x
+    "fori_loop, up to a counter": lambda x, r, w: ad.fori_loop(
+        0, 4, lambda i, c: ad.fori_loop(0, i, lambda j, d: d * 0.9 + j * 0.1, c), x
     ),
-    "a number in a choice, divided": lambda x, r, w: ad.fori_loop(
-        0, 5, lambda i, c: ad.cond(c[0] > 0, lambda c: c * (i / 3), lambda c: c - 1, c), x
-    ),
+    "grad of fori_loop, up to a counter": lambda x, r, w: ad.grad(
+        lambda x: ad.fori_loop(
+            0, 4, lambda i, c: ad.cond(c[0] > i, lambda: ad.fori_loop(0, i + 1, lambda j, d: d * x, c), lambda: c), x
+        ).sum()
+    )(x),
     "fori_loop, asking": lambda x, r, w: ad.fori_loop(0, 5, lambda i, c: c * 2 if i % 2 else c, x),
     "random": lambda x, r, w: ad.scan(lambda c, r: (c + ad.random.normal((3,)), r), x, r),
     "random choice": lambda x, r, w: (
@@ -357,6 +378,8 @@ def test_numbers_of_loops_widen_nothing(dtype: str) -> None:
         lambda x: ad.fori_loop(0, 3, lambda i, c: ad.fori_loop(0, 4, lambda j, d: d * (i + j), c), x),
         lambda x: ad.fori_loop(0, 3, lambda i, c: ad.cond(c[0] > 0, lambda c: c + i, lambda c: c * i, c), x),
         lambda x: ad.fori_loop(0, 3, lambda i, c: (c * 3 + i) % 7, x.sum().astype(x.dtype)),
+        lambda x: ad.fori_loop(0, 3, lambda i, c: ad.maximum(c // 2 + i**2, 2**i), x),
+        lambda x: ad.fori_loop(0, 3, lambda i, c: ad.where(c > i, c - i, i), x),
     ):
         compared(f, [x])
 
@@ -423,6 +446,11 @@ NUMBERS: dict[str, Any] = {
     "vmap": lambda x, p: ad.vmap(lambda q: ad.cond(q > 0, lambda: 3, lambda: 2) * x)(ad.stack([p, -p])),
     "grad": lambda x, p: ad.grad(lambda p: (p * ad.cond(p > 0, lambda: 1.1, lambda: 2.2) * x).sum())(p),
     "bools": lambda x, p: ad.cond(p > 0, lambda: True, lambda: False) & (x > 0),
+    "array": lambda x, p: x + ad.asarray(ad.cond(p > 0, lambda: 1.1, lambda: 2.0)) / 3,
+    "array of a dtype": lambda x, p: x + ad.asarray(ad.cond(p > 0, lambda: 1.1, lambda: 2), dtype=float),
+    "tensor": lambda x, p: x + ad.tensor(ad.cond(p > 0, lambda: 1.1, lambda: 2.0)) / 3,
+    "NumPy": lambda x, p: x + np.exp(ad.cond(p > 0, lambda: 1, lambda: 2)),
+    "NumPy beside a number": lambda x, p: x + np.multiply(0.3, ad.cond(p > 0, lambda: 1, lambda: 2)),
     "alone": lambda x, p: x.sum() + ad.sin(ad.cond(p > 0, lambda: 1, lambda: 2)),
 }
 

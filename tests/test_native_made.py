@@ -91,23 +91,46 @@ def test_code_is_kept_for_later_processes(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_the_older_half_of_many_files_goes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ADJOINT_CACHE", str(tmp_path))
     monkeypatch.setattr(stored, "_KEPT", 4)
+    keys = [f"{i:064x}" for i in range(6)]
+    for i, key in enumerate(keys):
+        stored.store(key, b"%d" % i)
+        os.utime(tmp_path / key, (i, i))
+    assert [stored.load(key) for key in keys] == [None, None, b"2", b"3", b"4", b"5"]
+
+
+def test_files_of_the_user_in_that_folder_stay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ADJOINT_CACHE", str(tmp_path))
+    monkeypatch.setattr(stored, "_KEPT", 4)
+    names = [".bashrc", ".gitignore", ".env", *[f"{i}.txt" for i in range(6)], "a" * 63, "a" * 65, "." + "a" * 64]
+    for name in names:
+        (tmp_path / name).write_text("mine")
+        os.utime(tmp_path / name, (1, 1))
+    (tmp_path / ".git").mkdir()
     for i in range(6):
-        stored.store(f"key{i}", b"%d" % i)
-        os.utime(tmp_path / f"key{i}", (i, i))
-    assert [stored.load(f"key{i}") for i in range(6)] == [None, None, b"2", b"3", b"4", b"5"]
+        stored.store(f"{i:064x}", b"ours")
+    assert {*names, ".git"} <= {p.name for p in tmp_path.iterdir()}
 
 
 def test_what_a_killed_process_has_left_goes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("ADJOINT_CACHE", "~/cache")  # as a shell leaves it inside of quotes
-    stored.store("key", b"1")
-    folder = tmp_path / "cache"
-    for name, age in ((".old", 2), (".new", 0)):
-        (folder / name).write_bytes(b"")
-        os.utime(folder / name, (time.time() - age * 86_400,) * 2)
-    stored.store("key", b"2")
-    assert sorted(p.name for p in folder.iterdir()) == [".new", "key"]
-    assert stored.load("key") == b"2"
+    key, folder, left = f"{1:064x}", tmp_path / "cache", []
+    stored.store(key, b"1")
+
+    def killed(name: str, _: Path) -> None:
+        left.append(Path(name))
+        raise SystemExit
+
+    with monkeypatch.context() as m:
+        m.setattr(os, "replace", killed)
+        m.setattr(os, "unlink", lambda _: None)
+        for _ in range(2):
+            with pytest.raises(SystemExit):
+                stored.store(key, b"2")
+    os.utime(left[0], (time.time() - 2 * 86_400,) * 2)
+    stored.store(key, b"2")
+    assert sorted(folder.iterdir()) == sorted([left[1], folder / key])
+    assert stored.load(key) == b"2"
 
 
 def test_without_llvmlite_it_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,8 +142,8 @@ class Staged:
         """The carry taken further by `step`, with one slice of each row after the other, and what else it gives,
         stacked.
 
-        Raises TrackedError for a step that draws random numbers, or computes with what stands for Python's `numbers`,
-        slices of the first rows, less exactly than with these.
+        Raises TrackedError for a step that draws random numbers, or has a loop to which what stands for Python's
+        `numbers`, slices of the first rows, says how long it goes on.
         """
         raise NotImplementedError
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from adjoint import errors, linalg, numpy_functions, special
 from adjoint.counterparts import NUMPY_NAMES
+from adjoint.dtypes import as_dtype
 from adjoint.functions import (
     arguments,
     calculus,
@@ -33,7 +34,8 @@ from adjoint.functions import (
 from adjoint.functions import shape as shapes
 from adjoint.lines import numpy_caller
 from adjoint.numpy_functions import as_operands
-from adjoint.tensor import Tensor, refused_by_scipy
+from adjoint.operands import cast, is_number
+from adjoint.tensor import Number, Tensor, UniqueTensor, refused_by_scipy, same
 
 Function = Callable[..., Any]
 _signature = functools.cache(inspect.signature)
@@ -88,6 +90,9 @@ _REFLECTED: dict[Any, Function] = {
 }
 
 
+_TENSORS = Tensor, UniqueTensor  # and no chosen numbers
+
+
 _SIGNS = {  # of augmented assignments, which NumPy calls with out=
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_divide": "/", "floor_divide": "//",
     "remainder": "%", "power": "**", "matmul": "@", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
@@ -97,7 +102,7 @@ _SIGNS = {  # of augmented assignments, which NumPy calls with out=
 
 def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """What a universal function of NumPy's, or a method of one, is on tensors."""
-    if ufunc in _REFLECTED and method == "__call__" and not options and isinstance(inputs[1], Tensor):
+    if ufunc in _REFLECTED and method == "__call__" and not options and inputs[1].__class__ in _TENSORS:
         return _REFLECTED[ufunc](inputs[1], inputs[0])
     name: str = ufunc.__name__
     call = name if method == "__call__" else f"{name}.{method}"
@@ -108,7 +113,7 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
             f"{full} of a tensor: out= is an array of NumPy's, which takes no tensor in place; write {new}, and u "
             "is a tensor"
         )
-    inputs = as_operands(inputs)
+    inputs = as_operands(_as_numpys(ufunc, inputs) if method == "__call__" else inputs)
     function = _UFUNCS.get(name) or _named("numpy", NUMPY_NAMES.get(name, name))
     if function is None:  # SciPy's universal functions, whose names are ours
         function = _named("scipy.special", name)
@@ -128,6 +133,15 @@ def array_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
         rows = shapes.reshape(x, (*x.shape, *(1,) * y.ndim))
         return function(rows, y, **_only(call, options, set(), ufunc))
     raise _missing(call, _home(ufunc))
+
+
+def _as_numpys(ufunc: Any, inputs: Sequence[Any]) -> Sequence[Any]:
+    """Chosen numbers among nothing but Python's, which NumPy makes arrays of, in the dtypes that it gives them."""
+    if not any([x.__class__ is Number for x in inputs]) or not all(map(is_number, inputs)):
+        return inputs
+    given = [x._dtype if x.__class__ is Number else type(x) for x in inputs]
+    found = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout))
+    return [cast(same(x), as_dtype(d)) if x.__class__ is Number else x for x, d in zip(inputs, found, strict=False)]
 
 
 def _home(ufunc: Any) -> str:

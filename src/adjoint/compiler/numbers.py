@@ -74,6 +74,22 @@ def _follow_inside(e: Equation, found: set[Name], beside: set[Name]) -> bool:
     return True
 
 
+def bounds_loops(graph: Graph, numbers: Sequence[Name]) -> bool:
+    """Whether a loop inside carries what follows from these integers alone: its end, as Python's numbers are."""
+    found: set[Name] = set(numbers)
+    for e in graph.equations:
+        reads = e.reads()
+        if e.name == "while" and any(x in found for x in e.operands[: e.parameters["count"]]):
+            return True
+        given = e.operands[1:] if e.name == "branch" else e.operands
+        for g in e.graphs:
+            if bounds_loops(g, [inner for inner, x in zip(g.inputs, given, strict=True) if x in found]):
+                return True
+        if reads and not e.graphs and found.issuperset(reads):
+            found.update(e.results)
+    return False
+
+
 class Float(float):
     """The class of floats that are symbols: what is kept or quick for floats is not for them."""
 

@@ -18,7 +18,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Array, Backend, Implementation, LeafBackend, in_backward
 from adjoint.compiler.graph import Equation, Graph, Key, Name, Value
-from adjoint.compiler.numbers import Floats, follow_from, is_float
+from adjoint.compiler.numbers import Floats, bounds_loops, is_float
 from adjoint.compiler.sizes import Symbols, has_sizes
 from adjoint.concrete import Check, Staged
 from adjoint.lines import PACKAGE, Line
@@ -295,8 +295,8 @@ class Traced(Staged, LeafBackend):
         n, m = len(carry), len(rows)
         slices = [Value(x.shape[1:], x.dtype) for x in rows]
         graph = self.graph_of(step, [*carry, *slices], loop=True)
-        if numbers and follow_from(graph, graph.inputs[n : n + numbers]) is None:
-            raise errors.TrackedError("a step computes with its number as with a float")
+        if numbers and bounds_loops(graph, graph.inputs[n : n + numbers]):
+            raise errors.TrackedError("a step has a loop of as many steps as its number says")
         free = _opened([graph])
         results = [Value(x.shape, x.dtype) for x in graph.outputs[:n]]
         results += [Value((length, *x.shape), x.dtype) for x in graph.outputs[n:]]

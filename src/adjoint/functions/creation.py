@@ -28,9 +28,9 @@ from adjoint.functions.arguments import (
     keyword_error,
     values_of,
 )
-from adjoint.operands import cast, described, fail, followed_by, is_concrete, refuse_fractions, run
+from adjoint.operands import adapted, cast, described, fail, followed_by, is_concrete, refuse_fractions, run
 from adjoint.primitives import Shape
-from adjoint.tensor import Operand, Tensor, refuse_ended, same, wrap
+from adjoint.tensor import Number, Operand, Tensor, refuse_ended, same, wrap
 
 D = TypeVar("D", bound=Backend)
 Default = Tensor[Autodiff[NumPy]]
@@ -100,6 +100,8 @@ def tensor(values: Any, dtype: Any = None, *, device: Any = None, **unknown: Nev
                 f"tensor: a copy of the values of {described(values)} would be a constant; ad.asarray(x) and x.copy() "
                 "keep its derivative, and ad.stop_gradient(x) is the constant on purpose"
             )
+        if values.__class__ is Number and dtype is None:
+            values = adapted([values], "tensor")[0]
         device = values.device if device is None else device
         array = values.device.leaf_array(values._array)
         lazy = not is_concrete(values) and as_device(device).leaf is values.device.leaf and array.shape == values.shape
@@ -145,6 +147,8 @@ def asarray(
         values, copy = _joined(values), None
     if isinstance(values, Tensor):
         refuse_ended(values, "asarray")
+        if values.__class__ is Number:
+            values = adapted([values], "asarray")[0] if wanted is None else cast(same(values), wanted)
         place = values.device if device is None else find_device(device)
         if copy is False and not (_is(wanted, values.dtype) and any(level is values.device for level in place.chain())):
             raise _unshared("asarray", place)

@@ -36,7 +36,7 @@ from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import clip
 from adjoint.functions.indexing import along
 from adjoint.functions.shape import concat, stacked
-from adjoint.operands import adapted, concrete_values, deferred_check
+from adjoint.operands import adapted, chosen_number, concrete_values, deferred_check
 from adjoint.tensor import Number, Scalar, Tensor, raw_array, same, wrap
 from adjoint.transforms.arguments import Function, array_of, base_of, check_pair, to_numpy
 from adjoint.transforms.batches import vmap
@@ -272,7 +272,7 @@ def _counted(base: Backend, body: Function, first: Any, steps: int, init: Any) -
     if not isinstance(leaf, Staged) or not leaf.scans or steps < 1:
         return None
     numbers = wrap(base.from_numpy(np.arange(first, first + steps), copy=False), base)
-    step = lambda carry, i: (body(i[0], carry), ())
+    step = lambda carry, i: (body(chosen_number(i[0]), carry), ())
     return scanned("fori_loop", base, step, init, [numbers], list, steps, False, numbers=1)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import stat
 import tempfile
 import time
@@ -19,6 +20,8 @@ from pathlib import Path
 _KEPT = 4096  # files
 _A_DAY = 86_400  # seconds
 _BEGIN = b"adjoint 1\n"
+_NAME = re.compile(r"[0-9a-f]{64}")
+_LEFT = re.compile(r"\.[0-9a-f]{64}\.\w+")  # the name of one while it is written
 
 
 def folder() -> Path | None:
@@ -69,7 +72,7 @@ def store(key: str, content: bytes) -> None:
         return
     with contextlib.suppress(OSError):
         where.mkdir(mode=0o700, parents=True, exist_ok=True)
-        number, name = tempfile.mkstemp(dir=where, prefix=".")
+        number, name = tempfile.mkstemp(dir=where, prefix=f".{key}.")
         try:
             with os.fdopen(number, "wb") as file:
                 file.write(_BEGIN + hashlib.sha256(content).digest() + content)
@@ -81,12 +84,15 @@ def store(key: str, content: bytes) -> None:
 
 
 def _bound(where: Path) -> None:
-    """Remove the older half where there are too many, and what a process that was killed has left."""
+    """Remove the older half where there are too many, and what a process that was killed has left.
+
+    The folder may have files of the user's as well, which stay.
+    """
     files = []
     for path in where.iterdir():
-        if not path.name.startswith("."):
+        if _NAME.fullmatch(path.name):
             files.append(path)
-        elif path.stat().st_mtime < time.time() - _A_DAY:
+        elif _LEFT.fullmatch(path.name) and path.stat().st_mtime < time.time() - _A_DAY:
             path.unlink(missing_ok=True)
     if len(files) > _KEPT:
         for old in sorted(files, key=lambda p: p.stat().st_mtime)[: len(files) // 2]:
