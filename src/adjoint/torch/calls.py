@@ -15,7 +15,7 @@ from adjoint.tensor import Tensor as Inner
 from adjoint.tensor import wrap
 from adjoint.torch import devices, lifted, state
 from adjoint.torch.dtypes import default_float, of_numpy, result_dtype
-from adjoint.torch.graph import label, marks_of, owner
+from adjoint.torch.graph import keep, label, marks_of, owner
 from adjoint.torch.memory import counter_of
 from adjoint.torch.refusals import OVERLAP, TooLongError
 from adjoint.torch.state import modes
@@ -286,6 +286,14 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
         raise translated(error) from error
     except RecursionError as error:
         raise ValueError("too many dimensions, or a list that contains itself") from error
+
+
+def without_values(found: Any, start: int) -> Any:
+    """Results of a function for which PyTorch saves nothing: they can be differentiated again. It began at a number."""
+    for x in found if isinstance(found, tuple) else (found,):
+        if not is_lifted(x) and (node := x._array.node) is not None and node.number > start:
+            keep(node, start)
+    return found
 
 
 def without_slope(made: str, value: Tensor, *inputs: Any) -> Any:

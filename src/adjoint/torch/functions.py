@@ -377,7 +377,9 @@ def heaviside(input: Tensor, values: Tensor) -> Any:
 
 
 _composed("xlogy", "special.xlogy", "Xlogy", "input, other", floating=True)
-_lerp = composed("lerp", "lerp", "Lerp", "input, end, weight", floating=False)
+_lerp, _lerp_by_tensor = (
+    composed("lerp", "lerp", made, "input, end, weight", floating=False) for made in ("Lerp", "LerpBackward1")
+)
 
 
 @public("lerp", in_place=True, out=True)
@@ -386,7 +388,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Any:
     for what, x in (("end", end), ("weight", weight)):
         if isinstance(x, Tensor) and x._dtype is not input._dtype:
             raise RuntimeError(f"expected dtype {input.dtype.name} for `{what}` but got dtype {x.dtype.name}")
-    return _lerp(input, end, weight)
+    return (_lerp_by_tensor if isinstance(weight, Tensor) else _lerp)(input, end, weight)
 
 
 _THREE = "input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number=1"

@@ -15,7 +15,7 @@ import numpy as np
 from adjoint.graph.nodes import Var, var_of
 from adjoint.torch import lifted, state
 from adjoint.torch.devices import dtype_of
-from adjoint.torch.graph import Accumulate, label, move_retained
+from adjoint.torch.graph import Accumulate, keep, label, move_retained
 from adjoint.torch.kinds import (
     Gather,
     dense_strides,
@@ -91,6 +91,8 @@ class Memory:
             return var_of(np.array(self.values_again(x)), None)
         array = rare.view.read(level_of(x), rare.parent._array)
         rare.tracked = array.node is not None
+        if rare.view.__class__ is Gather and rare.tracked:
+            keep(array.node, None)
         if rare.seen != self.version:
             label(array.node, "AsStrided")
             rare.seen = self.version
@@ -255,6 +257,8 @@ def view_of(x: Tensor, view: Any, name: str, creation: Any = None) -> Tensor:
         if (node := array.node) is not None:  # one node to users, whatever it is made of
             whole = x._array.node
             node.marks = name if node.first is whole else (name, whole.number, None)
+            if view.__class__ is Gather:
+                keep(node, None)
     memory = memory_of(x) if parent is None or parent.memory is None else parent.memory
     out: Tensor = new(Tensor)
     out._rare = rare = Rare()

@@ -9,13 +9,13 @@ import numpy as np
 import adjoint as ad
 from adjoint.torch import creation, return_types
 from adjoint.torch.arguments import Number, public
-from adjoint.torch.calls import NUMBERS, call, check_size, without_slope
+from adjoint.torch.calls import NUMBERS, call, check_size, without_slope, without_values
 from adjoint.torch.dtypes import of_numpy
 from adjoint.torch.functions import floating_of, to
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.reductions import axes_of, picked, refuse_no_place, shared_by_nan
-from adjoint.torch.tensor import Tensor, axis_of, beside, looked
+from adjoint.torch.tensor import Tensor, axis_of, beside, looked, next_number
 
 
 @public("cov")
@@ -330,15 +330,19 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number = 1, dim: int = 
     """The integral along an axis by trapezoids."""
     if not y.shape[axis_of(dim, y.ndim)]:
         return FUNCTIONS["sum"](y, dim, dtype=y.dtype)
-    return call("trapezoid", "MulBackward1" if x is None else "DivBackward1", *_points(y, x, dim), dx=dx, axis=dim)
+    start = next_number()
+    made = "MulBackward1" if x is None else "DivBackward1"
+    found = call("trapezoid", made, *_points(y, x, dim), dx=dx, axis=dim)
+    return found if x is not None else without_values(found, start)
 
 
 @public("cumulative_trapezoid", method=False)
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number = 1, dim: int = -1) -> Any:
     """The integral up to each point."""
-    return call(
-        "cumulative_trapezoid", "CumsumBackward0" if x is None else "DivBackward1", *_points(y, x, dim), dx=dx, axis=dim
-    )
+    start = next_number()
+    made = "CumsumBackward0" if x is None else "DivBackward1"
+    found = call("cumulative_trapezoid", made, *_points(y, x, dim), dx=dx, axis=dim)
+    return found if x is not None else without_values(found, start)
 
 
 @public("gradient", method=False)
@@ -362,4 +366,6 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
         out = ad.gradient(x, *given, axis=tuple(axes), edge_order=edge_order)
         return tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
-    return call(found, "Cat", floating_of(input), *steps)
+    start = next_number()
+    out = call(found, "Cat", floating_of(input), *steps)
+    return out if any([isinstance(step, Tensor) for step in steps]) else without_values(out, start)
