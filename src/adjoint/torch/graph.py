@@ -37,7 +37,8 @@ _SAVED = {
     "minimum": "x y", "hypot": "x y out", "logaddexp": "x y", "prod": "x out", "max": "x out", "min": "x out",
     "logsumexp": "x out", "vector_norm": "x out", "cumulative_prod": "x", "where": "condition", "clip": "x",
     "index": "arrays", "index_set": "arrays", "take_along_axis": "indices", "sum": "", "broadcast_to": "",
-    "standardize": "x", "normalize": "x weight", "cummax": "indices", "cummin": "indices", "erfinv": "x", "labelled_cross_entropy": "labels",
+    "standardize": "x", "normalize": "x weight", "cummax": "indices", "cummin": "indices", "erfinv": "x",
+    "labelled_cross_entropy": "labels",
 }  # fmt: skip
 _CHECKED = {name: frozenset(needs.split()) for name, needs in _SAVED.items()}
 

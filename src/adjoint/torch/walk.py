@@ -37,7 +37,7 @@ from adjoint.torch.tensor import (
 from adjoint.torch.writes import store
 from adjoint.user_primitives import DECLARED
 
-# whether a node of this kind has saved values, and not only shapes; or the place of the arrays, of which there may be none
+# whether a node of this kind has saved values, and not only shapes; or the place of arrays, of which there may be none
 _frees: dict[VJP, bool | int] = {}
 
 
