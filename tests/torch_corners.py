@@ -277,6 +277,51 @@ def data_counts_its_writes_apart(torch: Any, show: Any) -> None:
 
 
 @program
+def hooks_of_views(torch: Any, show: Any) -> None:
+    for shared in (False, True):  # with an array of NumPy's
+        for write in (False, True):
+            x = numbers(torch, 3, grad=True)
+            y = x * 1
+            v = y[:2]
+            node = v.grad_fn
+            v.register_hook(lambda g: g * 3)
+            v.retain_grad()
+            if shared:
+                y.detach().numpy()
+            if write:
+                v.mul_(2)
+                v.register_hook(lambda g: g * 5)
+            else:
+                show(v.grad_fn is node)
+            w = v[0]
+            w.register_hook(lambda g: g * 7)
+            for out in (y, v, w):
+                show(seen(torch.autograd.grad(out.sum(), x, retain_graph=True)[0]))
+            (v * v).sum().backward(retain_graph=True)
+            show(seen(v.grad), seen(x.grad))
+            u = w.view(1)
+            u.mul_(11)
+            u.register_hook(lambda g: g * 13)
+            for out in (y, v, w, u):
+                show(seen(torch.autograd.grad(out.sum(), x, retain_graph=True)[0]))
+            y.data.add_(1)
+            show(seen(v), seen(torch.autograd.grad((u * u).sum(), x)[0]))
+    x = numbers(torch, 3, grad=True)
+    x.detach().numpy()
+    v = x[1:]
+    v.grad_fn.register_hook(lambda gi, go: (gi[0] * 2,))
+    q = v * v
+    q.sum().backward()
+    show(seen(x.grad))
+    y = x * 1
+    y.detach().numpy()
+    v = y[1:]
+    q = v * v
+    y.mul_(2)
+    refused(show, lambda: q.sum().backward())
+
+
+@program
 def nodes_of_products_and_sums_of_products(torch: Any, show: Any) -> None:
     def x(*shape: int) -> Any:
         return torch.ones(*shape, dtype=torch.float64, requires_grad=True)

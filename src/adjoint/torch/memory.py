@@ -87,8 +87,12 @@ class Memory:
         if rare.quiet:
             value = copied(self.values_again(x))
             return var_of(value, _nowhere(x, value))
-        if self.buffer is not None and node_of_base(base_of(x)) is None:
-            return var_of(np.array(self.values_again(x)), None)
+        if self.buffer is not None:
+            known = rare.node if rare.seen == self.version else None
+            if known is not None or node_of_base(base_of(x)) is None:  # the values alone may be new
+                array = var_of(copied(self.values_again(x)), known)
+                self.read(array)
+                return array
         array = rare.view.read(level_of(x), rare.parent._array)
         rare.tracked = array.node is not None
         if rare.view.__class__ is Gather and rare.tracked:
@@ -101,9 +105,11 @@ class Memory:
         if rare.retains and array.node is not None and array.node is not rare.retained_at:
             move_retained(x, rare.retained_at, array.node)
             rare.retained_at = array.node
-        if self.buffer is None:
+        self.add(x)
+        if self.buffer is not None:
+            rare.node = array.node
+        else:
             x._array = array
-            self.add(x)
             self.read(array)
         return array  # type: ignore[no-any-return]
 
@@ -177,6 +183,15 @@ def base_and_path(x: Tensor) -> tuple[Tensor, tuple[Any, ...]]:
         path = (x._rare.view, *path)
         x = x._rare.parent
     return x, x._rare.path + path
+
+
+def views_of(x: Tensor) -> list[Tensor]:
+    """The views from a tensor to its base, which is left out."""
+    chain = []
+    while x._rare.parent is not None:
+        chain.append(x)
+        x = x._rare.parent
+    return chain
 
 
 def counter_of(x: Tensor) -> Any:
@@ -270,11 +285,12 @@ def view_of(x: Tensor, view: Any, name: str, creation: Any = None) -> Tensor:
         rare.creation, rare.quiet = creation, quiet
     if parent is not None and parent.inference:
         rare.inference = True
+    memory.add(out)
     if memory.buffer is not None:
+        rare.node = array.node
         rare.named = None if array.node is None else array.node.marks
         forget(out)
     else:
-        memory.add(out)
         memory.read(array)
     return out
 
@@ -345,6 +361,7 @@ def share_with_numpy(x: Tensor) -> Any:
     if memory.buffer is None:
         bases = [t for reference in memory.aliases if (t := reference()) is not None]
         nodes = [(t, t._array.node) for t in bases if t._rare.parent is None]
+        nodes += [(t, node_of_view(t)) for t in bases if t._rare.parent is not None]
         memory.buffer = memory.value = np.array(memory.value)
         for t, node in nodes:
             t._rare.node = node
@@ -386,6 +403,7 @@ def forget_view(x: Tensor) -> None:
     if x._rare.retains and x._rare.retained_at is not None:
         move_retained(x, x._rare.retained_at, None)
         x._rare.retained_at = None
+    x._rare.node = None
     forget(x)
 
 

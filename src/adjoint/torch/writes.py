@@ -33,6 +33,7 @@ from adjoint.torch.memory import (
     place_of,
     refuse_left,
     shape_of,
+    views_of,
     whole_of,
 )
 from adjoint.torch.refusals import OVERLAP, refusal
@@ -85,8 +86,11 @@ def check_write(
                 raise RuntimeError(
                     "a view of a leaf Variable that requires grad is being used in an in-place operation."
                 )
-            if x.requires_grad and is_hooked(x._array.node):  # the gradient of what is written goes to the base
-                forget_view(x)
+            if x.requires_grad:  # the gradient of what is written goes to the base
+                chain = views_of(x)
+                if any([is_hooked(view._array.node) for view in chain]):
+                    for view in chain:
+                        forget_view(view)
         if x.requires_grad and x.is_leaf:
             what = "a view of a leaf Variable" if rare is not None and rare.was_view else "a leaf Variable"
             raise RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
@@ -184,7 +188,9 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
             continue
         its = alias._rare
         if its.parent is not None:
-            if silent and base_of(alias) is not base and (node := node_of_view(alias)) is not None:
+            if silent and base_of(alias) is not base and memory.buffer is not None:  # its values are read each time
+                memory.aliases.append(reference)
+            elif silent and base_of(alias) is not base and (node := node_of_view(alias)) is not None:
                 unnoticed.append((alias, node))
             else:
                 forget_view(alias)
@@ -238,11 +244,7 @@ def _give(x: Tensor, old: Var, array: Var) -> None:
 
 def _through(x: Tensor, B: Any, array: Any, read: Any) -> tuple[Tensor, Any]:
     """The base of a tensor, and its array on B, once x has another one."""
-    t = x
-    chain = []
-    while t._rare.parent is not None:
-        chain.append(t)
-        t = t._rare.parent
+    chain, t = views_of(x), base_of(x)
     if any([view._rare.view.write is None or repeats(view._rare.view) for view in chain]):
         numbers = numbers_in(t, positions(shape_of(x), *place_of(x)))
         return t, Gather(numbers, (), 0).write(B, read(t), array)
