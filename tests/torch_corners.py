@@ -322,6 +322,24 @@ def hooks_of_views(torch: Any, show: Any) -> None:
 
 
 @program
+def views_of_what_gets_another_shape(torch: Any, show: Any) -> None:
+    bases = (
+        lambda x: x, lambda x: x.detach(), lambda x: x.data, lambda x: x[:], lambda x: (x.numpy(), x)[1],
+        lambda x: (x[0], x)[1],
+    )  # fmt: skip
+    for base in bases:
+        for part in (lambda d: d[0], lambda d: d[:1], lambda d: d[-1][1:], lambda d: d.view(-1)):
+            x = torch.arange(6.0).view(2, 3).clone()
+            d = base(x)
+            v = part(d)
+            d.transpose_(0, 1)
+            show(v.tolist(), d.tolist(), x.tolist(), x._version, d._version, v._version)
+            v.add_(10)
+            d[0] = 7
+            show(v.tolist(), d.tolist(), x.tolist(), x._version, d._version, v._version)
+
+
+@program
 def nodes_of_products_and_sums_of_products(torch: Any, show: Any) -> None:
     def x(*shape: int) -> Any:
         return torch.ones(*shape, dtype=torch.float64, requires_grad=True)

@@ -75,6 +75,7 @@ def getitem(self: Any, key: Any) -> Any:
                 view.memory = memory = rare.memory
                 view.seen = memory.version
                 view.tracked = array.node is not None
+                memory.add(out)
                 return out
     if (
         overriding.used
