@@ -500,7 +500,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         condition = condition.bool()
     if condition._dtype.kind != "b":
         raise RuntimeError(
-            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.class_name}"
         )
     parts = [
         v.to(dtype=dtype) if isinstance(v, Tensor) else beside(condition, np.asarray(number(v, dtype))) for v in (x, y)

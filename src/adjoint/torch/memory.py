@@ -17,7 +17,11 @@ from adjoint.torch import lifted, state
 from adjoint.torch.devices import dtype_of
 from adjoint.torch.graph import Accumulate, keep, label, move_retained
 from adjoint.torch.kinds import (
+    Bits,
     Gather,
+    Halves,
+    Part,
+    Whole,
     dense_strides,
     positions,
     stretched_strides,
@@ -334,7 +338,10 @@ def strided(x: Tensor, shape: Any, strides: Any, offset: int, name: str) -> Tens
     where = positions(shape, strides, offset)
     parent, numbers = x, numbers_in(x, where)
     if (numbers < 0).any() and not is_lifted(x):
-        parent = base_of(x)
+        for view in views_of(x):  # up to where the elements are of another kind
+            if isinstance(view._rare.view, (Bits, Halves, Part, Whole)):
+                break
+            parent = view._rare.parent
         numbers = numbers_in(parent, where)
         if x._rare.creation is not None:
             numbers = np.full(1, -1)

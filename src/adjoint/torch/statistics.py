@@ -269,6 +269,8 @@ def unique_consecutive(
 @public("bucketize", method=False, out=True)
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Any:
     """The number of the bin that each element is in, between boundaries in order."""
+    if boundaries.ndim != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     found = FUNCTIONS["searchsorted"](boundaries, input, right=right)
     return found.int() if out_int32 else found
 
@@ -308,6 +310,10 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> A
     for what, x in (("X1", x1), ("X2", x2)):
         if x._dtype.kind != "f":
             raise RuntimeError(f"cdist only supports floating-point dtypes, {what} got: {x.dtype.class_name}")
+        if x.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {what} got: {x.ndim}D")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
     found = call(lambda a, b: ad.cdist(a, b, p), "Cdist", x1, x2)
     return found if p else without_slope("Cdist", found, x1, x2)
 
