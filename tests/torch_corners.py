@@ -337,6 +337,14 @@ def views_of_what_gets_another_shape(torch: Any, show: Any) -> None:
             v.add_(10)
             d[0] = 7
             show(v.tolist(), d.tolist(), x.tolist(), x._version, d._version, v._version)
+            for write in (lambda d: d.transpose_(0, 1), lambda d: setattr(d, "data", torch.zeros(2, 3))):
+                x = torch.arange(6.0).view(2, 3).clone()
+                d = base(x)
+                v, w = part(d), d[:, 1]
+                d.add_(1)  # so that the views are to be read again
+                write(d)
+                v.mul_(2)
+                show(v.tolist(), w.tolist(), d.tolist(), x.tolist())
 
 
 @program

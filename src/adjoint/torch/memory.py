@@ -51,20 +51,34 @@ from adjoint.torch.tensor import (
 class Memory:
     """What tensors that share memory have in common."""
 
-    __slots__ = ("aliases", "buffer", "copies", "strides", "value", "version")
+    __slots__ = ("aliases", "buffer", "copies", "strides", "unread", "value", "version")
 
     def __init__(self, value: Any, version: int) -> None:
         self.value: Any = value
         self.version: int = version
         self.strides: tuple[int, ...] = dense_strides(value)
         self.buffer: Any = None  # an array of NumPy's that users write to
-        self.aliases: list[weakref.ref[Tensor]] = []  # all tensors on it that live
+        self.aliases: list[weakref.ref[Tensor]] = []  # all tensors on it that live, but for
+        self.unread: dict[int, weakref.ref[Tensor]] = {}  # views that were not read since it was written to
         self.copies: list[weakref.ref[Any]] = []  # values of views that are no views of NumPy's
 
     def add(self, x: Tensor) -> None:
         self.aliases.append(weakref.ref(x))
+        if self.unread:
+            self.unread.pop(id(x), None)
         if len(self.aliases) > 64 and len(self.aliases).bit_count() == 1:
             self.aliases = [known for known in self.aliases if known() is not None]
+
+    def living(self) -> list[Tensor]:
+        """All tensors on it."""
+        found = [*self.aliases, *self.unread.values()]
+        return list({id(t): t for reference in found if (t := reference()) is not None}.values())
+
+    def forget(self, x: Tensor) -> None:
+        """A view is to be read again, and until then writes need not look at it."""
+        forget_view(x)
+        key, unread = id(x), self.unread
+        unread[key] = weakref.ref(x, lambda _: unread.pop(key, None))
 
     def read(self, array: Var) -> None:
         """Note the value of a view, which a graph may save: it counts as overwritten when the memory is."""
@@ -366,7 +380,7 @@ def share_with_numpy(x: Tensor) -> Any:
     refuse_numpy(x)
     memory = memory_of(x)
     if memory.buffer is None:
-        bases = [t for reference in memory.aliases if (t := reference()) is not None]
+        bases = memory.living()
         nodes = [(t, t._array.node) for t in bases if t._rare.parent is None]
         nodes += [(t, node_of_view(t)) for t in bases if t._rare.parent is not None]
         memory.buffer = memory.value = np.array(memory.value)
@@ -391,9 +405,8 @@ def of_numpy_array(array: Any) -> Tensor:
 def views_again(base: Tensor) -> None:
     """The history of a base is another one: its views are to be read again."""
     memory = base._rare.memory
-    for reference in list(memory.aliases):
-        alias = reference()
-        if alias is not None and alias._rare.parent is not None and base_of(alias) is base:
+    for alias in memory.living():
+        if alias._rare.parent is not None and base_of(alias) is base:
             forget_view(alias)
 
 

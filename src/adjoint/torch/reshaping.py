@@ -15,14 +15,14 @@ from adjoint.torch.tensor import LEVEL, Rare, Tensor, new, values
 def reshaped(x: Any, function: Any, name: str) -> Any:
     """Give x the shape of `function(x)`, a view of all of it. What x shares stays shared, and its views stay theirs."""
     memory = x._rare.memory
-    views = [t for reference in memory.aliases if (t := reference()) is not None and t._rare.parent is x]
+    living = memory.living()
+    views = [t for t in living if t._rare.parent is x]
     before = _view(x, function) if is_view(x) else _base(x, function, name)
     for view in views:
         view._rare.parent = before
     counter_of(x).version += 1
-    for reference in list(memory.aliases):
-        other = reference()
-        if other is not None and other is not x and is_view(other):
+    for other in living:
+        if other is not x and is_view(other):
             forget_view(other)
     return x
 

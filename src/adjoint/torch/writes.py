@@ -193,7 +193,7 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
             elif silent and base_of(alias) is not base and (node := node_of_view(alias)) is not None:
                 unnoticed.append((alias, node))
             else:
-                forget_view(alias)
+                memory.forget(alias)
             continue
         memory.aliases.append(reference)
         if not silent:
@@ -291,7 +291,7 @@ def leave(base: Tensor, *, alone: bool = False) -> None:
     rare = base._rare
     if rare is None or rare.memory is None:
         return
-    others = [t for reference in rare.memory.aliases if (t := reference()) is not None and t is not base]
+    others = [t for t in rare.memory.living() if t is not base]
     if any([t._rare.parent is not None and base_of(t) is base for t in others]):
         others.append(_stand_in(base, others))
     array = base._array if alone else var_of(copied(values(base)), node_of_base(base))
@@ -313,7 +313,7 @@ def move(x: Tensor, other: Tensor) -> None:
     if is_view(x):
         node, memory = x._array.node, x._rare.memory
         memory.aliases = [known for known in memory.aliases if known() is not x]
-        parts = [t for reference in memory.aliases if (t := reference()) is not None and t._rare.parent is x]
+        parts = [t for t in memory.living() if t._rare.parent is x]
         if parts:
             memory.add(_stand_in(x, parts))
     else:
@@ -378,7 +378,7 @@ def leave_if_alone(x: Tensor) -> None:
     memory = x._rare.memory
     memory.aliases = [known for known in memory.aliases if known() is not None]
     rare = x._rare
-    if len(memory.aliases) > 1 or memory.buffer is not None or rare.parent is not None:
+    if len(memory.aliases) > 1 or memory.unread or memory.buffer is not None or rare.parent is not None:
         return
     memory.copies = [known for known in memory.copies if known() is not None]
     if not memory.copies and not (rare.path if rare.moved else rare.silent is not None):
