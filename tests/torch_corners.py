@@ -462,6 +462,8 @@ def functions_of_complex_numbers(torch: Any, show: Any) -> None:
     found(lambda x, y: functional.rms_norm(x, (4,), y, 0.1), one, other)
     found(lambda x, y: functional.triplet_margin_loss(x[None], y[None], x[None] * 2, 9.0, swap=True), one, other)
     show(seen(functional.silu(torch.tensor(one))), seen(torch.sinc(torch.tensor([0j, 1e-5 + 0j]))))
+    x = numbers(torch, 3, grad=True)
+    show(torch.autograd.grad(x.angle().sqrt().sum(), x)[0].tolist(), x.angle().grad_fn.name())
     infinite = torch.tensor([complex(-torch.inf, 0.0)])
     show(seen(torch.logaddexp(infinite, infinite)), seen(torch.sigmoid(torch.tensor([-40 + 0j, 800 + 1j]))))
 

@@ -25,6 +25,7 @@ from adjoint.torch.calls import (
     operand,
     overflow,
     run,
+    without_slope,
 )
 from adjoint.torch.dtypes import bfloat16, default_float, numpy_dtype, of_numpy, result_dtype
 from adjoint.torch.graph import label
@@ -168,7 +169,10 @@ METHODS["__invert__"] = _invert
 
 @public("angle", out=True)
 def angle(input: Tensor) -> Any:
-    return call("angle", "Angle", floating_of(input))
+    x = floating_of(input)
+    if x._dtype.kind == "c":
+        return call("angle", "Angle", x)
+    return without_slope("Angle", call("angle", None, x.detach()), x)
 
 
 @public("conj_physical", "conj", in_place=True, out=True)
