@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import adjoint.torch as ours
@@ -98,6 +99,27 @@ def test_classes_are_read_where_users_allow_them() -> None:
     for wrong, error in (([(Point, 3)], ValueError), ([3], TypeError)):
         with pytest.raises(error, match="safe_globals|Expected tuple"):
             ours.serialization.add_safe_globals(wrong)
+
+
+@pytest.mark.peers
+def test_numbers_of_numpy_are_read_where_users_ask_for_more_than_weights() -> None:
+    theirs = pytest.importorskip("torch")
+    values = {
+        "a": np.float64(0.5),
+        "b": np.int64(-7),
+        "c": np.float32(1.25),
+        "d": np.bool_(True),
+        "e": np.complex64(2j),
+    }
+    for torch in (theirs, ours):
+        content = _saved(torch, values)
+        with pytest.raises(pickle.UnpicklingError, match="Unsupported global"):
+            ours.load(io.BytesIO(content))
+        found = ours.load(io.BytesIO(content), weights_only=False)
+        assert [(type(v), v) for v in found.values()] == [(type(v), v) for v in values.values()]
+        for wrong in (np.ones(2), np.dtype("f8"), np.datetime64("2020-01-01"), np.str_("a")):
+            with pytest.raises(pickle.UnpicklingError):
+                ours.load(io.BytesIO(_saved(torch, {"a": wrong})), weights_only=False)
 
 
 def test_a_subclass_is_saved_as_what_it_is() -> None:

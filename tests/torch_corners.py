@@ -277,6 +277,122 @@ def data_counts_its_writes_apart(torch: Any, show: Any) -> None:
 
 
 @program
+def hooks_of_views(torch: Any, show: Any) -> None:
+    for shared in (False, True):  # with an array of NumPy's
+        for write in (False, True):
+            x = numbers(torch, 3, grad=True)
+            y = x * 1
+            v = y[:2]
+            node = v.grad_fn
+            v.register_hook(lambda g: g * 3)
+            v.retain_grad()
+            if shared:
+                y.detach().numpy()
+            if write:
+                v.mul_(2)
+                v.register_hook(lambda g: g * 5)
+            else:
+                show(v.grad_fn is node)
+            w = v[0]
+            w.register_hook(lambda g: g * 7)
+            for out in (y, v, w):
+                show(seen(torch.autograd.grad(out.sum(), x, retain_graph=True)[0]))
+            (v * v).sum().backward(retain_graph=True)
+            show(seen(v.grad), seen(x.grad))
+            u = w.view(1)
+            u.mul_(11)
+            u.register_hook(lambda g: g * 13)
+            for out in (y, v, w, u):
+                show(seen(torch.autograd.grad(out.sum(), x, retain_graph=True)[0]))
+            y.data.add_(1)
+            show(seen(v), seen(torch.autograd.grad((u * u).sum(), x)[0]))
+    x = numbers(torch, 3, grad=True)
+    x.detach().numpy()
+    v = x[1:]
+    v.grad_fn.register_hook(lambda gi, go: (gi[0] * 2,))
+    q = v * v
+    q.sum().backward()
+    show(seen(x.grad))
+    y = x * 1
+    y.detach().numpy()
+    v = y[1:]
+    q = v * v
+    y.mul_(2)
+    refused(show, lambda: q.sum().backward())
+
+
+@program
+def views_of_what_gets_another_shape(torch: Any, show: Any) -> None:
+    bases = (
+        lambda x: x, lambda x: x.detach(), lambda x: x.data, lambda x: x[:], lambda x: (x.numpy(), x)[1],
+        lambda x: (x[0], x)[1],
+    )  # fmt: skip
+    for base in bases:
+        for part in (lambda d: d[0], lambda d: d[:1], lambda d: d[-1][1:], lambda d: d.view(-1)):
+            x = torch.arange(6.0).view(2, 3).clone()
+            d = base(x)
+            v = part(d)
+            d.transpose_(0, 1)
+            show(v.tolist(), d.tolist(), x.tolist(), x._version, d._version, v._version)
+            v.add_(10)
+            d[0] = 7
+            show(v.tolist(), d.tolist(), x.tolist(), x._version, d._version, v._version)
+            for write in (lambda d: d.transpose_(0, 1), lambda d: setattr(d, "data", torch.zeros(2, 3))):
+                x = torch.arange(6.0).view(2, 3).clone()
+                d = base(x)
+                v, w = part(d), d[:, 1]
+                d.add_(1)  # so that the views are to be read again
+                write(d)
+                v.mul_(2)
+                show(v.tolist(), w.tolist(), d.tolist(), x.tolist())
+
+
+@program
+def shapes_that_do_not_fit(torch: Any, show: Any) -> None:
+    F, linalg, ones = torch.nn.functional, torch.linalg, torch.ones
+    s, v, w, m, b = ones(()), ones(3), ones(2), ones(2, 3), ones(2, 2, 3)
+    calls = (
+        lambda: torch.mm(v, m), lambda: torch.mm(m, v), lambda: torch.mm(m, m), lambda: torch.mv(m, w),
+        lambda: torch.mv(v, v), lambda: torch.mv(m, m), lambda: torch.bmm(m, m), lambda: torch.bmm(b, m),
+        lambda: torch.bmm(b, b), lambda: torch.dot(m, m), lambda: torch.dot(v, w), lambda: torch.dot(s, s),
+        lambda: torch.vdot(m, m), lambda: torch.vdot(v, w), lambda: torch.addmm(m, m, m),
+        lambda: torch.addmm(ones(2, 2), m, v), lambda: torch.addmm(ones(2, 2), v, m),
+        lambda: torch.addmm(ones(5, 5), m, ones(3, 2)), lambda: torch.addmv(v, v, v), lambda: torch.baddbmm(b, m, m),
+        lambda: torch.addr(m, m, v), lambda: v @ w, lambda: m @ w, lambda: b @ b, lambda: m @ m, lambda: v @ b,
+        lambda: torch.dot(v, v.double()), lambda: ones(2, 2).expand(3, 3), lambda: ones(3, 2).expand(2, 2),
+        lambda: s.split(1), lambda: s.chunk(2), lambda: v.split(0), lambda: torch.isclose(m, w),
+        lambda: torch.allclose(m, w), lambda: m.masked_scatter(m > 0, w), lambda: m.masked_scatter(w > 0, w),
+        lambda: torch.cdist(m, w), lambda: torch.cdist(m, ones(2, 2)), lambda: torch.where(m, m, m),
+        lambda: torch.where(m > 0, m, w), lambda: torch.clamp(m, w, w), lambda: torch.lerp(m, w, 0.5),
+        lambda: torch.addcmul(m, m, w), lambda: torch.addcdiv(w, m, m), lambda: torch.logaddexp(m, w),
+        lambda: torch.xlogy(m, w), lambda: torch.dist(m, w), lambda: F.cosine_similarity(m, w, dim=0),
+        lambda: F.pairwise_distance(m, w), lambda: torch.polar(m, w), lambda: torch.igamma(m, w),
+        lambda: torch.ldexp(m, w), lambda: torch.heaviside(m, w), lambda: torch.tensordot(m, w, 1),
+        lambda: torch.hstack([v, m]), lambda: torch.vstack([v, ones(4)]), lambda: torch.det(m),
+        lambda: torch.inverse(m), lambda: torch.inverse(v), lambda: linalg.eigh(m), lambda: linalg.svd(v),
+        lambda: linalg.norm(b, 2), lambda: linalg.norm(v, "x"), lambda: linalg.norm(v, "fro"),
+        lambda: torch.bincount(torch.tensor([-1])), lambda: torch.bucketize(m, m),
+        lambda: torch.complex(m, w), lambda: torch.dstack([m, v]), lambda: torch.column_stack([m, v]),
+    )  # fmt: skip
+    for call in calls:
+        refused(show, call, 200)
+    for call in (
+        lambda: m.index_select(0, torch.tensor([7])), lambda: m.take(torch.tensor([9])), lambda: v.fill_("a"),
+        lambda: v.fill_(None),
+    ):  # fmt: skip
+        refused(show, call, 5)
+    for call, known in (
+        (lambda: linalg.cholesky(-torch.eye(2)), "because the input is not positive-definite"),
+        (lambda: linalg.inv(torch.zeros(2, 2)), "because the input matrix is singular"),
+        (lambda: linalg.solve(torch.zeros(2, 2), w), "The solver failed because the input matrix is singular"),
+    ):
+        try:
+            call()
+        except linalg.LinAlgError as error:
+            show(known in str(error))
+
+
+@program
 def nodes_of_products_and_sums_of_products(torch: Any, show: Any) -> None:
     def x(*shape: int) -> Any:
         return torch.ones(*shape, dtype=torch.float64, requires_grad=True)
@@ -346,6 +462,8 @@ def functions_of_complex_numbers(torch: Any, show: Any) -> None:
     found(lambda x, y: functional.rms_norm(x, (4,), y, 0.1), one, other)
     found(lambda x, y: functional.triplet_margin_loss(x[None], y[None], x[None] * 2, 9.0, swap=True), one, other)
     show(seen(functional.silu(torch.tensor(one))), seen(torch.sinc(torch.tensor([0j, 1e-5 + 0j]))))
+    x = numbers(torch, 3, grad=True)
+    show(torch.autograd.grad(x.angle().sqrt().sum(), x)[0].tolist(), x.angle().grad_fn.name())
     infinite = torch.tensor([complex(-torch.inf, 0.0)])
     show(seen(torch.logaddexp(infinite, infinite)), seen(torch.sigmoid(torch.tensor([-40 + 0j, 800 + 1j]))))
 

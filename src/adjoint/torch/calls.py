@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from adjoint.tensor import Tensor as Inner
 from adjoint.tensor import wrap
 from adjoint.torch import devices, lifted, state
 from adjoint.torch.dtypes import default_float, of_numpy, result_dtype
-from adjoint.torch.graph import label, marks_of, owner
+from adjoint.torch.graph import keep, label, marks_of, owner
 from adjoint.torch.memory import counter_of
 from adjoint.torch.refusals import OVERLAP, TooLongError
 from adjoint.torch.state import modes
@@ -212,15 +213,27 @@ def run(
 def explained(error: Exception, operands: Any) -> Exception:
     """PyTorch's error for operands that do not broadcast, or the error itself."""
     shapes = [tuple(x.shape) for x in operands if isinstance(x, Tensor)]
-    if len(shapes) == 2:
-        a, b = shapes
+    return misfit(*shapes) or translated(error)
+
+
+def misfit(*shapes: tuple[int, ...]) -> RuntimeError | None:
+    """PyTorch's error for shapes that do not broadcast, or None if they do."""
+    a: tuple[int, ...] = ()
+    for b in shapes:
         for i in range(1, min(len(a), len(b)) + 1):
             if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
                 return RuntimeError(
                     f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton "
                     f"dimension {max(len(a), len(b)) - i}"
                 )
-    return translated(error)
+        a = np.broadcast_shapes(a, b)
+    return None
+
+
+def refuse_misfit(*tensors: Tensor) -> None:
+    """Raise PyTorch's RuntimeError for tensors that do not broadcast."""
+    if (error := misfit(*[tuple(x.shape) for x in tensors])) is not None:
+        raise error
 
 
 def translated(error: Exception) -> Exception:
@@ -229,15 +242,35 @@ def translated(error: Exception) -> Exception:
         if isinstance(error, errors.EndedError):
             return RuntimeError(f"Your tensor may have escaped from inside a function being vmapped: {error}")
         if isinstance(error, errors.SingularError):
-            return LinAlgError(str(error))
+            name, _, rest = str(error).partition(": ")
+            return LinAlgError(f"linalg.{name}: {_SINGULAR[name]}: {rest}" if name in _SINGULAR else str(error))
         if isinstance(error, (IndexError, NotImplementedError)):
             return error
         if isinstance(error, TypeError) and not isinstance(error, errors.DtypeError):
             return TypeError(str(error))
-        return RuntimeError(str(error))
+        return RuntimeError(_of_matrices(str(error)) if isinstance(error, errors.ShapeError) else str(error))
     if isinstance(error, TypeError) and "ufunc" in str(error):
         return NotImplementedError(f"the operation is not implemented for these types: {error}")
     return RuntimeError(str(error)) if isinstance(error, ValueError) else error
+
+
+_WRONG_MATRICES = re.compile(r"(\w+): expected (?:square )?matrices, shape .* received \((\d*),? ?(.*)\)")
+_SINGULAR = {
+    "cholesky": "The factorization could not be completed because the input is not positive-definite",
+    "inv": "The inversion could not be completed because the input matrix is singular",
+    "solve": "The solver failed because the input matrix is singular",
+}
+
+
+def _of_matrices(text: str) -> str:
+    """What adjoint says of wrong matrices, in PyTorch's words."""
+    if (found := _WRONG_MATRICES.match(text)) is None:
+        return text
+    name = found[1]
+    if not found[3]:
+        return f"linalg.{name}: The input tensor A must have at least 2 dimensions."
+    *_, m, n = [found[2], *found[3].split(", ")]
+    return f"linalg.{name}: A must be batches of square matrices, but they are {m} by {n} matrices"
 
 
 @functools.cache
@@ -311,9 +344,18 @@ def call(function: Any, made: str | None, *args: Any, **options: Any) -> Any:
     try:
         return taken(function(*[given(a) for a in args], **{k: given(v) for k, v in options.items()}))
     except errors.AdjointError as error:
-        raise translated(error) from error
+        fits = not isinstance(error, errors.ShapeError) or "not broadcast" not in str(error)
+        raise (translated(error) if fits else explained(error, [*args, *options.values()])) from error
     except RecursionError as error:
         raise ValueError("too many dimensions, or a list that contains itself") from error
+
+
+def without_values(found: Any, start: int) -> Any:
+    """Results of a function for which PyTorch saves nothing: they can be differentiated again. It began at a number."""
+    for x in found if isinstance(found, tuple) else (found,):
+        if not is_lifted(x) and (node := x._array.node) is not None and node.number > start:
+            keep(node, start)
+    return found
 
 
 def without_slope(made: str, value: Tensor, *inputs: Any) -> Any:

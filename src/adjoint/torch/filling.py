@@ -10,7 +10,7 @@ import adjoint as ad
 from adjoint.graph.nodes import var_of
 from adjoint.torch import creation, generators, lifted
 from adjoint.torch.arguments import guarded, public, same_types, spelled_as
-from adjoint.torch.calls import call, explained, number, off, put, put_lifted
+from adjoint.torch.calls import call, explained, number, off, only_number, put, put_lifted, refuse_misfit
 from adjoint.torch.functions import check_tensors, to
 from adjoint.torch.graph import label
 from adjoint.torch.memory import place_of
@@ -105,7 +105,7 @@ def _fill_(self: Any, value: Any) -> Any:
         start = next_number()
         there = None if is_lifted(value) else self.device
         return _erase(self, to(value, there, dtype=self._dtype), "FillBackward3", (value,), start)
-    return _erase(self, _filled(self, value), "FillBackward2")
+    return _erase(self, _filled(self, only_number(value, "fill_", "value", 1)), "FillBackward2")
 
 
 def _filled(x: Any, value: Any) -> Tensor:
@@ -220,6 +220,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     meeting((input, other))
     if is_lifted(input) or is_lifted(other):  # whose examples have values of their own
         return call("isclose", None, input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)  # type: ignore[no-any-return]
+    refuse_misfit(input, other)
     return beside(input, np.isclose(looked(input), looked(other), rtol, atol, equal_nan))
 
 
@@ -229,4 +230,5 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-
         raise RuntimeError(f"rtol and atol must be greater than or equal to zero, but got {rtol} and {atol}")
     same_types("allclose", input, other)
     meeting((input, other))
+    refuse_misfit(input, other)
     return bool(np.allclose(looked(input), looked(other), rtol, atol, equal_nan))

@@ -27,6 +27,7 @@ from adjoint.torch.calls import (
     operand,
     overflow,
     run,
+    without_slope,
 )
 from adjoint.torch.dtypes import bfloat16, default_float, numpy_dtype, of_numpy, result_dtype
 from adjoint.torch.graph import label
@@ -170,7 +171,10 @@ METHODS["__invert__"] = _invert
 
 @public("angle", out=True)
 def angle(input: Tensor) -> Any:
-    return call("angle", "Angle", floating_of(input))
+    x = floating_of(input)
+    if x._dtype.kind == "c":
+        return call("angle", "Angle", x)
+    return without_slope("Angle", call("angle", None, x.detach()), x)
 
 
 @public("conj_physical", "conj", in_place=True, out=True)
@@ -379,7 +383,9 @@ def heaviside(input: Tensor, values: Tensor) -> Any:
 
 
 _composed("xlogy", "special.xlogy", "Xlogy", "input, other", floating=True)
-_lerp = composed("lerp", "lerp", "Lerp", "input, end, weight", floating=False)
+_lerp, _lerp_by_tensor = (
+    composed("lerp", "lerp", made, "input, end, weight", floating=False) for made in ("Lerp", "LerpBackward1")
+)
 
 
 @public("lerp", in_place=True, out=True)
@@ -388,7 +394,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Any:
     for what, x in (("end", end), ("weight", weight)):
         if isinstance(x, Tensor) and x._dtype is not input._dtype:
             raise RuntimeError(f"expected dtype {input.dtype.name} for `{what}` but got dtype {x.dtype.name}")
-    return _lerp(input, end, weight)
+    return (_lerp_by_tensor if isinstance(weight, Tensor) else _lerp)(input, end, weight)
 
 
 _THREE = "input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number=1"
@@ -504,7 +510,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         condition = condition.bool()
     if condition._dtype.kind != "b":
         raise RuntimeError(
-            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.class_name}"
         )
     parts = [v.to(dtype=dtype) if isinstance(v, Tensor) else beside(condition, element(v, dtype)) for v in (x, y)]
     return call("where", "Where", condition, *parts)

@@ -295,6 +295,7 @@ class Gradients:
             return self
         if rare is not None and rare.memory is not None and rare.memory.buffer is not None:
             rare.node = None
+            memory.views_again(self)
             return self
         self._array = var_of(self._array.value, None)
         if rare is not None:

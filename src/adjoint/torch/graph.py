@@ -37,9 +37,49 @@ _SAVED = {
     "minimum": "x y", "hypot": "x y out", "logaddexp": "x y", "prod": "x out", "max": "x out", "min": "x out",
     "logsumexp": "x out", "vector_norm": "x out", "cumulative_prod": "x", "where": "condition", "clip": "x",
     "index": "arrays", "index_set": "arrays", "take_along_axis": "indices", "sum": "", "broadcast_to": "",
-    "standardize": "x",
+    "standardize": "x", "normalize": "x weight", "cummax": "indices", "cummin": "indices", "erfinv": "x",
+    "labelled_cross_entropy": "labels",
 }  # fmt: skip
 _CHECKED = {name: frozenset(needs.split()) for name, needs in _SAVED.items()}
+
+# the same by the names of functions that are another primitive in PyTorch, or several here
+_SAVED_OF: dict[str, frozenset[str]] = {
+    **dict.fromkeys(
+        ("AffineGridGenerator", "AsStrided", "AsStridedBackward0_copy", "AsStridedScatter", "Col2Im", "CopyBackwards",
+         "Deg2Rad", "DiagonalBackward0_copy", "DiagonalScatter", "Fill", "FillBackward1", "Lerp",
+         "MeanBackward0", "MeanBackward1", "Rad2Deg", "RoundBackward1", "Rsub", "SelectScatter",
+         "SliceScatter", "UnfoldBackward0_copy", "UpsampleBicubic2D", "UpsampleBilinear2D", "UpsampleLinear1D",
+         "UpsampleNearest1D", "UpsampleNearest2D", "UpsampleNearest3D", "UpsampleNearestExact1D",
+         "UpsampleNearestExact2D", "UpsampleNearestExact3D", "UpsampleTrilinear3D", "ViewAsComplex",
+         "ViewAsComplexBackward0_copy"), frozenset[str](),
+    ),
+    **dict.fromkeys(("Exp2", "Polar", "Reciprocal"), frozenset(("out",))),
+    "NativeLayerNorm": frozenset(("x", "weight", "bias")),
+    "Frexp": frozenset(("exponent",)), "Sgn": frozenset(("x",)),
+}  # fmt: skip
+# the same of functions whose last step has the name of something else, by what they are here
+_SAVED_IN: dict[str, dict[str, frozenset[str]]] = {
+    "attention": dict.fromkeys(("UnsafeView", "Mm"), frozenset(("v",))),
+    "normalize": {"View": frozenset(("x",))},
+}
+
+
+def saves_values(primitive: str) -> bool:
+    """Whether PyTorch saves anything of a function that is this primitive."""
+    return _SAVED.get(primitive) != ""
+
+
+class Unchecked(tuple[Any, ...]):
+    """What a node of a function keeps of which it is known by name what PyTorch saves."""
+
+    __slots__ = ()
+
+
+class Kept(Unchecked):
+    """The same, where PyTorch saves nothing: it is there for a second pass."""
+
+    __slots__ = ()
+
 
 # names of primitives, where they are not the primitive's own in capitals
 _NAMES = {
@@ -158,6 +198,25 @@ def label(node: Any, name: str, start: int | None = None, operands: Any = None) 
         known.label, known.start, known.operands = name, start, operands
     else:
         node.marks = name if start is None and operands is None else (name, start, operands)
+    needs = _saved_of(name, node)
+    if needs is not None:
+        keep(node, start, Unchecked if needs else Kept)
+
+
+def _saved_of(name: Any, node: Any) -> frozenset[str] | None:
+    known = _SAVED_OF.get(name)
+    return known if known is not None else _SAVED_IN[node.name].get(name) if node.name in _SAVED_IN else None
+
+
+def keep(node: Any, start: int | None, kind: Any = Kept) -> None:
+    """Let a function keep what its nodes saved as another kind of tuple; all but the last are above `start`."""
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        if node.saved.__class__ is tuple or node.saved.__class__ is Unchecked:
+            node.saved = kind(node.saved)
+        if start is not None:
+            pending += [parent for parent in node.edges() if parent.number > start]
 
 
 def with_leaves_early(nodes: list[Any]) -> list[Any]:
@@ -224,7 +283,7 @@ def result_overwritten(node: Any) -> None:
         name = node.name
         if name == "pow" and 1 not in node.vjp.tracked:  # only the derivative by the exponent needs the result
             return
-        if "out" in _CHECKED.get(name, ()) and node.result is None:
+        if "out" in (_checked(node) or ()) and node.result is None:
             watched_marks(node).overwritten = True
 
 
@@ -238,6 +297,16 @@ def any_overwritten() -> bool:
     return bool(_overwritten)
 
 
+def _checked(node: Any) -> frozenset[str] | None:
+    """What PyTorch saves of what a node computes, or None where that is what the node keeps."""
+    marks: Any = getattr(node, "marks", None)
+    given = marks if marks.__class__ is str or marks is None else marks[0] if marks.__class__ is tuple else marks.label
+    known = _saved_of(given, node)
+    if known is None and isinstance(node.saved, Unchecked):  # inside of a function
+        return frozenset()
+    return _CHECKED.get(node.name) if known is None else known
+
+
 def is_array(saved: Any) -> bool:
     """Whether something that a node saved is an array, of any device."""
     return isinstance(saved, (np.ndarray, np.generic)) or (hasattr(saved, "shape") and hasattr(saved, "dtype"))
@@ -246,8 +315,8 @@ def is_array(saved: Any) -> bool:
 def check_saved(node: Any, saved: Any) -> None:
     """Raise PyTorch's error if something that the node saved was written to since."""
     vjp = node.vjp
-    checked = _CHECKED.get(vjp.primitive.name)
     marks: Any = getattr(node, "marks", None)
+    checked = _checked(node)
     in_place = marks.__class__ is Marks and marks.in_place
     for need, value in zip(vjp.needs, saved, strict=False):
         if (checked is not None and need not in checked) or (in_place and need == "x"):

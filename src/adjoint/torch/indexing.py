@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import warnings
 from sys import getrefcount as references
@@ -24,6 +25,7 @@ from adjoint.torch.calls import (
     number,
     only_number,
     put,
+    refuse_misfit,
 )
 from adjoint.torch.functions import BYTES, to
 from adjoint.torch.graph import overwritten
@@ -86,6 +88,7 @@ def getitem(self: Any, key: Any) -> Any:
                 view.memory = memory = rare.memory
                 view.seen = memory.version
                 view.tracked = array.node is not None
+                memory.add(out)
                 return out
     if (
         overriding.used
@@ -485,14 +488,14 @@ def check_long(index: Tensor, name: str) -> None:
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype.class_name}")
 
 
-def in_range(index: Tensor, n: int, least: int = 0, dim: int = 0, error: Any = RuntimeError) -> None:
+def in_range(index: Tensor, n: int, least: int = 0, dim: int = 0, error: Any = RuntimeError, what: str = "") -> None:
     """Raise what PyTorch raises for places that are not there."""
     found = looked(index)
     if is_lifted(index) and is_batched(index):
         return  # of each example: what is out of range is an error of adjoint's
     if found.size and (found.min() < least or found.max() >= n):
         wrong = int(found[(found < least) | (found >= n)].flat[0])
-        raise error(f"index {wrong} is out of bounds for dimension {dim} with size {n}")
+        raise error(f"{what}index {wrong} is out of bounds for dimension {dim} with size {n}")
 
 
 def as_line(x: Any) -> Any:
@@ -580,7 +583,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
         raise IndexError("index_select(): Index is supposed to be a vector")
     if not input.ndim:
         return index_select(as_line(input), 0, as_line(index)).reshape(())
-    in_range(index, input.shape[axis], dim=axis, error=IndexError)
+    in_range(index, input.shape[axis], dim=axis, error=IndexError, what="index out of range in self: ")
     return call(lambda x, i: ad.take(x, i, axis=axis), "IndexSelect", input, index)
 
 
@@ -679,8 +682,12 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
         )
     if source._dtype is not input._dtype:
         raise RuntimeError("masked_scatter: expected self and source to have same dtypes")
+    refuse_misfit(mask, input)
     shape = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
     x = input if tuple(input.shape) == shape else input.expand(shape)
+    if not is_lifted(mask) and source.numel() < math.prod(shape):
+        if source.numel() < np.count_nonzero(np.broadcast_to(looked(mask), shape)):
+            raise RuntimeError("Number of elements of source < number of ones in mask")
     return call("masked_scatter", "MaskedScatter", x, mask, source)
 
 
@@ -688,6 +695,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
 def take(input: Tensor, index: Tensor) -> Any:
     """Elements by their number in the flattened tensor."""
     check_long(index, "take")
+    n = input.numel()
+    in_range(index, n, -n, error=IndexError, what=f"out of range for a tensor of {n} elements: ")
     return call(lambda x, i: ad.reshape(x, (-1,))[i], "Take", input, index)
 
 

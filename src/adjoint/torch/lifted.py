@@ -502,7 +502,7 @@ def _lift(x: Any) -> None:
     chain = _chain(x)
     memory = chain[-1]._rare.memory if chain[-1]._rare is not None else None
     if memory is not None:
-        living = [t for reference in memory.aliases if (t := reference()) is not None]
+        living = memory.living()
         if memory.buffer is not None or any([not any([t is known for known in chain]) for t in living]):
             raise NotImplementedError(_ALIASES)
     for t in chain:

@@ -399,6 +399,15 @@ def matrix_norm(
 def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """Of all elements without `ord`, of a vector or a matrix with it."""
     A = _in_type(input, dtype, "linalg.norm")
+    if ord is not None and dim is None and A.ndim not in (1, 2):
+        raise RuntimeError(
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
+        )
+    if isinstance(ord, str):  # which is of matrices
+        if ord not in ("fro", "nuc"):
+            raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+        if A.ndim < 2:
+            raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
     if ord is None or isinstance(dim, int) or (dim is None and A.ndim == 1) or (dim is not None and len(dim) == 1):
         return vector_norm(A, 2 if ord is None else ord, dim, keepdim)
     return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim)

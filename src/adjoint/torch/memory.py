@@ -15,9 +15,13 @@ import numpy as np
 from adjoint.graph.nodes import Var, var_of
 from adjoint.torch import lifted, state
 from adjoint.torch.devices import dtype_of
-from adjoint.torch.graph import Accumulate, label, move_retained
+from adjoint.torch.graph import Accumulate, keep, label, move_retained
 from adjoint.torch.kinds import (
+    Bits,
     Gather,
+    Halves,
+    Part,
+    Whole,
     dense_strides,
     positions,
     stretched_strides,
@@ -47,20 +51,34 @@ from adjoint.torch.tensor import (
 class Memory:
     """What tensors that share memory have in common."""
 
-    __slots__ = ("aliases", "buffer", "copies", "strides", "value", "version")
+    __slots__ = ("aliases", "buffer", "copies", "strides", "unread", "value", "version")
 
     def __init__(self, value: Any, version: int) -> None:
         self.value: Any = value
         self.version: int = version
         self.strides: tuple[int, ...] = dense_strides(value)
         self.buffer: Any = None  # an array of NumPy's that users write to
-        self.aliases: list[weakref.ref[Tensor]] = []  # all tensors on it that live
+        self.aliases: list[weakref.ref[Tensor]] = []  # all tensors on it that live, but for
+        self.unread: dict[int, weakref.ref[Tensor]] = {}  # views that were not read since it was written to
         self.copies: list[weakref.ref[Any]] = []  # values of views that are no views of NumPy's
 
     def add(self, x: Tensor) -> None:
         self.aliases.append(weakref.ref(x))
+        if self.unread:
+            self.unread.pop(id(x), None)
         if len(self.aliases) > 64 and len(self.aliases).bit_count() == 1:
             self.aliases = [known for known in self.aliases if known() is not None]
+
+    def living(self) -> list[Tensor]:
+        """All tensors on it."""
+        found = [*self.aliases, *self.unread.values()]
+        return list({id(t): t for reference in found if (t := reference()) is not None}.values())
+
+    def forget(self, x: Tensor) -> None:
+        """A view is to be read again, and until then writes need not look at it."""
+        forget_view(x)
+        key, unread = id(x), self.unread
+        unread[key] = weakref.ref(x, lambda _: unread.pop(key, None))
 
     def read(self, array: Var) -> None:
         """Note the value of a view, which a graph may save: it counts as overwritten when the memory is."""
@@ -87,10 +105,16 @@ class Memory:
         if rare.quiet:
             value = copied(self.values_again(x))
             return var_of(value, _nowhere(x, value))
-        if self.buffer is not None and node_of_base(base_of(x)) is None:
-            return var_of(np.array(self.values_again(x)), None)
+        if self.buffer is not None:
+            known = rare.node if rare.seen == self.version else None
+            if known is not None or node_of_base(base_of(x)) is None:  # the values alone may be new
+                array = var_of(copied(self.values_again(x)), known)
+                self.read(array)
+                return array
         array = rare.view.read(level_of(x), rare.parent._array)
         rare.tracked = array.node is not None
+        if rare.view.__class__ is Gather and rare.tracked:
+            keep(array.node, None)
         if rare.seen != self.version:
             label(array.node, "AsStrided")
             rare.seen = self.version
@@ -99,9 +123,11 @@ class Memory:
         if rare.retains and array.node is not None and array.node is not rare.retained_at:
             move_retained(x, rare.retained_at, array.node)
             rare.retained_at = array.node
-        if self.buffer is None:
+        self.add(x)
+        if self.buffer is not None:
+            rare.node = array.node
+        else:
             x._array = array
-            self.add(x)
             self.read(array)
         return array  # type: ignore[no-any-return]
 
@@ -175,6 +201,15 @@ def base_and_path(x: Tensor) -> tuple[Tensor, tuple[Any, ...]]:
         path = (x._rare.view, *path)
         x = x._rare.parent
     return x, x._rare.path + path
+
+
+def views_of(x: Tensor) -> list[Tensor]:
+    """The views from a tensor to its base, which is left out."""
+    chain = []
+    while x._rare.parent is not None:
+        chain.append(x)
+        x = x._rare.parent
+    return chain
 
 
 def counter_of(x: Tensor) -> Any:
@@ -255,6 +290,8 @@ def view_of(x: Tensor, view: Any, name: str, creation: Any = None) -> Tensor:
         if (node := array.node) is not None:  # one node to users, whatever it is made of
             whole = x._array.node
             node.marks = name if node.first is whole else (name, whole.number, None)
+            if view.__class__ is Gather:
+                keep(node, None)
     memory = memory_of(x) if parent is None or parent.memory is None else parent.memory
     out: Tensor = new(Tensor)
     out._rare = rare = Rare()
@@ -266,11 +303,12 @@ def view_of(x: Tensor, view: Any, name: str, creation: Any = None) -> Tensor:
         rare.creation, rare.quiet = creation, quiet
     if parent is not None and parent.inference:
         rare.inference = True
+    memory.add(out)
     if memory.buffer is not None:
+        rare.node = array.node
         rare.named = None if array.node is None else array.node.marks
         forget(out)
     else:
-        memory.add(out)
         memory.read(array)
     return out
 
@@ -314,7 +352,10 @@ def strided(x: Tensor, shape: Any, strides: Any, offset: int, name: str) -> Tens
     where = positions(shape, strides, offset)
     parent, numbers = x, numbers_in(x, where)
     if (numbers < 0).any() and not is_lifted(x):
-        parent = base_of(x)
+        for view in views_of(x):  # up to where the elements are of another kind
+            if isinstance(view._rare.view, (Bits, Halves, Part, Whole)):
+                break
+            parent = view._rare.parent
         numbers = numbers_in(parent, where)
         if x._rare.creation is not None:
             numbers = np.full(1, -1)
@@ -339,8 +380,9 @@ def share_with_numpy(x: Tensor) -> Any:
     refuse_numpy(x)
     memory = memory_of(x)
     if memory.buffer is None:
-        bases = [t for reference in memory.aliases if (t := reference()) is not None]
+        bases = memory.living()
         nodes = [(t, t._array.node) for t in bases if t._rare.parent is None]
+        nodes += [(t, node_of_view(t)) for t in bases if t._rare.parent is not None]
         memory.buffer = memory.value = np.array(memory.value)
         for t, node in nodes:
             t._rare.node = node
@@ -363,9 +405,8 @@ def of_numpy_array(array: Any) -> Tensor:
 def views_again(base: Tensor) -> None:
     """The history of a base is another one: its views are to be read again."""
     memory = base._rare.memory
-    for reference in list(memory.aliases):
-        alias = reference()
-        if alias is not None and alias._rare.parent is not None and base_of(alias) is base:
+    for alias in memory.living():
+        if alias._rare.parent is not None and base_of(alias) is base:
             forget_view(alias)
 
 
@@ -382,6 +423,7 @@ def forget_view(x: Tensor) -> None:
     if x._rare.retains and x._rare.retained_at is not None:
         move_retained(x, x._rare.retained_at, None)
         x._rare.retained_at = None
+    x._rare.node = None
     forget(x)
 
 

@@ -18,7 +18,7 @@ from adjoint.graph.nodes import Var, numbers
 from adjoint.torch import overriding, state, unsupported
 from adjoint.torch.calls import LEAST, MOST, NUMBERS, call, check_factor, into, number_of, operand, run, write
 from adjoint.torch.dtypes import of_numpy, result_dtype
-from adjoint.torch.graph import Accumulate, label, overwritten, result_overwritten
+from adjoint.torch.graph import Accumulate, keep, label, overwritten, result_overwritten
 from adjoint.torch.state import recorded
 from adjoint.torch.tensor import INNER, LEVEL, Rare, Tensor, is_lifted, new, next_number
 
@@ -440,6 +440,7 @@ def _spelled(name: str, operator: Any, apply: Any) -> Any:
             if alpha != 1 and not is_lifted(found) and found._array.node is not None:
                 tracked = [x._array.node for x in (input, other) if isinstance(x, Tensor)]
                 label(found._array.node, name.capitalize(), start, tracked)
+                keep(found._array.node, start)
             return into(out, found)
 
         return scaled

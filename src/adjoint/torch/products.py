@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 import adjoint as ad
 from adjoint.torch.arguments import public, same_types, spelled_as
-from adjoint.torch.calls import call, check_factor, factor, named, off
+from adjoint.torch.calls import call, check_factor, factor, misfit, named, off
 from adjoint.torch.dtypes import result_dtype
 from adjoint.torch.functions import numbers_first
 from adjoint.torch.operators import FUNCTIONS, METHODS
@@ -55,15 +56,27 @@ def _multiplied(input: Tensor, other: Tensor, made: str) -> Tensor:
     try:
         return call("matmul", made, input, other)  # type: ignore[no-any-return]
     except RuntimeError as error:
-        raise RuntimeError(f"{_misfit(input, other)}: {error}") from None
+        raise RuntimeError(_misfit(input, other)) from error
 
 
 def _misfit(x: Tensor, y: Tensor) -> str:
     if x.ndim == 1 == y.ndim:
-        sizes = f"tensor [{x.shape[0]}] and src [{y.shape[0]}]"
-        return f"inconsistent tensor size, expected {sizes} to have the same number of elements"
+        n, m = x.shape[0], y.shape[0]
+        return (
+            f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but "
+            f"got {n} and {m} elements respectively"
+        )
     if y.ndim == 1:
-        return f"size mismatch, got input ({x.shape[0]}), mat ({'x'.join(map(str, x.shape))}), vec ({y.shape[0]})"
+        rows = math.prod(x.shape[:-1])
+        return f"size mismatch, got input ({rows}), mat ({rows}x{x.shape[-1]}), vec ({y.shape[0]})"
+    if y.ndim > 2 and x.ndim != 2:
+        if (error := misfit(tuple(x.shape[:-2]), tuple(y.shape[:-2]))) is not None:
+            return str(error)
+        count = math.prod(np.broadcast_shapes(tuple(x.shape[:-2]), tuple(y.shape[:-2])))
+        return (
+            f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {x.shape[-1]}] but got: "
+            f"[{count}, {y.shape[-2]}]."
+        )
     return (
         f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, x.shape))} and {'x'.join(map(str, y.shape))})"
     )
@@ -76,16 +89,31 @@ METHODS["__rmatmul__"] = lambda x, y: matmul(y, x) if isinstance(y, Tensor) else
 def _product(name: str, other: str, ranks: tuple[int, int]) -> None:
     def apply(input: Tensor, other: Tensor) -> Any:
         if (input.ndim, other.ndim) != ranks:
+            raise RuntimeError(_wrong_ranks(name, input.ndim, other.ndim))
+        if name == "bmm" and (input.shape[0], input.shape[2]) != tuple(other.shape[:2]):
             raise RuntimeError(
-                f"{name}: expected tensors of {ranks[0]} and {ranks[1]} dimensions, got {input.ndim}D and {other.ndim}D"
+                "Expected size for first two dimensions of batch2 tensor to be: "
+                f"[{input.shape[0]}, {input.shape[2]}] but got: [{other.shape[0]}, {other.shape[1]}]."
             )
-        if name == "bmm" and input.shape[0] != other.shape[0]:
-            raise RuntimeError(f"bmm: expected as many matrices in both, got {input.shape[0]} and {other.shape[0]}")
+        if name == "dot" and input._dtype is not other._dtype:
+            kinds = f"{input.dtype.class_name} and {other.dtype.class_name}"
+            raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {kinds}")
         if name == "bmm" and input._dtype is other._dtype:
             return _multiplied(input, other, "Bmm")
         return matmul(input, other)
 
     public(name, out=True)(spelled_as(name, f"input: Tensor, {other}: Tensor", apply))
+
+
+def _wrong_ranks(name: str, one: int, other: int) -> str:
+    """PyTorch's words for operands of wrong numbers of dimensions."""
+    if name == "mm":
+        return f"{'self' if one != 2 else 'mat2'} must be a matrix"
+    if name == "bmm":
+        return f"batch{1 if one != 3 else 2} must be a 3D tensor"
+    if name == "mv":
+        return f"vector + matrix @ vector expected, got 1, {one}, {other}"
+    return f"1D tensors expected, but got {one}D and {other}D tensors"
 
 
 _product("mm", "mat2", (2, 2))
@@ -97,6 +125,10 @@ _product("dot", "tensor", (1, 1))
 @public("vdot", out=True)
 def vdot(input: Tensor, other: Tensor) -> Any:
     same_types("vdot", input, other)
+    if (input.ndim, other.ndim) != (1, 1):
+        raise RuntimeError(_wrong_ranks("vdot", input.ndim, other.ndim))
+    if input.shape != other.shape:
+        raise RuntimeError(_misfit(input, other))
     return call("vdot", "Vdot", input, other)
 
 
@@ -281,6 +313,11 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
             b = FUNCTIONS["sum"](b, j, True)
         elif b.shape[j] == 1 != a.shape[i]:
             a = FUNCTIONS["sum"](a, i, True)
+        elif a.shape[i] != b.shape[j]:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i - a.ndim} and second "
+                f"has size {b.shape[j]} in dim {j}"
+            )
     return call(lambda x, y: ad.tensordot(x, y, axes=(ours, theirs)), "View", a, b)
 
 
@@ -296,8 +333,16 @@ def _affine(name: str, factors: str, ranks: tuple[int, int], product: Any) -> No
         if ranks == (3, 3):
             axis_of(2, y.ndim)
         if (x.ndim, y.ndim) != ranks:
-            wanted = f"{one} and {other} of {ranks[0]} and {ranks[1]} dimensions"
-            raise RuntimeError(f"{name}: expected {wanted}, got {x.ndim}D and {y.ndim}D")
+            wrong, rank = (one, x.ndim) if x.ndim != ranks[0] else (other, y.ndim)
+            if name == "addmm":
+                raise RuntimeError(f"{wrong} must be a matrix, got {rank}-D tensor")
+            if name == "addmv":
+                raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {x.ndim}, {y.ndim}")
+            if name == "addr":
+                raise RuntimeError(f"addr: Expected 1-D argument {wrong}, but got {rank}-D")
+            raise RuntimeError(f"{wrong} must be a 3D tensor")
+        if name != "addr" and x.shape[-1] != y.shape[ranks[1] - 2 if ranks[1] > 1 else 0]:
+            raise RuntimeError(_misfit(x, y))
         if name == "addr":
             for what, value in (("beta", beta), ("alpha", alpha)):
                 if value.__class__ is not int:
@@ -310,6 +355,8 @@ def _affine(name: str, factors: str, ranks: tuple[int, int], product: Any) -> No
         def function(c: Any, a: Any, b: Any) -> Any:
             part = named(product)(a, b) if isinstance(product, str) else product(a, b)
             part = part if alpha == 1 else part * alpha
+            if len(c.shape) > len(part.shape) or misfit(tuple(c.shape), tuple(part.shape)) is not None:
+                input.expand(part.shape)  # which says what is wrong
             c = ad.broadcast_to(c, part.shape)  # as in PyTorch, the result has the shape of the product
             return c + part if beta == 1 else c * beta + part if beta else part
 

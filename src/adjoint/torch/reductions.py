@@ -498,11 +498,24 @@ def stack(tensors: Any, dim: int = 0) -> Any:
     return call(lambda *xs: ad.stack(xs, axis=axis), "Stack", *one_type(tensors))
 
 
+# how many axes there are at least, how numbers and lines lie in them, along which axis
+_JOINED: dict[str, tuple[int, tuple[int, ...], int]] = {
+    "hstack": (1, (-1,), 1), "vstack": (2, (1, -1), 0), "dstack": (3, (1, -1, 1), 2), "column_stack": (2, (-1, 1), 1),
+}  # fmt: skip
+
+
 def _joins(name: str, function: str) -> None:
     def spelled(tensors: Any) -> Any:
         if not len(tensors_of(tensors, name)):
             raise RuntimeError(f"{name} expects a non-empty TensorList")
-        return call(lambda *xs: named(function)(xs), "Cat", *one_type(tensors))
+        given = one_type(tensors)
+        try:
+            return call(lambda *xs: named(function)(xs), "Cat", *given)
+        except RuntimeError:
+            least, line, axis = _JOINED[function]
+            parts = [x if x.ndim >= least else x.reshape(line) if x.ndim < 2 else x.unsqueeze(-1) for x in given]
+            cat(parts, axis if parts[0].ndim > 1 else 0)  # which says what is wrong
+            raise
 
     public(name, method=False, out=True)(spelled)
 
@@ -669,6 +682,8 @@ def unique(
 
 @public("bincount")
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    if input.ndim != 1 or (not is_lifted(input) and (looked(input) < 0).any()):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     return call("bincount", "Bincount", input, weights, minlength)  # type: ignore[no-any-return]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from adjoint.graph.nodes import var_of
 from adjoint.torch.graph import move_retained
 from adjoint.torch.kinds import Permute, Reshape
-from adjoint.torch.memory import forget_view, is_view, node_of_base, place_of, shape_of
+from adjoint.torch.memory import counter_of, forget_view, is_view, node_of_base, place_of, shape_of
 from adjoint.torch.state import grad_mode
 from adjoint.torch.tensor import LEVEL, Rare, Tensor, new, values
 
@@ -15,14 +15,14 @@ from adjoint.torch.tensor import LEVEL, Rare, Tensor, new, values
 def reshaped(x: Any, function: Any, name: str) -> Any:
     """Give x the shape of `function(x)`, a view of all of it. What x shares stays shared, and its views stay theirs."""
     memory = x._rare.memory
-    views = [t for reference in memory.aliases if (t := reference()) is not None and t._rare.parent is x]
+    living = memory.living()
+    views = [t for t in living if t._rare.parent is x]
     before = _view(x, function) if is_view(x) else _base(x, function, name)
     for view in views:
         view._rare.parent = before
-    memory.version += 1
-    for reference in list(memory.aliases):
-        other = reference()
-        if other is not None and other is not x and is_view(other):
+    counter_of(x).version += 1
+    for other in living:
+        if other is not x and is_view(other):
             forget_view(other)
     return x
 
@@ -41,7 +41,7 @@ def _view(x: Any, function: Any) -> Any:
     if rare.retains:
         move_retained(x, rare.retained_at, made._array.node)
         its.retained_at, rare.retains = made._array.node, False
-    its.seen = rare.memory.version + 1
+    its.seen = rare.memory.version + (counter_of(x) is rare.memory)
     for tensor in (before, x):
         rare.memory.add(tensor)
     return before

@@ -36,10 +36,10 @@ class Hooks:
             if node is None or node.number <= self.start or node.saved.__class__ is Packed:
                 continue
             kept = node.saved
-            if kept.__class__ is tuple:
+            if kept.__class__ is tuple or kept.__class__ is graph.Unchecked:
                 node.saved = Packed(kept)
                 found.append(node)
-            if kept is None or kept.__class__ is tuple:
+            if kept is None or isinstance(kept, tuple):
                 pending += node.edges()
         for node in sorted(found, key=lambda node: node.number):
             shown = node.vjp.revived(node, node.edges(), node.saved, node.saved, lambda _, values: values)

@@ -13,6 +13,7 @@ import io
 import os
 import pickle
 import pickletools
+import re
 import struct
 import sys
 import zipfile
@@ -389,17 +390,48 @@ def save(
 # --- reading ----------------------------------------------------------------------------------------------
 
 
-class _Unpickler(pickle.Unpickler):
-    """An unpickler that knows tensors, storages and plain containers, and calls nothing else."""
+class _Kind:
+    """The type of one of NumPy's numbers in a file."""
 
-    def __init__(self, archive: _Archive | _Bytes, file: Any, moved: Any) -> None:
+    order: str
+
+    def __init__(self, kind: Any, *_: object) -> None:
+        self.kind, self.order = kind, "="
+
+    def __setstate__(self, state: Any) -> None:
+        self.order = state[1]
+
+
+def _number(kind: Any, raw: Any) -> Any:
+    """One of NumPy's numbers from its bytes."""
+    if not isinstance(kind, _Kind) or not re.fullmatch("[biufc][1-9]{1,2}", str(kind.kind)):
+        raise UnpicklingError("torch.load: a number of NumPy's of another type than numbers have")
+    data = raw if isinstance(raw, bytes) else str(raw).encode("latin1")
+    return np.frombuffer(data, np.dtype(kind.kind).newbyteorder(kind.order), 1).astype(kind.kind)[0]
+
+
+_OF_NUMPY: dict[tuple[str, str], Any] = {
+    ("numpy", "dtype"): _Made(_Kind),
+    **{(f"numpy.{core}.multiarray", "scalar"): _Made(_number) for core in ("core", "_core")},
+}
+
+
+class _Unpickler(pickle.Unpickler):
+    """An unpickler that knows tensors, storages and plain containers, and calls nothing else.
+
+    With `numbers` it also knows single numbers of NumPy's.
+    """
+
+    def __init__(self, archive: _Archive | _Bytes, file: Any, moved: Any, numbers: bool = False) -> None:
         super().__init__(file, fix_imports=True, encoding="utf-8")
-        self.archive, self.moved = archive, moved
+        self.archive, self.moved, self.numbers = archive, moved, numbers
         self.storages: dict[str, Storage] = {}
         self.refused: Any = None  # what `map_location` raised, or a device that is not there
 
     def find_class(self, module: str, name: str) -> Any:
         known = _KNOWN.get((module, name))
+        if known is None and self.numbers:
+            known = _OF_NUMPY.get((module, name))
         if known is not None:
             return known
         own = _compat_pickle.NAME_MAPPING.get((module, name), (_compat_pickle.IMPORT_MAPPING.get(module, module), name))
@@ -522,14 +554,14 @@ class _Bytes:
         return _numbers(self.known[key], dtype)
 
 
-def _load_legacy(content: bytes, moved: Any) -> Any:
+def _load_legacy(content: bytes, moved: Any, numbers: bool = False) -> Any:
     """Read a file of PyTorch before 1.6: pickles one after the other, then the elements of storages."""
     file = io.BytesIO(content)
     file.seek(len(_MAGIC))
     arrays = _Bytes(len(content))
 
     def following(moved: Any = "cpu") -> Any:
-        return unpickled(_Unpickler(arrays, file, moved), content[file.tell() :])
+        return unpickled(_Unpickler(arrays, file, moved, numbers), content[file.tell() :])
 
     version, system = following(), following()
     if version != 1001 or not isinstance(system, dict) or not system.get("little_endian", True):
@@ -563,7 +595,8 @@ def load(
 
     Tensors are on the devices that they were saved from, or where `map_location` says: a device, a dictionary of
     devices, or a function of a storage and its device, which gives the storage to leave it in main memory, or None.
-    `weights_only` is accepted and always so. What is bfloat16 in the file is float32 here, which has all its values.
+    `weights_only=False` reads single numbers of NumPy's, too, and nothing else that the default refuses. What is
+    bfloat16 in the file is float32 here, which has all its values.
 
     Raises UnpicklingError, a `pickle.UnpicklingError`, for a file that names anything else, or is damaged.
     """
@@ -577,14 +610,15 @@ def load(
         raise ValueError("f must be a file path in order to use the mmap argument")
     if isinstance(f, (str, os.PathLike)):
         with Path(f).open("rb") as file:
-            return load(io.BytesIO(file.read()), map_location)
+            return load(io.BytesIO(file.read()), map_location, weights_only=weights_only)
+    numbers = weights_only is False
     head = f.read(len(_MAGIC))
     f.seek(-len(head), os.SEEK_CUR)
     if head == _MAGIC:
-        return _load_legacy(f.read(), map_location)
+        return _load_legacy(f.read(), map_location, numbers)
     archive = _Archive(f)
     content = archive.read("data.pkl")
-    return unpickled(_Unpickler(archive, io.BytesIO(content), map_location), content)
+    return unpickled(_Unpickler(archive, io.BytesIO(content), map_location, numbers), content)
 
 
 def unpickled(unpickler: _Unpickler, content: bytes) -> Any:
@@ -605,7 +639,7 @@ def _check_values(found: Any) -> None:
     ahead, seen = [found], set()
     while ahead:
         value = ahead.pop()
-        if isinstance(value, (_Made, Storage)):
+        if isinstance(value, (_Made, Storage, _Kind)):
             what = "a storage; only tensors have them here" if isinstance(value, Storage) else "a class or a function"
             raise UnpicklingError(f"torch.load: Weights only load failed. One of the file's values is {what}")
         if isinstance(value, (dict, list, tuple, set, frozenset)) and id(value) not in seen:

@@ -10,13 +10,13 @@ import adjoint as ad
 from adjoint import conventions
 from adjoint.torch import creation, return_types
 from adjoint.torch.arguments import Number, public
-from adjoint.torch.calls import NUMBERS, beside_tensors, call, check_size, without_slope
+from adjoint.torch.calls import NUMBERS, beside_tensors, call, check_size, without_slope, without_values
 from adjoint.torch.dtypes import of_numpy, result_dtype
 from adjoint.torch.functions import floating_of, to
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.operators import FUNCTIONS
 from adjoint.torch.reductions import alone, axes_of, picked, refuse_no_place
-from adjoint.torch.tensor import Tensor, axis_of, beside, looked
+from adjoint.torch.tensor import Tensor, axis_of, beside, looked, next_number
 
 
 @public("cov")
@@ -207,6 +207,8 @@ def unique_consecutive(
 @public("bucketize", method=False, out=True)
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Any:
     """The number of the bin that each element is in, between boundaries in order."""
+    if boundaries.ndim != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     found = FUNCTIONS["searchsorted"](boundaries, input, right=right)
     return found.int() if out_int32 else found
 
@@ -243,6 +245,10 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> A
     for what, x in (("X1", x1), ("X2", x2)):
         if x._dtype.kind != "f":
             raise RuntimeError(f"cdist only supports floating-point dtypes, {what} got: {x.dtype.class_name}")
+        if x.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {what} got: {x.ndim}D")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
     found = call(lambda a, b: ad.cdist(a, b, p), "Cdist", x1, x2)
     return found if p else without_slope("Cdist", found, x1, x2)
 
@@ -265,15 +271,19 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number = 1, dim: int = 
     """The integral along an axis by trapezoids."""
     if not y.shape[axis_of(dim, y.ndim)]:
         return FUNCTIONS["sum"](y, dim, dtype=y.dtype)
-    return call("trapezoid", "MulBackward1" if x is None else "DivBackward1", *_points(y, x, dim), dx=dx, axis=dim)
+    start = next_number()
+    made = "MulBackward1" if x is None else "DivBackward1"
+    found = call("trapezoid", made, *_points(y, x, dim), dx=dx, axis=dim)
+    return found if x is not None else without_values(found, start)
 
 
 @public("cumulative_trapezoid", method=False)
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number = 1, dim: int = -1) -> Any:
     """The integral up to each point."""
-    return call(
-        "cumulative_trapezoid", "CumsumBackward0" if x is None else "DivBackward1", *_points(y, x, dim), dx=dx, axis=dim
-    )
+    start = next_number()
+    made = "CumsumBackward0" if x is None else "DivBackward1"
+    found = call("cumulative_trapezoid", made, *_points(y, x, dim), dx=dx, axis=dim)
+    return found if x is not None else without_values(found, start)
 
 
 @public("gradient", method=False)
@@ -297,4 +307,6 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
         out = ad.gradient(x, *given, axis=tuple(axes), edge_order=edge_order)
         return tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
-    return call(found, "Cat", floating_of(input), *steps)
+    start = next_number()
+    out = call(found, "Cat", floating_of(input), *steps)
+    return out if any([isinstance(step, Tensor) for step in steps]) else without_values(out, start)

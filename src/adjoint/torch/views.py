@@ -270,7 +270,7 @@ def expand(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) 
             f"expand({self.type()}{{{list(old)}}}, size={shape}): the number of sizes provided ({len(shape)}) must be "
             f"greater or equal to the number of dimensions in the tensor ({len(old)})"
         )
-    for i, n in enumerate(old):
+    for i, n in reversed([*enumerate(old)]):
         wanted = shape[i + new_axes]
         if wanted == -1:
             shape[i + new_axes] = n
@@ -388,6 +388,8 @@ def _several(x: Tensor, name: str, i: int) -> Any:
 
 @public("split")
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    if not tensor.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
     axis = axis_of(dim, tensor.ndim)
     n = tensor.shape[axis]
     if isinstance(split_size_or_sections, (tuple, list)):
@@ -399,7 +401,9 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
             )
         return _parts(tensor, axis, sizes, "SplitWithSizes")
     size = int(split_size_or_sections)
-    if size < 0 or (size == 0 and n):
+    if size == 0 and n:
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
+    if size < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
     sizes = [min(size, n - i) for i in range(0, n, size)] if n else [0]
     return _parts(tensor, axis, sizes, "Split")
@@ -414,6 +418,8 @@ METHODS["split"] = _split  # whose argument has another name
 
 @public("chunk")
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    if not input.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     n = input.shape[axis_of(dim, input.ndim)]

@@ -19,7 +19,7 @@ from adjoint.primitives import TABLE
 from adjoint.rules.shape import unbroadcast
 from adjoint.torch import anomaly, dtypes, graph, state
 from adjoint.torch.devices import where_of
-from adjoint.torch.graph import FREED, Accumulate, Called, Marks, marks_of
+from adjoint.torch.graph import FREED, Accumulate, Called, Marks, Unchecked, marks_of
 from adjoint.torch.saving import Packed
 from adjoint.torch.state import grad_mode, modes
 from adjoint.torch.tensor import (
@@ -37,15 +37,22 @@ from adjoint.torch.tensor import (
 from adjoint.torch.writes import store
 from adjoint.user_primitives import DECLARED
 
-_frees: dict[VJP, bool] = {}  # whether a node of this kind has saved values, and not only shapes
+# whether a node of this kind has saved values, and not only shapes; or the place of arrays, of which there may be none
+_frees: dict[VJP, bool | int] = {}
 
 
-def _saves_values(vjp: VJP) -> bool:
-    if vjp.primitive.name not in TABLE:  # a function of the user's, of which all operands are kept, and made anew
+def _saves_values(vjp: VJP) -> bool | int:
+    primitive = vjp.primitive
+    if primitive.name not in TABLE:  # a function of the user's, of which all operands are kept, and made anew
         return True
-    names = [name.lstrip("*") for name in vjp.primitive.operands]
-    found = any([need in (*names, "out", "outs") for need in vjp.needs])
-    if vjp.primitive.name not in DECLARED:  # one of a user's goes with its last reference
+    found: bool | int = False
+    if graph.saves_values(primitive.name):
+        names = [name.lstrip("*") for name in primitive.operands]
+        values = [need for need in vjp.needs if need in (*names, "out", "outs")]
+        found = bool(values)
+        if primitive.variadic and values == names[-1:]:
+            found = vjp.needs.index(values[0])
+    if primitive.name not in DECLARED:  # one of a user's goes with its last reference
         _frees[vjp] = found
     return found
 
@@ -293,10 +300,13 @@ class Pass:
             if saved is None:
                 raise RuntimeError(FREED)
             form = saved.__class__
-            if form is tuple and stale and not graph.writes_allowed[0]:
+            if stale and (form is tuple or form is Unchecked) and not graph.writes_allowed[0]:
                 graph.check_saved(node, saved)
-            if saved and not keep and (form is tuple or form is Packed):
-                if frees(vjp) if frees(vjp) is not None else _saves_values(vjp):
+            if saved and not keep and (form is tuple or form is Packed or form is Unchecked):
+                freed = frees(vjp)
+                if freed is None:
+                    freed = _saves_values(vjp)
+                if form is Unchecked or freed is True or (freed is not False and saved[freed]):
                     node.saved = None
             parents = (
                 node.edges()

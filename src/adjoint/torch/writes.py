@@ -33,6 +33,7 @@ from adjoint.torch.memory import (
     place_of,
     refuse_left,
     shape_of,
+    views_of,
     whole_of,
 )
 from adjoint.torch.refusals import OVERLAP, refusal
@@ -85,8 +86,11 @@ def check_write(
                 raise RuntimeError(
                     "a view of a leaf Variable that requires grad is being used in an in-place operation."
                 )
-            if x.requires_grad and is_hooked(x._array.node):  # the gradient of what is written goes to the base
-                forget_view(x)
+            if x.requires_grad:  # the gradient of what is written goes to the base
+                chain = views_of(x)
+                if any([is_hooked(view._array.node) for view in chain]):
+                    for view in chain:
+                        forget_view(view)
         if x.requires_grad and x.is_leaf:
             what = "a view of a leaf Variable" if rare is not None and rare.was_view else "a leaf Variable"
             raise RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
@@ -184,10 +188,12 @@ def store(x: Tensor, array: Var, number: int, *, silent: bool = False) -> None:
             continue
         its = alias._rare
         if its.parent is not None:
-            if silent and base_of(alias) is not base and (node := node_of_view(alias)) is not None:
+            if silent and base_of(alias) is not base and memory.buffer is not None:  # its values are read each time
+                memory.aliases.append(reference)
+            elif silent and base_of(alias) is not base and (node := node_of_view(alias)) is not None:
                 unnoticed.append((alias, node))
             else:
-                forget_view(alias)
+                memory.forget(alias)
             continue
         memory.aliases.append(reference)
         if not silent:
@@ -238,11 +244,7 @@ def _give(x: Tensor, old: Var, array: Var) -> None:
 
 def _through(x: Tensor, B: Any, array: Any, read: Any) -> tuple[Tensor, Any]:
     """The base of a tensor, and its array on B, once x has another one."""
-    t = x
-    chain = []
-    while t._rare.parent is not None:
-        chain.append(t)
-        t = t._rare.parent
+    chain, t = views_of(x), base_of(x)
     if any([view._rare.view.write is None or repeats(view._rare.view) for view in chain]):
         numbers = numbers_in(t, positions(shape_of(x), *place_of(x)))
         return t, Gather(numbers, (), 0).write(B, read(t), array)
@@ -289,7 +291,7 @@ def leave(base: Tensor, *, alone: bool = False) -> None:
     rare = base._rare
     if rare is None or rare.memory is None:
         return
-    others = [t for reference in rare.memory.aliases if (t := reference()) is not None and t is not base]
+    others = [t for t in rare.memory.living() if t is not base]
     if any([t._rare.parent is not None and base_of(t) is base for t in others]):
         others.append(_stand_in(base, others))
     array = base._array if alone else var_of(copied(values(base)), node_of_base(base))
@@ -311,7 +313,7 @@ def move(x: Tensor, other: Tensor) -> None:
     if is_view(x):
         node, memory = x._array.node, x._rare.memory
         memory.aliases = [known for known in memory.aliases if known() is not x]
-        parts = [t for reference in memory.aliases if (t := reference()) is not None and t._rare.parent is x]
+        parts = [t for t in memory.living() if t._rare.parent is x]
         if parts:
             memory.add(_stand_in(x, parts))
     else:
@@ -376,7 +378,7 @@ def leave_if_alone(x: Tensor) -> None:
     memory = x._rare.memory
     memory.aliases = [known for known in memory.aliases if known() is not None]
     rare = x._rare
-    if len(memory.aliases) > 1 or memory.buffer is not None or rare.parent is not None:
+    if len(memory.aliases) > 1 or memory.unread or memory.buffer is not None or rare.parent is not None:
         return
     memory.copies = [known for known in memory.copies if known() is not None]
     if not memory.copies and not (rare.path if rare.moved else rare.silent is not None):
