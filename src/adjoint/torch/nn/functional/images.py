@@ -40,9 +40,10 @@ def pad(input: Tensor, pad: Sizes, mode: str = "constant", value: Any = None) ->
     name = made[mode] + (f"{len(widths) // 2}D" if mode in ("reflect", "replicate") else "")
     if isinstance(value, complex):
         raise TypeError("pad(): argument 'value' (position 4) must be float, not complex")
-    if value is not None and input._dtype.kind in "uf":
-        value = float(value)  # of any size, and no byte if it is negative
-    return call("nn.pad", name, input, widths, mode, number(0 if value is None else value, input._dtype))
+    fill: Any = 0 if value is None else value
+    if not isinstance(fill, Tensor):  # which may be tracked
+        fill = number(float(fill) if input._dtype.kind in "uf" else fill, input._dtype)
+    return call("nn.pad", name, input, widths, mode, fill)
 
 
 def _sizes(value: Any) -> Any:
