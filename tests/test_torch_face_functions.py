@@ -556,3 +556,35 @@ def test_places_of_examples_are_drawn_by_their_chances() -> None:
     second = np.array([sum([p[i] * p[j] / (1 - p[i]) for i in range(3) if i != j]) for j in range(3)])
     found = np.bincount(drawn[:, 1], minlength=3) / count
     assert (abs(found - second) <= 5 * np.sqrt(second * (1 - second) / count)).all()
+
+
+def test_complex_numbers_are_drawn_with_two_parts() -> None:
+    kind, n = ours.complex128, 4000
+    ours.manual_seed(0)
+    normal = {
+        "randn": ours.randn(n, dtype=kind),
+        "randn_like": ours.randn_like(ours.zeros(n, dtype=kind)),
+        "normal": ours.normal(0.0, 1.0, (n,), dtype=kind),
+        "normal_": ours.zeros(n, dtype=kind).normal_(),
+    }
+    uniform = {
+        "rand": ours.rand(n, dtype=kind),
+        "rand_like": ours.rand_like(ours.zeros(n, dtype=kind)),
+        "uniform_": ours.zeros(n, dtype=kind).uniform_(),
+    }
+    with Each() as each:
+        for known, mean, spread in ((normal, 0.0, 0.5**0.5), (uniform, 0.5, 12**-0.5)):
+            for name, z in known.items():
+                with each(name):
+                    for part in (z.real, z.imag):
+                        assert abs(part.mean().item() - mean) < 0.05
+                        assert abs(part.std().item() - spread) < 0.05
+                    assert abs((z.real * z.imag).mean().item() - mean**2) < 0.05
+    z = ours.func.vmap(lambda _: ours.randn(3, dtype=kind), randomness="different")(ours.ones(4))
+    assert z.shape == (4, 3)
+    assert bool((z.imag != 0).all())
+    moved = ours.zeros(n, dtype=kind).normal_(2.0, 3.0)
+    assert abs(moved.imag.mean().item() - 2) < 0.2
+    with pytest.raises(RuntimeError, match="check_random_bounds"):
+        moved.random_(3)
+    assert ours.nn.Linear(5, 5, dtype=ours.complex64).weight.imag.abs().min() > 0

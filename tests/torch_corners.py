@@ -393,6 +393,24 @@ def shapes_that_do_not_fit(torch: Any, show: Any) -> None:
 
 
 @program
+def gradients_of_results_that_were_not_used(torch: Any, show: Any) -> None:
+    nn = module(torch, "nn")
+
+    class Two(nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any, y: Any, z: Any = None) -> Any:
+            return x * 2, y * 3
+
+    for tracked in ((True, True), (True, False), (False, True)):
+        for which in (0, 1):
+            if tracked[which]:
+                two = Two()
+                two.register_full_backward_hook(lambda m, given, out: show(seen(list(given)), seen(list(out))))
+                x, y = (torch.ones(2, requires_grad=flag) for flag in tracked)
+                two(x, y, 3)[which].sum().backward()
+                show(seen(x.grad), seen(y.grad))
+
+
+@program
 def nodes_of_products_and_sums_of_products(torch: Any, show: Any) -> None:
     def x(*shape: int) -> Any:
         return torch.ones(*shape, dtype=torch.float64, requires_grad=True)

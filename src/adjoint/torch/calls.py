@@ -269,8 +269,7 @@ def _of_matrices(text: str) -> str:
     name = found[1]
     if not found[3]:
         return f"linalg.{name}: The input tensor A must have at least 2 dimensions."
-    sizes = [found[2], *found[3].split(", ")]
-    m, n = sizes[-2:]
+    m, n = [found[2], *found[3].split(", ")][-2:]
     return f"linalg.{name}: A must be batches of square matrices, but they are {m} by {n} matrices"
 
 

@@ -27,7 +27,7 @@ from adjoint.torch.dtypes import (
 )
 from adjoint.torch.dtypes import layout as Layout
 from adjoint.torch.dtypes import memory_format as MemoryFormat
-from adjoint.torch.generators import apart, drawn_apart, source
+from adjoint.torch.generators import apart, drawn_apart, in_parts, source
 from adjoint.torch.lists import array_of
 from adjoint.torch.memory import of_numpy_array
 from adjoint.torch.operators import FUNCTIONS, METHODS, function
@@ -311,6 +311,9 @@ def _refuse_kinds(name: str, kind: Any, kinds: str) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for '{of_numpy(kind).class_name}'")
 
 
+_PARTS = {"randn": math.sqrt(0.5)}  # by how much a part of a complex number is less: its variance is 1
+
+
 def _of_sizes(name: str, make: Any, *, random: bool = False) -> Any:
     def _check_generator(name: str, generator: Any) -> None:
         if generator is not None and not random:
@@ -322,24 +325,25 @@ def _of_sizes(name: str, make: Any, *, random: bool = False) -> Any:
     ) -> Tensor:  # fmt: skip
         sizes = _once(name, given, size)
         _check_generator(name, generator)
-        check_drawn(name, numpy_dtype(dtype) or default_float(), random)
+        kind = numpy_dtype(dtype) or default_float()
+        check_drawn(name, kind, random)
+        draw = in_parts(make, kind, _PARTS.get(name, 1.0)) if random else make
         if random and apart():
-            return drawn_apart(make, sizes, generator, numpy_dtype(dtype) or default_float())
-        value = make(sizes, generator)
-        return finished(value, numpy_dtype(dtype) or default_float(), requires_grad, device)
+            return drawn_apart(draw, sizes, generator, kind)
+        return finished(draw(sizes, generator), kind, requires_grad, device)
 
     def like(
         input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, generator: Any = None
     ) -> Tensor:
         _check_tensor(f"{name}_like", input)
         _check_generator(f"{name}_like", generator)
-        check_drawn(name, numpy_dtype(dtype) or input._dtype, random)
+        kind = numpy_dtype(dtype) or input._dtype
+        check_drawn(name, kind, random)
+        draw = in_parts(make, kind, _PARTS.get(name, 1.0)) if random else make
         if random and apart():
-            return drawn_apart(make, tuple(input.shape), generator, numpy_dtype(dtype) or input._dtype)
-        value = make(tuple(input.shape), generator)
-        out = finished(
-            value, numpy_dtype(dtype) or input._dtype, requires_grad, input.device if device is None else device
-        )
+            return drawn_apart(draw, tuple(input.shape), generator, kind)
+        value = draw(tuple(input.shape), generator)
+        out = finished(value, kind, requires_grad, input.device if device is None else device)
         return out if random else lifted.as_many(out, lifted.examples_of(input))
 
     def new(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -125,11 +126,14 @@ def drawn(name: str, parameters: str, draw: Any, made: str | None = None) -> Any
 
     def filled(self: Any, *args: Any, generator: Any = None) -> Any:
         made = known.replace("2", "1") if isinstance(args[0], Tensor) else known  # of tensors of chances
-        if generators.apart():
-            make = lambda size, g: draw(generators.source(g, apart=True), size, *args)
+        if name == "normal_" and self._dtype.kind == "c":  # a part has half of the variance
+            args = (args[0], args[1] / math.sqrt(2))
+        several = bool(generators.apart())
+        make = generators.in_parts(lambda size, g: draw(generators.source(g, apart=several), size, *args), self._dtype)
+        if several:
             each = generators.drawn_apart(make, tuple(self.shape), generator, self._dtype)
             return _erase(self, each, made, [x for x in args if isinstance(x, Tensor)])
-        value = draw(generators.source(generator), tuple(self.shape), *args)
+        value = make(tuple(self.shape), generator)
         others = [x for x in args if isinstance(x, Tensor)]
         return _erase(self, beside(self, np.asarray(value, self._dtype)), made, others)
 
@@ -171,6 +175,8 @@ def _bernoulli(r: Any, size: Any, p: Any) -> Any:
 def _random_(self: Any, from_: Any = None, to: Any = None, *, generator: Any = None) -> Any:
     """Integers below a bound, or from one up to another; without them all that the type counts one by one."""
     kind = self._dtype.kind
+    if kind == "c":
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     info: Any = None if kind == "b" else np.finfo(self._dtype) if kind == "f" else np.iinfo(self._dtype)
     low: Any
     high: Any

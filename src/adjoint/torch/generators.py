@@ -144,6 +144,18 @@ def drawn_apart(make: Any, size: tuple[int, ...], generator: Any, dtype: Any) ->
     return lifted.of_examples(np.asarray(value, dtype), [level for _, level in examples])
 
 
+def in_parts(make: Any, kind: Any, scale: float = 1.0) -> Any:
+    """`make(size, ...)` of real numbers as one for a type: the parts of complex numbers are drawn each, and scaled."""
+    if kind.kind != "c":
+        return make
+
+    def made(size: Any, *given: Any) -> Any:
+        parts = make((*size, 2), *given)
+        return scale * (parts[..., 0] + 1j * parts[..., 1])
+
+    return made
+
+
 def apart() -> list[tuple[int, Any]]:
     """The examples, and their levels, that draw numbers of their own."""
     return [(count, level) for randomness, count, level in modes.drawing if randomness == "different"]

@@ -56,6 +56,9 @@ def _multiplied(input: Tensor, other: Tensor, made: str) -> Tensor:
     try:
         return call("matmul", made, input, other)  # type: ignore[no-any-return]
     except RuntimeError as error:
+        x, y = tuple(input.shape), tuple(other.shape)
+        if x[-1] == y[max(len(y) - 2, 0)] and misfit(x[:-2], y[:-2]) is None:  # which is not what is wrong
+            raise
         raise RuntimeError(_misfit(input, other)) from error
 
 

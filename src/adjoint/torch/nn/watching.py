@@ -102,6 +102,12 @@ def _nothing(x: Any) -> Any:
     return FUNCTIONS["zeros_like"](x.detach()) if isinstance(x, Tensor) else None
 
 
+def _handed_on(B: Any, g: Any, xs: Any, ys: Any) -> list[Any]:
+    """The gradients as they come; zeros for those of results that were not used."""
+    zeros = lambda x: B.full(shape=tuple(x.shape), value=0, dtype=B.dtype_of(x))
+    return [zeros(x) if c is None else c for c, x in zip(g, xs, strict=True)]
+
+
 def _through(values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
     """The tensors among values as results of one node that hands gradients on, and the node."""
     tracked = [x for x in values if isinstance(x, Tensor) and x.requires_grad]
@@ -109,7 +115,7 @@ def _through(values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         return values, None
     arrays = [x._array for x in tracked]
     level = level_of(tracked[0])
-    made = level.record("identity", lambda B, g, xs, ys: list(g), arrays, [copied(a.value) for a in arrays])
+    made = level.record("identity", _handed_on, arrays, [copied(a.value) for a in arrays])
     node = maker(made[0].node)
     label(node, "BackwardHookFunctionBackward")
     passed = [of(x) for x in made]
