@@ -51,7 +51,7 @@ _ITSELF = {d: d for d in ALL}
 # NumPy's letters for kinds. V is what it says of ml_dtypes' bfloat16; no structured dtype, which has it too, gets in
 FLOATING = "fV"
 INEXACT = "fcV"
-_RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2, "c": 3}
+RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2, "c": 3}  # of kinds, which meet in the higher one
 
 _NAME = re.compile(r"[<>=|]?[?b-zB-Z]\w{0,20}")  # NumPy warns of names that begin with an a
 
@@ -268,8 +268,8 @@ def promote(x: DType, y: DType) -> DType:
     """
     if x is y:
         return x
-    high, low = (x, y) if _RANK[x.kind] >= _RANK[y.kind] else (y, x)
-    if _RANK[high.kind] == _RANK[low.kind] or (high.kind == "c" and low.kind in FLOATING):
+    high, low = (x, y) if RANK[x.kind] >= RANK[y.kind] else (y, x)
+    if RANK[high.kind] == RANK[low.kind] or (high.kind == "c" and low.kind in FLOATING):
         joined = np.promote_types(*[float32 if dtype.kind == "V" else dtype for dtype in (x, y)])
         if joined.kind == "f" and high.kind not in FLOATING:
             raise errors.DtypeError(f"{x} and {y} have no common integer dtype; convert one with astype")

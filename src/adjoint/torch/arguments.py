@@ -16,7 +16,7 @@ from adjoint.torch.devices import device
 from adjoint.torch.dtypes import (
     DTYPES,
     Size,
-    can_cast,
+    check_cast,
     dtype,
     layout,
     memory_format,
@@ -75,11 +75,7 @@ def _check_cast(x: Tensor, others: tuple[Any, ...]) -> None:
     """Raise PyTorch's first error for operands that would turn a tensor into another type, in place."""
     if not others or not isinstance(others[0], (Tensor, bool, int, float, complex)):
         return
-    found = of_numpy(result_dtype((x, others[0])))
-    if not can_cast(found, x.dtype):
-        raise RuntimeError(
-            f"result type {found.class_name} can't be cast to the desired output type {x.dtype.class_name}"
-        ) from None
+    check_cast(result_dtype((x, others[0])), x._dtype)
 
 
 def spelled_as(name: str, parameters: str, function: Any, *, by_place: bool = False) -> Any:

@@ -16,7 +16,7 @@ from adjoint.graph.nodes import var_of
 from adjoint.tensor import Tensor as Inner
 from adjoint.tensor import wrap
 from adjoint.torch import devices, lifted, state
-from adjoint.torch.dtypes import default_float, of_numpy, result_dtype
+from adjoint.torch.dtypes import check_cast, default_float, of_numpy, result_dtype
 from adjoint.torch.graph import keep, label, marks_of, owner
 from adjoint.torch.memory import counter_of
 from adjoint.torch.refusals import OVERLAP, TooLongError
@@ -41,6 +41,7 @@ from adjoint.torch.tensor import (
 from adjoint.torch.writes import check_write, refuse_inference, store
 
 NUMBERS = (bool, int, float, complex)
+KNOWN = (Tensor, *NUMBERS, np.number, np.bool_)  # what operators take
 LEAST, MOST = -(1 << 63), (1 << 64) - 1  # of the integers that PyTorch takes for numbers
 
 
@@ -392,9 +393,6 @@ def _where(given: Any) -> Any:
     return None
 
 
-_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-
-
 def write(x: Any, function: Any, *others: Any, **options: Any) -> Any:
     """The in-place form of a function: x gets the value of `function(x, *others)`."""
     check_write(x, [*others, *options.values()])
@@ -443,7 +441,7 @@ def put(x: Any, out: Tensor, start: int, number: int | None = None) -> Any:
         raise devices.different(where_is(x), where_is(out))
     array = out._array
     if out._dtype is not x._dtype:
-        _check_type(x, out)
+        check_cast(out._dtype, x._dtype)
         array = level_of(x).astype(array, dtype=x._dtype)
     if array.node is not None and array.node.number <= start:  # an operand itself: the result is a node of its own
         array = level_of(x).reshape(array, shape=tuple(array.shape))
@@ -485,7 +483,7 @@ def _check_out(out: Any, result: Tensor, operands: Any) -> None:
             "requires grad."
         )
     refuse_inference(out)
-    _check_type(out, result)
+    check_cast(result._dtype, out._dtype)
     check_write(out, operands)
     rare = out._rare
     if rare is not None and rare.memory is not None and tuple(out.shape) != tuple(result.shape):
@@ -496,14 +494,6 @@ def _check_out(out: Any, result: Tensor, operands: Any) -> None:
             raise NotImplementedError(
                 "adjoint.torch: out= of another shape that is a view, or shares memory with NumPy, is not there"
             )
-
-
-def _check_type(x: Tensor, out: Tensor) -> None:
-    """Raise RuntimeError for a result that does not go into the type of a tensor."""
-    if out._dtype is not x._dtype and _RANK[out._dtype.kind] > _RANK[x._dtype.kind]:
-        raise RuntimeError(
-            f"result type {out.dtype.class_name} can't be cast to the desired output type {x.dtype.class_name}"
-        )
 
 
 def into(out: Any, result: Any, operands: Any = ()) -> Any:

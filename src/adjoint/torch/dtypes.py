@@ -8,6 +8,8 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from adjoint import errors
+from adjoint.dtypes import RANK
+from adjoint.dtypes import promote as promote
 
 _CLASSES = {  # what x.type() says
     "float16": "Half", "float32": "Float", "float64": "Double", "int8": "Char", "int16": "Short", "int32": "Int",
@@ -190,8 +192,14 @@ def can_cast(from_: dtype, to: dtype) -> bool:
         if not isinstance(d, dtype):
             raise TypeError(f"can_cast(): expected a torch.dtype, received {errors.shown(d)}")
     from_, to = (DTYPES["float16"] if d is bfloat16 else d for d in (from_, to))  # of one kind
-    ranks = [1 if d.of_numpy.kind == "u" else _RANK[d.of_numpy.kind] for d in (from_, to)]
-    return ranks[0] <= ranks[1]
+    return RANK[from_.of_numpy.kind] <= RANK[to.of_numpy.kind]
+
+
+def check_cast(found: Any, wanted: Any) -> None:
+    """Raise RuntimeError for a result of one of NumPy's dtypes that does not go into a tensor of another."""
+    if found is not wanted and RANK[found.kind] > RANK[wanted.kind]:
+        kinds = [of_numpy(kind).class_name for kind in (found, wanted)]
+        raise RuntimeError(f"result type {kinds[0]} can't be cast to the desired output type {kinds[1]}") from None
 
 
 class Size(tuple[int, ...]):
@@ -282,23 +290,6 @@ MEMORY_FORMATS: dict[str, memory_format] = {
 
 
 # --- promotion -------------------------------------------------------------------------------------
-
-_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-
-
-def promote(a: Any, b: Any) -> Any:
-    """The dtype that two of NumPy's meet in, as torch.promote_types has it."""
-    if a is b:
-        return a
-    if _RANK[a.kind] < _RANK[b.kind]:
-        a, b = b, a
-    if _RANK[a.kind] == _RANK[b.kind] or a.kind == "c":
-        if a.kind == "c" and b.kind in "biu":
-            return a
-        if a.kind == "c" and b.kind == "f":
-            b = complex_of(b)
-        return np.promote_types(a, b)
-    return a
 
 
 def dtype_of_number(value: Any) -> Any:

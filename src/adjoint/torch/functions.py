@@ -13,7 +13,7 @@ from adjoint import conventions, errors, numpy_functions
 from adjoint.torch import creation, devices, lifted
 from adjoint.torch.arguments import guarded, public, spelled_as, tensor_of
 from adjoint.torch.calls import (
-    NUMBERS,
+    KNOWN,
     beside_tensors,
     call,
     check_factor,
@@ -237,13 +237,10 @@ def _has_zero(y: Any, dtype: Any) -> bool:
     return not beside_tensors(y, dtype)
 
 
-_KNOWN = (Tensor, *NUMBERS, np.number, np.bool_)
-
-
 def _symbols(symbol: str, name: str, function: Any, in_place: Any) -> None:
-    METHODS[f"__{symbol}__"] = lambda x, y: function(x, y) if isinstance(y, _KNOWN) else operated(name, x, y)
-    METHODS[f"__r{symbol}__"] = lambda x, y: function(y, x) if isinstance(y, _KNOWN) else operated(name, y, x)
-    METHODS[f"__i{symbol}__"] = lambda x, y: in_place(x, y) if isinstance(y, _KNOWN) else operated(name + "_", x, y)
+    METHODS[f"__{symbol}__"] = lambda x, y: function(x, y) if isinstance(y, KNOWN) else operated(name, x, y)
+    METHODS[f"__r{symbol}__"] = lambda x, y: function(y, x) if isinstance(y, KNOWN) else operated(name, y, x)
+    METHODS[f"__i{symbol}__"] = lambda x, y: in_place(x, y) if isinstance(y, KNOWN) else operated(name + "_", x, y)
 
 
 for _row in """
@@ -317,9 +314,9 @@ def pow(input: Any, exponent: Any) -> Tensor:
     return run("pow", (x, y), "Pow")
 
 
-METHODS["__pow__"] = lambda x, y: pow(x, y) if isinstance(y, _KNOWN) else operated("pow", x, y)
-METHODS["__rpow__"] = lambda x, y: pow(y, x) if isinstance(y, _KNOWN) else operated("pow", y, x)
-METHODS["__ipow__"] = lambda x, y: x.pow_(y) if isinstance(y, _KNOWN) else operated("pow_", x, y)
+METHODS["__pow__"] = lambda x, y: pow(x, y) if isinstance(y, KNOWN) else operated("pow", x, y)
+METHODS["__rpow__"] = lambda x, y: pow(y, x) if isinstance(y, KNOWN) else operated("pow", y, x)
+METHODS["__ipow__"] = lambda x, y: x.pow_(y) if isinstance(y, KNOWN) else operated("pow_", x, y)
 
 
 def composed(name: str, function: Any, made: str, parameters: str, *, floating: bool = True) -> Any:
@@ -327,9 +324,9 @@ def composed(name: str, function: Any, made: str, parameters: str, *, floating: 
 
     def apply(*args: Any, **options: Any) -> Any:
         check_tensors(name, *args)
-        tensors = [a for a in args if isinstance(a, _KNOWN)]
+        tensors = [a for a in args if isinstance(a, KNOWN)]
         if len(tensors) < len(args):
-            strange = next(a for a in args if not isinstance(a, _KNOWN))
+            strange = next(a for a in args if not isinstance(a, KNOWN))
             raise TypeError(f"{name}(): an argument must be Tensor or Number, not {type(strange).__name__}")
         dtype = result_dtype(tensors)
         if floating and dtype.kind in "biu":
@@ -464,7 +461,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     for b in bounds:
         check_size(b)
     for what, b in (("min", min), ("max", max)):
-        if b is not None and not isinstance(b, _KNOWN):
+        if b is not None and not isinstance(b, KNOWN):
             raise TypeError(f"clamp(): argument '{what}' must be Tensor or Number, not {type(b).__name__}")
     if len({isinstance(b, Tensor) for b in bounds}) == 2 and not all(
         [b.ndim == 0 for b in bounds if isinstance(b, Tensor)]

@@ -16,7 +16,7 @@ import numpy as np
 from adjoint import nn
 from adjoint.graph.nodes import Var, numbers
 from adjoint.torch import overriding, state, unsupported
-from adjoint.torch.calls import LEAST, MOST, NUMBERS, call, check_factor, into, number_of, operand, run, write
+from adjoint.torch.calls import KNOWN, LEAST, MOST, call, check_factor, into, number_of, operand, run, write
 from adjoint.torch.dtypes import of_numpy, result_dtype
 from adjoint.torch.graph import Accumulate, keep, label, overwritten, result_overwritten
 from adjoint.torch.state import recorded
@@ -332,10 +332,10 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
         return run("logical_or" if name == "add" else "logical_and", (x, y), made)
 
     def slow(x: Any, y: Any) -> Any:
-        return apply(x, operand(y, name)) if isinstance(y, _KNOWN) else overriding.operated(name, x, y)
+        return apply(x, operand(y, name)) if isinstance(y, KNOWN) else overriding.operated(name, x, y)
 
     def slow_reflected(x: Any, y: Any) -> Any:
-        return apply(operand(y, name), x) if isinstance(y, _KNOWN) else overriding.operated(name, y, x)
+        return apply(operand(y, name), x) if isinstance(y, KNOWN) else overriding.operated(name, y, x)
 
     def source(reflected: bool) -> str:
         pair = "array, self._here" if reflected else "self._here, array"
@@ -360,7 +360,7 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
 
     def slow_write(self: Any, other: Any = _NOTHING, *older: Any, **options: Any) -> Any:
         written = (self, other, *older)
-        asked = overriding.used or not isinstance(other, _KNOWN)
+        asked = overriding.used or not isinstance(other, KNOWN)
         if asked and (found := overriding.overridden(in_place, written, options)) is not NotImplemented:
             return found
         if other is _NOTHING:
@@ -371,7 +371,7 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
         return write(self, function, operand(other, name), *older, **options)
 
     def slow_operator(self: Any, other: Any) -> Any:
-        if isinstance(other, _KNOWN):
+        if isinstance(other, KNOWN):
             return slow_write(self, other)
         return overriding.operated(name + "_", self, other)
 
@@ -381,8 +381,7 @@ def _binary(names: list[str], symbol: str, primitive: str, made: str, kinds: str
     _declare(names, function, in_place, method)
 
 
-_KNOWN = (Tensor, *NUMBERS, np.number, np.bool_)
-_MULTIPLES = (*_KNOWN, np.ndarray)
+_MULTIPLES = (*KNOWN, np.ndarray)
 
 
 def _quotient(reciprocal: Any) -> Any:
@@ -502,7 +501,7 @@ def _comparison(names: list[str], symbol: str, primitive: str) -> None:
     def slow(x: Any, y: Any) -> Any:
         if isinstance(y, np.ndarray) and name == "eq" and y.dtype.kind in "biufc":
             y = FUNCTIONS["tensor"](y)
-        return apply(x, y) if isinstance(y, _KNOWN) else overriding.operated(name, x, y)
+        return apply(x, y) if isinstance(y, KNOWN) else overriding.operated(name, x, y)
 
     source = _BINARY_SOURCE.format(
         operands="self._here, array",

@@ -10,7 +10,15 @@ import adjoint as ad
 from adjoint import conventions
 from adjoint.torch import creation, return_types
 from adjoint.torch.arguments import Number, public
-from adjoint.torch.calls import NUMBERS, beside_tensors, call, check_size, without_slope, without_values
+from adjoint.torch.calls import (
+    KNOWN,
+    NUMBERS,
+    beside_tensors,
+    call,
+    check_size,
+    without_slope,
+    without_values,
+)
 from adjoint.torch.dtypes import of_numpy, result_dtype
 from adjoint.torch.functions import floating_of, to
 from adjoint.torch.lifted import is_batched
@@ -217,7 +225,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among others."""
     for what, x in (("elements", elements), ("test_elements", test_elements)):
-        if not isinstance(x, (Tensor, *NUMBERS, np.number, np.bool_)):
+        if not isinstance(x, KNOWN):
             raise TypeError(f"isin(): argument '{what}' must be Tensor or Number, not {type(x).__name__}")
         check_size(x)
         if (kind := x._dtype if isinstance(x, Tensor) else result_dtype((x,))).kind in "bc":

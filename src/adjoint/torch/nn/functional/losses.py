@@ -11,7 +11,7 @@ import adjoint as ad
 from adjoint import nn
 from adjoint.nn import other_losses
 from adjoint.torch.calls import call, number, off, overflow, without_slope
-from adjoint.torch.dtypes import can_cast, default_float, of_numpy, promote, result_dtype
+from adjoint.torch.dtypes import check_cast, default_float, of_numpy, promote, result_dtype
 from adjoint.torch.graph import label
 from adjoint.torch.lifted import is_batched
 from adjoint.torch.nn.functional.shared import reduction_of, tensor
@@ -76,10 +76,7 @@ def _refuse_kernel(kernel: str, *operands: Tensor) -> None:
 
 def _goes_into(target: Tensor, *operands: Tensor) -> None:
     """Raise RuntimeError where a loss of these operands, in the type of one of them, would lose what it is."""
-    kind = result_dtype(operands)
-    if not can_cast(of_numpy(kind), target.dtype):
-        here, there = of_numpy(kind).class_name, target.dtype.class_name
-        raise RuntimeError(f"result type {here} can't be cast to the desired output type {there}")
+    check_cast(result_dtype(operands), target._dtype)
 
 
 def mse_loss(
