@@ -388,7 +388,7 @@ def test_examples_that_choose_differently() -> None:
 def test_choices_that_the_compiled_function_cannot_make() -> None:
     w = jnp.asarray([1.0, 2.0, 3.0])
     for wrong, error, message in (
-        (lambda x: ad.cond(x.sum() > 0, lambda x: x, lambda x: x[:1], x), errors.ShapeError, "cond, whose choice"),
+        (lambda x: ad.cond(x.sum() > 0, lambda x: x, lambda x: x[:1], x), errors.ShapeError, "of one branch"),
         (lambda x: ad.cond(x.sum() > 0, lambda x: (x,), lambda x: x, x), errors.ArgumentError, "structure"),
         (lambda x: ad.cond(x.sum(), ad.sin, ad.cos, x), errors.DtypeError, "boolean"),
         (lambda x: ad.odeint(lambda y, t: -y, x, [0.0, 1.0]), errors.TrackedError, "odeint asks for the values"),

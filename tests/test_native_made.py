@@ -138,8 +138,9 @@ def test_without_llvmlite_it_is_replayed(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     machine._say_once.cache_clear()
     f = ad.compile(lambda x: x * 2.0 + 1.0)
-    with pytest.warns(RuntimeWarning, match=r'pip install "adjoint\[compile\]"'):
+    with pytest.warns(RuntimeWarning, match=r'pip install "adjoint\[compile\]"') as found:
         assert f(1.0 * np.ones(2)).tolist() == [3.0, 3.0]
+    assert [x.filename for x in found] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert ad.compile(lambda x: x + 1.0)(np.ones(1)) == 2.0

@@ -77,6 +77,14 @@ def stack() -> tuple[Frame, ...]:
     return tuple(found[::-1])
 
 
+def stack_level() -> int:
+    """The `stacklevel` of a warning that is for the line of the user's."""
+    frame, count = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame, count = frame.f_back, count + 1
+    return count
+
+
 def is_search(frame: FrameType) -> bool:
     """Whether it is of a search of SciPy's, in `scipy.optimize`."""
     name: str = frame.f_globals.get("__name__") or ""

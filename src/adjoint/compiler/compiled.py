@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import copy
 import functools
-import sys
 import types
 import warnings
 from collections.abc import Callable
@@ -33,7 +32,7 @@ from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import as_shape, check_callable, integers, is_numeric, items
 from adjoint.functions.creation import zeros
 from adjoint.functions.shape import broadcast_to
-from adjoint.lines import PACKAGE, Line
+from adjoint.lines import Line, stack_level
 from adjoint.module.fields import Fields
 from adjoint.operands import lift_to
 from adjoint.scopes import Scope, innermost
@@ -434,7 +433,7 @@ class Compiled:
                 f"{self.name} was recorded {OFTEN} times, which takes longer than running it once: "
                 f"{call.difference(self._last, self._fixed)}{self._asked(call)}",
                 RuntimeWarning,
-                stacklevel=_callers(),
+                stacklevel=stack_level(),
             )
 
     def _asked(self, call: Signature) -> str:
@@ -466,14 +465,6 @@ class Compiled:
 @of_any_library
 def _of_any_library(compiled: Compiled, *args: Any, **kwargs: Any) -> Any:
     return compiled.run(*args, **kwargs)
-
-
-def _callers() -> int:
-    """How many frames of this package stand above a warning's, for its stacklevel."""
-    frame, count = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame, count = frame.f_back, count + 1
-    return count
 
 
 # --- on levels -------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from adjoint.compiler.graph import SPECIAL, Drawn, Equation, Graph, Key, Value
 from adjoint.compiler.operations import operations_of_region
 from adjoint.compiler.sizes import SCOPE, Symbols, has_sizes, is_size, written
 from adjoint.decorators.observed import Profiled
+from adjoint.lines import stack_level
 from adjoint.operands import fail
 from adjoint.primitives import TABLE, Spec, slices
 
@@ -151,7 +152,7 @@ class Replay:
                     f"{self.name}: CuPy's compiler refuses CUDA source that ad.compile wrote, and the function runs "
                     f"primitive by primitive; please report this: {error}",
                     RuntimeWarning,
-                    stacklevel=2,
+                    stacklevel=stack_level(),
                 )
             plain = Replay(self.graph, self.base, self.name, self.symbols, native=False)
             vars(self).update({key: x for key, x in vars(plain).items() if key != "_scope"}, _plain=plain)

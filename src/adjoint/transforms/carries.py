@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -104,10 +104,7 @@ class TreeType:
                     return leaves
         leaves, structure = trees.flatten(tree)
         if structure is not self.structure and structure != self.structure:
-            raise errors.ArgumentError(
-                f"{self.what} changed its structure{_first_difference(self.structure, structure)}: it was "
-                f"{errors.said(self.structure)}, and became {errors.said(structure)}"
-            )
+            self.other_structure(structure)
         for i, (shape, dtype) in enumerate(self.specs):
             x = leaves[i] = self._made(i, leaves[i], dtype)
             if x.shape != shape:
@@ -116,11 +113,17 @@ class TreeType:
                 self.other_dtype(i, x)
         return leaves
 
+    def other_structure(self, structure: Any) -> NoReturn:
+        raise errors.ArgumentError(
+            f"{self.what} changed its structure{_first_difference(self.structure, structure)}: it was "
+            f"{errors.said(self.structure)}, and became {errors.said(structure)}"
+        )
+
     def other_dtype(self, i: int, x: Tensor[Any]) -> None:
         hint = "dtypes stay; astype converts what the first step gets, or what it gives"
         self.refuse(errors.DtypeError, i, x, hint)
 
-    def refuse(self, error: type[errors.AdjointError], i: int, x: Tensor[Any], hint: str) -> None:
+    def refuse(self, error: type[errors.AdjointError], i: int, x: Tensor[Any], hint: str) -> NoReturn:
         raise error(f"{self.place(i)} was {self.spec(i)}, and became {x.dtype} of shape {x.shape}; {hint}")
 
     def spec(self, i: int) -> str:

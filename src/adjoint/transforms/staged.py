@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from adjoint import dtypes, errors
 from adjoint import tree as trees
@@ -143,7 +143,7 @@ def branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Fu
             nonlocal kind
             out = result(number, xs)
             if kind is None:
-                kind = _Result(f"{name}, whose choice the program of {index.device.leaf} makes: the result", out, base)
+                kind = _Result(f"{name}: the result", out, base)
             return kind.fit(out)
 
         return run
@@ -203,6 +203,18 @@ class _Result(TreeType):
                 leaves[i] = in_dtype(x, dtype, current_level() or self.base, self.what)
             tree = self.tree(leaves)
         return super().fit(tree)
+
+    def other_structure(self, structure: Any) -> NoReturn:
+        raise errors.ArgumentError(
+            f"{self.what} is {errors.said(self.structure)} of one branch and {errors.said(structure)} of another; "
+            "which is taken is known when the program runs, so they must give the same structure"
+        )
+
+    def refuse(self, error: type[errors.AdjointError], i: int, x: Tensor[Any], hint: str) -> NoReturn:
+        raise error(
+            f"{self.place(i)} is {self.spec(i)} of one branch and {x.dtype} of shape {x.shape} of another; which is "
+            "taken is known when the program runs, so they must give the same shape"
+        )
 
     def answer(self, leaves: Tensors) -> Any:
         """The result of the choice, with numbers that are still to take a dtype."""

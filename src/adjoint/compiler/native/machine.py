@@ -15,6 +15,7 @@ import numpy as np
 
 from adjoint import locks
 from adjoint.compiler.setting import setting
+from adjoint.lines import stack_level
 
 VERSION = 2  # of what passes make of a text
 _VECTORS = re.compile(r"<(?!1 x)\d+ x")  # of more than one number
@@ -158,7 +159,7 @@ def _say_once() -> None:
             "ad.compile makes no machine code without llvmlite: compiled functions call NumPy primitive by primitive; "
             'pip install "adjoint[compile]", or set ADJOINT_COMPILE=replay to have it so',
             RuntimeWarning,
-            stacklevel=2,
+            stacklevel=stack_level(),
         )
 
 
