@@ -233,9 +233,12 @@ class Autodiff(Decorator[J]):
             rules = [with_strong_zero(rule) for rule in rules]
         add = record.accumulate
         accumulate = None if add is None else lambda B, sink, g, s: add(B, sink, g, *s)
-        pull = make_vjp(rules, needs, primitive, self.inner)
+        pull, shared = make_vjp(rules, needs, primitive, self.inner)
         names = [name for names in needs for name in names]
-        return VJP(primitive, names, tracked, pull, self, accumulate=accumulate, has_remats=has_remats)
+        vjp = VJP(primitive, names, tracked, pull, self, accumulate=accumulate, has_remats=has_remats)
+        if shared is not None:
+            vjp.of_one = VJP(primitive, names, tracked, shared, self, has_remats=has_remats)
+        return vjp
 
     def _lift_source(self, run: Implementation) -> Implementation:
         """Creation and random numbers: constants, which a policy may have made again, from the same key."""

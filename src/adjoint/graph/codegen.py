@@ -75,15 +75,16 @@ def saved_getter(source: str, inner: Backend) -> Callable[..., Any]:
 
 def make_vjp(
     rules: Sequence[Rule], needs: Sequence[Sequence[str]], primitive: Primitive, inner: Backend
-) -> Callable[[Any, Any, Any], Any]:
-    """A function that gives what each rule does of its part of what was saved.
+) -> tuple[Callable[[Any, Any, Any], Any], Callable[[Any, Any, Any], Any] | None]:
+    """A function that gives what each rule does of its part of what was saved; another one for operands that are one.
 
     Written out as a lambda expression. Of `multiply` it is
 
         lambda B, g, s: ((g * s[0]), (g * s[1]), ) if g.__class__ is Number and B is leaf
             else (B.multiply(g, s[0]), B.multiply(g, s[1]), )
 
-    and where a rule has no expression, it is called: `r0(B, g, s[0])`.
+    and where a rule has no expression, it is called: `r0(B, g, s[0])`. Of x * x, where both give the same, one is
+    computed: `((c := (g * s[0])), c, )`. There is no such function where rules differ, or hardly compute.
     """
     scope: dict[str, Any] = {f"r{i}": rule for i, rule in enumerate(rules)}
     parts, start = [], 0
@@ -91,11 +92,30 @@ def make_vjp(
         places = [f"s[{k}]" for k in range(start, start + len(names))]
         parts.append((f"r{i}", term_of(rule, names, primitive, places, "g"), ", ".join(["g", *places])))
         start += len(names)
-    source = f"({_applied(parts, 'B')})"
-    if start and (numbers := inner.numbers(primitive)) is not None:  # others hardly compute
+    numbers = inner.numbers(primitive) if start else None  # others hardly compute
+    if numbers is not None:
         scope |= {"Number": numbers.number_type, "N": numbers, "leaf": inner}
-        source = f"({_applied(parts, 'N', True)}) if g.__class__ is Number and B is leaf else {source}"
-    return eval(_compiled(f"lambda B, g, s: {source}", "eval"), scope)  # type: ignore[no-any-return]
+
+    def made(apply: Callable[..., str]) -> Callable[[Any, Any, Any], Any]:
+        source = f"({apply(parts, 'B')})"
+        if numbers is not None:
+            source = f"({apply(parts, 'N', True)}) if g.__class__ is Number and B is leaf else {source}"
+        return eval(_compiled(f"lambda B, g, s: {source}", "eval"), scope)  # type: ignore[no-any-return]
+
+    return made(_applied), made(_shared) if start == 2 and _mirrored(parts, "s[0]", "s[1]") else None
+
+
+def _mirrored(parts: Sequence[tuple[str, Any, str]], one: str, other: str) -> bool:
+    """Whether two rules are one expression, of one operand and of the other."""
+    if len(parts) != 2 or any([type(term) is not Term for _, term, _ in parts]):
+        return False
+    left, right = [written(term, "B") for _, term, _ in parts]
+    return one in left and right.replace(other, one) == left
+
+
+def _shared(parts: Sequence[tuple[str, Any, str]], place: str, numbers: bool = False) -> str:
+    """What the first of two rules computes, for both."""
+    return f"(c := {_applied(parts[:1], place, numbers)[:-2]}), c, "
 
 
 def _applied(parts: Sequence[tuple[str, Any, str]], place: str, numbers: bool = False) -> str:
@@ -146,7 +166,10 @@ def lifted(
         first, second = [*[f"n{i}" for i in choice], "None"][:2]
         saved = _at_hand(vjps[choice].saved, fixed)
         lines = [f"first = {first}", "var.node = node = Node()"]
-        lines += [f"node.vjp = {_name(choice)}", f"node.saved = {saved}", f"node.second = {second}"]
+        vjp = _name(choice)
+        if vjps[choice].of_one is not None:
+            vjp += f" if v0 is not v1 or n0 is not n1 else {vjp}.of_one"
+        lines += [f"node.vjp = {vjp}", f"node.saved = {saved}", f"node.second = {second}"]
         return [indent + line for line in lines]
 
     constant = ["var.node = None", "return var"]
