@@ -176,6 +176,18 @@ class Autodiff(Decorator[J]):
 
     # --- lifting ---
 
+    def recorded(self, term: Any, g: str, primitive: Primitive) -> Implementation | None:
+        plain = self.checkpointing is None and not self.strong_zero and not self.records_locations()
+        if not plain or self.inner.numbers(primitive) is None:
+            return None
+
+        def vjp_of(pull: Callable[[Any, Any, Any], Any], tracked: Sequence[int]) -> VJP:
+            vjp = VJP(function_named(f"{primitive.name}'s derivative"), (), tuple(tracked), pull, self)
+            vjp.roles = [*([-1] if tracked[0] else []), *range(len(tracked))]  # without a node g is a constant
+            return vjp
+
+        return codegen.recorded(term, g, self, self.inner, vjp_of)
+
     def implement(self, primitive: Primitive) -> Implementation:
         run = self.inner[primitive]
         if primitive.kind in (CREATION, RANDOM) and not primitive.operands:
