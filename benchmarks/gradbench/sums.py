@@ -79,9 +79,9 @@ def _ode(lib: Library, data: Data) -> Run:
         parts = [h / k * x for k in (4, 3, 2, 1)]
 
         def step(y: Any, _: Any) -> Any:
-            """The stages of Runge and Kutta in a row, as the equations are linear: 1 + hA (1 + hA/2 (1 + hA/3 (...)))."""
+            """The stages in a row, as the equations are linear: 1 + hA (1 + hA/2 (1 + hA/3 (1 + hA/4)))."""
             stage = y
-            for part in parts:  # each y from what is in front of it; the first one from the 1
+            for part in parts:  # each y changes by what is in front of it; the first one by the 1
                 stage = y + part * xp.roll(stage, 1, 0)
             return stage, None
 

@@ -181,10 +181,8 @@ class Autodiff(Decorator[J]):
         if not plain or self.inner.numbers(primitive) is None:
             return None
 
-        def vjp_of(pull: Callable[[Any, Any, Any], Any], tracked: Sequence[int]) -> VJP:
-            vjp = VJP(function_named(f"{primitive.name}'s derivative"), (), tuple(tracked), pull, self)
-            vjp.roles = [*([-1] if tracked[0] else []), *range(len(tracked))]  # without a node g is a constant
-            return vjp
+        def vjp_of(pull: Callable[[Any, Any, Any], Any], needs: Sequence[str], tracked: tuple[int, ...]) -> VJP:
+            return VJP(function_named(term.source, " ".join(needs)), needs, tracked, pull, self)
 
         return codegen.recorded(term, g, self, self.inner, vjp_of)
 

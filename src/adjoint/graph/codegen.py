@@ -86,7 +86,8 @@ def make_vjp(
             else (B.multiply(g, s[0]), B.multiply(g, s[1]), )
 
     and where a rule has no expression, it is called: `r0(B, g, s[0])`. Of x * x, where both give the same, one is
-    computed: `((c := (g * s[0])), c, )`. There is no such function where rules differ, or hardly compute.
+    computed: `((c := (g * s[0])), c, )`. There is no such function where rules differ, or hardly compute. Where the
+    backend below records, rules of several primitives are single functions there: `one_r0(g, s[0])`.
     """
     scope: dict[str, Any] = {f"r{i}": rule for i, rule in enumerate(rules)}
     parts, start = [], 0
@@ -224,12 +225,16 @@ def lifted(
 
 
 def recorded(
-    term: Any, g: str, level: Any, inner: Backend, vjp_of: Callable[[Callable[[Any, Any, Any], Any], Sequence[int]], VJP]
+    term: Any,
+    g: str,
+    level: Any,
+    inner: Backend,
+    vjp_of: Callable[[Callable[[Any, Any, Any], Any], Sequence[str], tuple[int, ...]], VJP],
 ) -> Implementation | None:
     """The expression of a rule, of single numbers as one node; of anything else, primitive by primitive.
 
-    Arrays have nodes, but for `g`, which comes first, and may be a constant. `vjp_of(pull, tracked)` makes a VJP. For
-    g * 0.5 / out, the derivative of the square root, it is
+    All have nodes, but for `g`, which comes first, and may be a constant. `vjp_of(pull, needs, tracked)` makes a VJP.
+    For g * 0.5 / out, the derivative of the square root, it is
 
         def lifted(v0, v1, /):
             if v0.__class__ is Var and v1.__class__ is Var:
@@ -265,7 +270,7 @@ def recorded(
             "".join([written(x, *how) + ", " for x in found]) for how in (("N", True), ("B", False))
         ]
         source = f"lambda B, g, s: ({by_numbers}) if g.__class__ is Number and B is leaf else ({by_primitives})"
-        vjps[_name(tracked)] = vjp_of(eval(_compiled(source, "eval"), scope), tracked)
+        vjps[_name(tracked)] = vjp_of(eval(_compiled(source, "eval"), scope), [f"x{i}" for i in places], tracked)
         first, *others = [f"n{i}" for i in tracked]
         second = f"({', '.join(others)})" if len(others) > 1 else "".join(others) or "None"
         return [
@@ -276,11 +281,12 @@ def recorded(
     def each(part: str, of: Sequence[int] = places, between: str = ", ") -> str:
         return between.join([part.format(i) for i in of])
 
+    with_nodes = each("n{} is not None", places[1:], " and ")
     lines = [
         f"def lifted({each('v{}')}, /):",
         f"    if {each('v{}.__class__ is Var', between=' and ')}:",
         f"        {each('x{}')}, {each('n{}')} = {each('v{}.value')}, {each('v{}.node')}",
-        f"        if {each('x{}.__class__ is Number', between=' and ')} and {each('n{} is not None', places[1:], ' and ')}:",
+        f"        if {each('x{}.__class__ is Number', between=' and ')} and {with_nodes}:",
         "            var = Var()",
         f"            var.value = {written(_renamed(term, names, 'x{}'), 'N', True)}",
         "            if n0 is not None:",
