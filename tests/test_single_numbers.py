@@ -27,6 +27,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "compared otherwise": lambda x, y: (
         ad.where(x <= y, 2.0, 3.0) * x + ad.where(x > y, 5.0, 7.0) * y + ad.where(x >= 1.5, 11.0, 13.0)
     ),
+    "squares": lambda x, y: x * x * (y * y) / (x * x + y) + ad.square(x - y),
+    "angles": lambda x, y: ad.cos(x * x) / ad.sin(y) + ad.log(2.0 / (x * x + 1.0)) * ad.tan(y * 0.25),
     "the same": lambda x, y: ad.where(x == y, 2.0, 3.0) * x + ad.where(y != -0.75, 5.0, 7.0) * y,
 }
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -58,6 +60,39 @@ def test_derivatives_are_those_of_arrays(name: str, modes: tuple[str, ...]) -> N
         wanted = derivative(np.array([x, x]), np.array([y, y]))
         for one, many in zip(found, wanted, strict=True):
             assert bits(one) == bits(many[0]), (x, y, one, many)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("modes", [*itertools.product(("forward", "reverse"), repeat=3)])
+def test_third_derivatives_are_those_of_arrays(name: str, modes: tuple[str, ...]) -> None:
+    derivative = first(modes[0], lambda x, y: sum(second(*modes[1:], FUNCTIONS[name])(x, y)))
+    for x, y in itertools.product((1.5, -0.75, 3.0), repeat=2):
+        found, wanted = derivative(np.float64(x), np.float64(y)), derivative(np.array([x]), np.array([y]))
+        for one, many in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, many[0], rtol=1e-13, atol=1e-13)
+
+
+def test_a_derivative_of_several_primitives_is_one_node() -> None:
+    """Its name is that of the last primitive; its parents are those of all."""
+    found: dict[str, Any] = {}
+
+    def slopes(x: Any) -> Any:
+        found["forward"] = ad.jvp(ad.sqrt, (x,), (ad.sin(x),))[1].grad_fn
+        found["constant"] = ad.jvp(lambda y: 2.0 / y, (x,), (1.0,))[1].grad_fn
+        found["square"] = ad.jvp(lambda y: y * y, (x,), (ad.sin(x),))[1].grad_fn
+        found["reverse"] = ad.grad(lambda y: ad.square(y * y))(x).grad_fn
+        found["array"] = ad.jvp(ad.sqrt, (x * np.ones(2),), (x * np.ones(2),))[1].grad_fn
+        return x * 1.0
+
+    ad.grad(slopes)(np.float64(2.0))
+    names = {key: (node.name, [parent.name for parent in node.parents]) for key, node in found.items()}
+    assert names == {
+        "forward": ("divide", ["sin", "sqrt"]),
+        "constant": ("negative", ["divide", "leaf"]),
+        "square": ("add", ["sin", "leaf"]),
+        "reverse": ("add", ["multiply", "leaf"]),
+        "array": ("divide", ["multiply", "sqrt"]),
+    }
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

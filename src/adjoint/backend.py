@@ -124,6 +124,13 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
         """
         return None
 
+    def recorded(self, term: Any, g: str, primitive: Primitive) -> Implementation | None:
+        """What runs an expression of a primitive's derivative, and records it as one node of single numbers.
+
+        None where a backend does not record, or would do it no faster.
+        """
+        return None
+
     def implement_into(self, primitive: Primitive) -> Implementation:
         """Like `implement`, but the callable may reuse the buffer of its first array.
 

@@ -512,21 +512,12 @@ def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
     of several results gives a tuple.
     """
     first: Any = operands[0]
-    device: Any = None
-    arrays: list[Any] = []
+    device: Any
+    arrays: Sequence[Any]
     if first.__class__ is Tensor and len(operands) == 1:
-        device, arrays, operands = first._device, [first._array], ()
-    for x in operands:
-        if isinstance(x, Tensor):
-            if device is None:
-                device = x._device
-            elif x._device is not device:
-                device = common_backend(*[x for x in operands if isinstance(x, Tensor)])
-                arrays = [lift_to(x, device) if isinstance(x, Tensor) else x for x in operands]
-                break
-            arrays.append(x._array)
-        else:
-            arrays.append(x)
+        device, arrays = first._device, (first._array,)
+    else:
+        device, arrays = _where_they_meet(operands)
     try:
         out = (device.implementations.get(name) or device[name])(*arrays, **parameters)
     except Exception as error:
@@ -538,6 +529,23 @@ def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
     result: Tensor[Any] = allocate(Tensor)
     result._array, result._device, result._dtype = out, device, first._dtype
     return result
+
+
+def _where_they_meet(operands: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """The backend of tensors, and all operands as its arrays; numbers as they are."""
+    device: Any = None
+    arrays: list[Any] = []
+    for x in operands:
+        if isinstance(x, Tensor):
+            if device is None:
+                device = x._device
+            elif x._device is not device:
+                device = common_backend(*[x for x in operands if isinstance(x, Tensor)])
+                return device, [lift_to(x, device) if isinstance(x, Tensor) else x for x in operands]
+            arrays.append(x._array)
+        else:
+            arrays.append(x)
+    return device, arrays
 
 
 def fail(error: Exception, device: Backend, name: str, arrays: Sequence[Any], parameters: dict[str, Any]) -> NoReturn:

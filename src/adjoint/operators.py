@@ -27,6 +27,7 @@ def infix(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     primitive = TABLE[name]
     comparison = not primitive.keeps_dtype
     direct = primitive.direct  # of other kinds the dtype may change, or be refused
+    usual = dtypes.float64 if dtypes.float64.kind in direct else None  # which needs no look at its kind
     # where Python's numbers change no dtype
     beside_numbers = "".join([kind for kind in direct if kind in dtypes.INEXACT])
 
@@ -34,7 +35,7 @@ def infix(name: str, *, reflected: bool = False) -> Callable[..., Any]:
         backend, dtype = self._device, self._dtype
         kind = other.__class__
         if kind is Tensor:
-            if other._dtype is not dtype or dtype.kind not in direct:
+            if other._dtype is not dtype or (dtype is not usual and dtype.kind not in direct):
                 return binary(name, other, self) if reflected else binary(name, self, other)
             if other._device is not backend:
                 backend, mine, value = met(self, other)

@@ -176,6 +176,16 @@ class Autodiff(Decorator[J]):
 
     # --- lifting ---
 
+    def recorded(self, term: Any, g: str, primitive: Primitive) -> Implementation | None:
+        plain = self.checkpointing is None and not self.strong_zero and not self.records_locations()
+        if not plain or self.inner.numbers(primitive) is None:
+            return None
+
+        def vjp_of(pull: Callable[[Any, Any, Any], Any], needs: Sequence[str], tracked: tuple[int, ...]) -> VJP:
+            return VJP(function_named(term.source, " ".join(needs)), needs, tracked, pull, self)
+
+        return codegen.recorded(term, g, self, self.inner, vjp_of)
+
     def implement(self, primitive: Primitive) -> Implementation:
         run = self.inner[primitive]
         if primitive.kind in (CREATION, RANDOM) and not primitive.operands:
@@ -233,9 +243,12 @@ class Autodiff(Decorator[J]):
             rules = [with_strong_zero(rule) for rule in rules]
         add = record.accumulate
         accumulate = None if add is None else lambda B, sink, g, s: add(B, sink, g, *s)
-        pull = make_vjp(rules, needs, primitive, self.inner)
+        pull, shared = make_vjp(rules, needs, primitive, self.inner)
         names = [name for names in needs for name in names]
-        return VJP(primitive, names, tracked, pull, self, accumulate=accumulate, has_remats=has_remats)
+        vjp = VJP(primitive, names, tracked, pull, self, accumulate=accumulate, has_remats=has_remats)
+        if shared is not None:
+            vjp.of_one = VJP(primitive, names, tracked, shared, self, has_remats=has_remats)
+        return vjp
 
     def _lift_source(self, run: Implementation) -> Implementation:
         """Creation and random numbers: constants, which a policy may have made again, from the same key."""

@@ -27,7 +27,7 @@ from adjoint.functions.arguments import (
     keyword_error,
 )
 from adjoint.functions.creation import made
-from adjoint.operands import common_backend, concrete_values, lift_to, operand, run
+from adjoint.operands import common_backend, concrete_values, fail, lift_to, operand, run
 from adjoint.primitives import ARRAY, broadcast_shapes
 from adjoint.tensor import Axis, Operand, Tensor, same, wrap
 from adjoint.variables import B
@@ -243,7 +243,8 @@ def roll(x: Operand[B], /, shift: int | Sequence[int], axis: Axis = None, **unkn
     """
     if unknown:
         raise keyword_error(roll, unknown)
-    x = as_tensor(x, "roll")
+    if x.__class__ is not Tensor:
+        x = as_tensor(x, "roll")
     if type(shift) is int and type(axis) is int and abs(shift) < 2**62:  # what follows, of one axis
         return _rolled(x, shift, axis)
     if axis is None:
@@ -269,7 +270,12 @@ def _rolled(x: Tensor[Any], shift: int, axis: int) -> Tensor[Any]:
         shift = shift % n if n else 0
         if not shift:
             return same(x)
-    return run("roll", (x,), shift=shift, axis=axis)  # type: ignore[no-any-return]
+    device = x._device
+    try:
+        out = device.roll(x._array, shift=shift, axis=axis)
+    except Exception as error:
+        fail(error, device, "roll", (x._array,), {"shift": shift, "axis": axis})
+    return wrap(out, device, x._dtype)
 
 
 def tile(x: Operand[B], repetitions: Sequence[int], /) -> Tensor[B]:

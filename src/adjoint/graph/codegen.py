@@ -15,8 +15,10 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from adjoint.backend import Backend, Implementation
-from adjoint.graph.nodes import Node, Var, numbers
+from adjoint.graph.nodes import Joint, Node, Var
+from adjoint.graph.nodes import numbers as numbers_of_nodes
 from adjoint.primitives import ELEMENTWISE, TABLE, Primitive, Shape
+from adjoint.rules import RECORDS
 from adjoint.rules.records import Rule, names_of
 
 if TYPE_CHECKING:
@@ -75,15 +77,17 @@ def saved_getter(source: str, inner: Backend) -> Callable[..., Any]:
 
 def make_vjp(
     rules: Sequence[Rule], needs: Sequence[Sequence[str]], primitive: Primitive, inner: Backend
-) -> Callable[[Any, Any, Any], Any]:
-    """A function that gives what each rule does of its part of what was saved.
+) -> tuple[Callable[[Any, Any, Any], Any], Callable[[Any, Any, Any], Any] | None]:
+    """A function that gives what each rule does of its part of what was saved; another one for operands that are one.
 
     Written out as a lambda expression. Of `multiply` it is
 
         lambda B, g, s: ((g * s[0]), (g * s[1]), ) if g.__class__ is Number and B is leaf
             else (B.multiply(g, s[0]), B.multiply(g, s[1]), )
 
-    and where a rule has no expression, it is called: `r0(B, g, s[0])`.
+    and where a rule has no expression, it is called: `r0(B, g, s[0])`. Of x * x, where both give the same, one is
+    computed: `((c := (g * s[0])), c, )`. There is no such function where rules differ, or hardly compute. Where the
+    backend below records, rules of several primitives are single functions there: `one_r0(g, s[0])`.
     """
     scope: dict[str, Any] = {f"r{i}": rule for i, rule in enumerate(rules)}
     parts, start = [], 0
@@ -91,11 +95,57 @@ def make_vjp(
         places = [f"s[{k}]" for k in range(start, start + len(names))]
         parts.append((f"r{i}", term_of(rule, names, primitive, places, "g"), ", ".join(["g", *places])))
         start += len(names)
-    source = f"({_applied(parts, 'B')})"
-    if start and (numbers := inner.numbers(primitive)) is not None:  # others hardly compute
+    numbers = inner.numbers(primitive) if start else None  # others hardly compute
+    if numbers is not None:
         scope |= {"Number": numbers.number_type, "N": numbers, "leaf": inner}
-        source = f"({_applied(parts, 'N', True)}) if g.__class__ is Number and B is leaf else {source}"
-    return eval(_compiled(f"lambda B, g, s: {source}", "eval"), scope)  # type: ignore[no-any-return]
+
+    def made(by_primitives: str, by_numbers: str, recorded: str) -> Callable[[Any, Any, Any], Any]:
+        source = f"({by_primitives})"
+        if numbers is not None:
+            source = f"({by_numbers}) if g.__class__ is Number and B is leaf else {source}"
+        if recorded != by_primitives:
+            scope["below"] = inner
+            source = f"({recorded}) if B is below else {source}"
+        return eval(_compiled(f"lambda B, g, s: {source}", "eval"), scope)  # type: ignore[no-any-return]
+
+    every = _applied(parts, "B"), _applied(parts, "N", True), _applied(_recorded(parts, primitive, inner, scope), "B")
+    if start != 2 or not _mirrored(parts, "s[0]", "s[1]"):
+        return made(*every), None
+    once = [f"(c := {_applied(parts[:1], *how)[:-2]}), c, " for how in (("B",), ("N", True))]
+    [double] = _recorded([_twice(parts[0])], primitive, inner, scope)
+    return made(*every), made(*once, once[0] if double[1].operands else _applied([double], "B") + "None, ")
+
+
+def _recorded(
+    parts: Sequence[tuple[str, Any, str]], primitive: Primitive, inner: Backend, scope: dict[str, Any]
+) -> list[tuple[str, Any, str]]:
+    """The rules, of which a backend that records has some as one function, each then in the scope."""
+    found = []
+    for rule, term, given in parts:
+        run, g = None, given.partition(",")[0]
+        others = sorted(_named(term) - {g})
+        if others and any([type(x) is Term and x.operands for x in term.operands or ()]):  # several primitives
+            run = inner.recorded(term, g, primitive)
+        if run is None:
+            found.append((rule, term, given))
+        else:
+            scope[f"one_{rule}"] = run
+            found.append((rule, Term(f"one_{rule}({', '.join([g, *others])})"), given))
+    return found
+
+
+def _mirrored(parts: Sequence[tuple[str, Any, str]], one: str, other: str) -> bool:
+    """Whether two rules are one expression, of one operand and of the other."""
+    if len(parts) != 2 or any([type(term) is not Term for _, term, _ in parts]):
+        return False
+    left, right = [written(term, "B") for _, term, _ in parts]
+    return one in left and right.replace(other, one) == left
+
+
+def _twice(part: tuple[str, Any, str]) -> tuple[str, Any, str]:
+    """A rule, and its result added to itself."""
+    rule, term, given = part
+    return f"{rule}_twice", Term("add", (term, term)), given
 
 
 def _applied(parts: Sequence[tuple[str, Any, str]], place: str, numbers: bool = False) -> str:
@@ -146,7 +196,10 @@ def lifted(
         first, second = [*[f"n{i}" for i in choice], "None"][:2]
         saved = _at_hand(vjps[choice].saved, fixed)
         lines = [f"first = {first}", "var.node = node = Node()"]
-        lines += [f"node.vjp = {_name(choice)}", f"node.saved = {saved}", f"node.second = {second}"]
+        vjp = _name(choice)
+        if vjps[choice].of_one is not None:
+            vjp += f" if v0 is not v1 or n0 is not n1 else {vjp}.of_one"
+        lines += [f"node.vjp = {vjp}", f"node.saved = {saved}", f"node.second = {second}"]
         return [indent + line for line in lines]
 
     constant = ["var.node = None", "return var"]
@@ -166,9 +219,118 @@ def lifted(
     lines += ["    sizes = out.shape"]
     lines += ["    node.shape = first.shape if sizes == first.shape else sizes"]  # a tuple that is there already
     lines += ["    return var"]
-    scope |= {"Var": Var, "Node": Node, "number": numbers}
+    scope |= {"Var": Var, "Node": Node, "number": numbers_of_nodes}
     scope |= {_name(choice): vjp for choice, vjp in vjps.items()}
     return _made(lines, scope)
+
+
+def recorded(
+    term: Any,
+    g: str,
+    level: Any,
+    inner: Backend,
+    vjp_of: Callable[[Callable[[Any, Any, Any], Any], Sequence[str], tuple[int, ...]], VJP],
+) -> Implementation | None:
+    """The expression of a rule, of single numbers as one node; of anything else, primitive by primitive.
+
+    All have nodes, but for `g`, which comes first, and may be a constant. `vjp_of(pull, needs, tracked)` makes a VJP.
+    For g * 0.5 / out, the derivative of the square root, it is
+
+        def lifted(v0, v1, /):
+            if v0.__class__ is Var and v1.__class__ is Var:
+                x0, x1, n0, n1 = v0.value, v1.value, v0.node, v1.node
+                if x0.__class__ is Number and x1.__class__ is Number and n1 is not None:
+                    var = Var()
+                    var.value = ((x0 * 0.5) / x1)
+                    if n0 is not None:
+                        var.node = node = Node()
+                        node.vjp, node.first, node.second = vjp01, n0, n1
+                    else:
+                        var.node = node = Node()
+                        node.vjp, node.first, node.second = vjp1, n1, None
+                    node.saved = (x0, x1, )
+                    ...
+                    return var
+            return B.divide(B.multiply(v0, 0.5), v1)
+    """
+    names = [g, *sorted(_named(term) - {g})]
+    places = tuple(range(len(names)))
+    cotangents: dict[str, Any] = {}
+    try:
+        _pull_back(_renamed(term, names, "s[{}]"), Term("g"), cotangents, inner)
+    except _NoExpressionError:
+        return None
+    numbers: Any = inner.numbers(TABLE[term.source])
+    scope: dict[str, Any] = {"Number": numbers.number_type, "N": numbers, "leaf": inner}
+    vjps: dict[str, Any] = {}
+
+    def branch(tracked: tuple[int, ...]) -> list[str]:
+        found = [cotangents[f"s[{i}]"] for i in tracked]
+        by_numbers, by_primitives = [
+            "".join([written(x, *how) + ", " for x in found]) for how in (("N", True), ("B", False))
+        ]
+        source = f"lambda B, g, s: ({by_numbers}) if g.__class__ is Number and B is leaf else ({by_primitives})"
+        vjps[_name(tracked)] = vjp_of(eval(_compiled(source, "eval"), scope), [f"x{i}" for i in places], tracked)
+        first, *others = [f"n{i}" for i in tracked]
+        second = f"({', '.join(others)})" if len(others) > 1 else "".join(others) or "None"
+        return [
+            f"var.node = node = {'Joint' if len(others) > 1 else 'Node'}()",
+            f"node.vjp, node.first, node.second = {_name(tracked)}, {first}, {second}",
+        ]
+
+    def each(part: str, of: Sequence[int] = places, between: str = ", ") -> str:
+        return between.join([part.format(i) for i in of])
+
+    with_nodes = each("n{} is not None", places[1:], " and ")
+    lines = [
+        f"def lifted({each('v{}')}, /):",
+        f"    if {each('v{}.__class__ is Var', between=' and ')}:",
+        f"        {each('x{}')}, {each('n{}')} = {each('v{}.value')}, {each('v{}.node')}",
+        f"        if {each('x{}.__class__ is Number', between=' and ')} and {with_nodes}:",
+        "            var = Var()",
+        f"            var.value = {written(_renamed(term, names, 'x{}'), 'N', True)}",
+        "            if n0 is not None:",
+        *[" " * 16 + line for line in branch(places)],
+        "            else:",
+        *[" " * 16 + line for line in branch(places[1:])],
+        f"            node.saved = ({each('x{}')}, )",
+        "            node.number = next(number)",
+        "            node.visit = 0",
+        "            node.shape = ()",
+        "            return var",
+        f"    return {written(_renamed(term, names, 'v{}'), 'B')}",
+    ]
+    scope = scope | vjps | {"Var": Var, "Node": Node, "Joint": Joint, "number": numbers_of_nodes, "B": level}
+    return _made(lines, scope)
+
+
+def _renamed(term: Any, names: Sequence[str], place: str) -> Any:
+    """The term of arrays in other places, which may be written down any number of times."""
+    if type(term) is not Term:
+        return term
+    if term.operands is None:
+        return Term(place.format(names.index(term.source)))
+    known = {id(x): _renamed(x, names, place) for x in term.operands}  # what is written once stays so
+    made = Term(term.source, tuple([known[id(x)] for x in term.operands]))
+    made.left = math.inf
+    return made
+
+
+def _pull_back(term: Any, g: Any, found: dict[str, Any], inner: Backend) -> None:
+    """Add the cotangents of the arrays of a term to those found, given its own."""
+    g.left = math.inf
+    if term.operands is None:
+        found[term.source] = Term("add", (found[term.source], g)) if term.source in found else g
+        return
+    primitive = TABLE[term.source]
+    if inner.numbers(primitive) is None:
+        raise _NoExpressionError
+    rules = RECORDS[term.source].rules
+    known = {"out": term, **dict(zip(primitive.operands, term.operands, strict=True))}
+    for name, x in zip(primitive.operands, term.operands, strict=True):
+        if type(x) is Term:
+            g_of_x = rules[name](_Primitives(), g, *[known[need] for need in names_of(rules[name], 2)])
+            _pull_back(x, g_of_x, found, inner)
 
 
 def pushed(
@@ -209,7 +371,7 @@ def pushed(
         needs = names_of(rule, 2) if rule is not None else ()
         places = [_at_hand(saved_source(primitive, [need]), fixed)[1:-3] for need in needs]
         term = None if rule is None else term_of(rule, needs, primitive, places, f"t{i}")
-        parts[i] = f"r{i}", term, ", ".join([f"t{i}", *places])
+        [parts[i]] = _recorded([(f"r{i}", term, ", ".join([f"t{i}", *places]))], primitive, inner, scope)
         named = _named(term)
         if "out" not in named and not named.issuperset([f"v{k}" for k in fixed if k != i]):
             narrow.add(i)
@@ -236,11 +398,8 @@ def pushed(
             left, right = pushed[sources[0]], pushed[sources[1]]
             same = sources == [0, 1] and "(" in left and right.replace("t1", "t0").replace("v0", "v1") == left
             if same and not numbers:  # as of x * x
-                lines += [
-                    "elif t0 is t1 and v0 is v1:",
-                    f"    tangent = {left}",
-                    "    tangent = plus(tangent, tangent)",
-                ]
+                twice = _recorded([_twice(parts[0])], primitive, inner, scope)
+                lines += ["elif t0 is t1 and v0 is v1:", f"    tangent = {_applied(twice, place)[:-2]}"]
             lines += ["else:", f"    tangent = {plus.format(left, right)}"]
         return [indent + line for line in [*lines, "dual.tangent = tangent", "return dual"]]
 
@@ -405,6 +564,8 @@ def written(term: Any, backend: str, numbers: bool = False) -> str:
     if term.operands is None:
         return term.source
     parts = [written(x, backend, numbers) for x in term.operands]
+    if len(parts) == 2 and term.operands[0] is term.operands[1] and type(term.operands[0]) is Term and "(" in parts[0]:
+        parts = [f"(c := {parts[0]})", "c"]
     if numbers and (sign := OPERATORS.get(TABLE[term.source].operator)):
         return f"({sign}{parts[0]})" if len(parts) == 1 else f"({parts[0]} {sign} {parts[1]})"
     return f"{backend}.{term.source}({', '.join(parts)})"

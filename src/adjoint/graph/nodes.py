@@ -230,35 +230,32 @@ def toposort(roots: list[Node], *, keep: bool) -> list[Node]:
     with _graphs:
         visit = next(numbers) if keep else -next(numbers)
         nodes: list[Node] = []
-        pending: list[Node] = []
         for node in roots:
             if node.visit < 0 and node.used_up:
-                _unmark(pending)
+                _unmark(nodes)
                 raise freed(node)
             node.visit = visit
-            pending.append(node)
-        while pending:
-            node = pending.pop()
             nodes.append(node)
+        for node in nodes:  # which grows meanwhile
             parent = node.first
             if parent is None:
                 continue
             if parent.visit is not visit:  # an integer of this pass alone
                 if parent.visit < 0 and parent.used_up:
-                    _unmark(nodes + pending)
+                    _unmark(nodes)
                     raise freed(parent)
                 parent.visit = visit
-                pending.append(parent)
+                nodes.append(parent)
             second: Any = node.second
             if second is None:
                 continue
             for parent in second if second.__class__ is tuple else (second,):  # faces have nodes of their own
                 if parent.visit is not visit:
                     if parent.visit < 0 and parent.used_up:
-                        _unmark(nodes + pending)
+                        _unmark(nodes)
                         raise freed(parent)
                     parent.visit = visit
-                    pending.append(parent)
+                    nodes.append(parent)
         nodes.sort(key=_by_number)
         return nodes
 

@@ -21,7 +21,7 @@ class VJP:
     backend of the operands' values, or one above it: the level itself records what the rules do. `needs` names what
     the rules are handed, and `tracked` the operands that they answer for. `has_remats` says that a `Remat`
     may be among what is saved. `source` is the level of the operands, another one than that of the result where an
-    array moved between devices.
+    array moved between devices. `of_one`, where there is one, is for two operands that are one array, as of x * x.
     """
 
     __slots__ = (
@@ -31,6 +31,7 @@ class VJP:
         "inner",
         "level",
         "needs",
+        "of_one",
         "primitive",
         "pull",
         "roles",
@@ -60,6 +61,7 @@ class VJP:
         self.source: Decorator[Any] = source or level
         self.inner: Backend = level.inner
         self.below: Backend = self.source.inner
+        self.of_one: VJP | None = None
         self.roles: list[Any] | None = None  # of what is saved: see `revived`
 
     @property

@@ -182,9 +182,9 @@ class Table(dict[str, Primitive]):
 TABLE = Table()
 
 
-def function_named(name: str) -> Primitive:
-    """What stands for a function of the user's where a node names its primitive; it is not in the table."""
-    return Primitive(name, Kind("function"), "", shape=unspecified_shape, dtype=same_dtype)
+def function_named(name: str, operands: str = "") -> Primitive:
+    """What stands for a function that is no primitive where a node names its primitive; it is not in the table."""
+    return Primitive(name, Kind("function"), operands, shape=unspecified_shape, dtype=same_dtype)
 
 
 def _lookup(name: str) -> Primitive:

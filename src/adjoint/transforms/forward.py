@@ -56,8 +56,7 @@ def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any]
     given = fitted(name, "tangent", leaves, structure, call.structure, call.arrays, call.base, call.dtypes)
     level: Tangent[Any] = Tangent.fresh(call.base)
     with transform_level(level, dtype=call.dtype):
-        active = [Dual(x, t) for x, t in zip(call.arrays, given, strict=True)]
-        out = call.run(f, level, active)
+        out = call.run(f, level, list(map(Dual, call.arrays, given)))
         if not has_aux and out.__class__ is Tensor and out._device is level:  # what follows, of one result
             dual = out._array
             tangent = zeros_like(call.base, dual.value) if dual.tangent is None else dual.tangent

@@ -352,7 +352,7 @@ def _astype(x: Array, *, dtype: DType) -> Array:
 def _add_into(x: Array, y: Array) -> Array:
     if x.__class__ is not np.ndarray or not x.ndim:
         return x + y
-    return np.add(x, y, out=x)
+    return np.add(x, y, x)  # faster than by name
 
 
 IMPLEMENTATIONS: dict[str, Implementation] = {
