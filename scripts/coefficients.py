@@ -87,46 +87,79 @@ def polynomial(f: Function, weight: Function, low: Any, high: Any, bits: int, co
     raise ValueError(f"no polynomial of {count} coefficients is within 2^-{bits}")
 
 
+COUNT, HALF_COUNT = 32, 16  # of pieces
+
+
 def middles(doubles: bool) -> list[int]:
-    """Where the sixteen pieces have their middles, in steps: the last eight two steps apart, or all one."""
-    return [k if k < 8 or not doubles else 2 * k - 8 for k in range(16)]
+    """Where pieces have their middles, in steps: those of the second half two steps apart, or all one."""
+    return [k if k < HALF_COUNT or not doubles else 2 * k - HALF_COUNT for k in range(COUNT)]
 
 
-def by_powers(step: Any, top: Any, found: Sequence[Sequence[Any]]) -> list[Any]:
-    """The step, where the last piece ends, and coefficients: those of one power follow each other."""
+def around_middles(step: Any, doubles: bool) -> list[tuple[Any, Any, Any]]:
+    """The middle of each piece, and where it begins and ends from there: a little is rounded."""
+    half = step / 2 * mp.mpf("1.0005")
+    before, after = ([half * (1 + (doubles and k > end)) for k in range(COUNT)] for end in (HALF_COUNT, HALF_COUNT - 1))
+    return [(n * step, -low, high) for n, low, high in zip(middles(doubles), before, after, strict=True)]
+
+
+def by_powers(step: Any, top: Any, found: Sequence[Sequence[Any]], doubles: bool) -> list[Any]:
+    """The step, where the last piece ends, and coefficients: those of one power follow each other.
+
+    Where steps are doubled, pieces are numbered so that the first half of them comes last.
+    """
+    if doubles:
+        found = [*found[HALF_COUNT:], *found[:HALF_COUNT]]
     return [step, top, *[piece[power] for power in range(len(found[0])) for piece in found]]
 
 
-def pieces(f: Function, step: Any, top: Any, count: int, bits: int, doubles: bool) -> list[Any]:
-    """The step, the end, and sixteen polynomials of an odd function around multiples of the step.
+def settled(piece: Sequence[Any], low: Any, high: Any, weight: Function) -> list[Any]:
+    """The polynomial with its first two coefficients rounded, and others that mend what they can of that.
 
-    Errors are relative. The first piece is what is added to x: so it is as exact near zero as elsewhere. The last one
-    is 1 at its end, where the function is, rounded.
+    What is rounded away from the first one is made the same part of the function all over the piece.
+    """
+    first = rounded(piece[0], BITS["float"])
+    piece = [c * first / piece[0] for c in piece]
+    second = rounded(piece[1], BITS["float"])
+    points = [low + (high - low) * i / 40 for i in range(41)]
+    rows = mp.matrix([[weight(t) * t**k for k in range(2, len(piece))] for t in points])
+    mended = mp.lu_solve(rows, mp.matrix([weight(t) * t * (piece[1] - second) for t in points]))
+    return [first, second, *[c + more for c, more in zip(piece[2:], mended, strict=True)]]
+
+
+def pieces(f: Function, step: Any, top: Any, count: int, bits: int, doubles: bool) -> list[Any]:
+    """The step, the end, and polynomials of an odd function around multiples of the step.
+
+    Errors are relative. The first piece is what is added to x: so it is as exact near zero as elsewhere. From the end
+    on the function is 1, rounded: a piece that ends there is 1 at its end, and one that begins there is 1.
     """
     step, top = mp.mpf(step), mp.mpf(top)
-    half = step / 2 * mp.mpf("1.0005")
     over: Function = lambda t: f(t) / t
-    first = polynomial(lambda t: over(t) - 1, lambda t: 1 / over(t), 0, half, bits, [count - 1])
-    found = [[mp.mpf(0), *first]]
-    for k, n in enumerate(middles(doubles)):
-        scale = f(top) if k == 15 else mp.mpf(1)
-        around: Function = lambda t, at=n * step, scale=scale: f(at + t) / scale
-        weight: Function = lambda t, at=n * step: 1 / f(at + t)
-        low, high = (half * (1 + (doubles and k > end)) for end in (8, 7))
-        if k:
-            found.append(polynomial(around, weight, -low, high, bits, [count]))
-    # where steps are doubled, pieces are numbered so that the first eight come last
-    return by_powers(step, top, [*found[8:], *found[:8]] if doubles else found)
+    found = []
+    for k, (middle, low, high) in enumerate(around_middles(step, doubles)):
+        if k == 0:
+            piece = polynomial(lambda t: over(t) - 1, lambda t: 1 / over(t), 0, high, bits, [count - 1])
+            found.append([mp.mpf(0), *piece])
+        elif middle + low > top:
+            found.append([mp.mpf(1), *[mp.mpf(0)] * (count - 1)])
+        else:
+            scale = f(top) if middle + high > top else mp.mpf(1)
+            around: Function = lambda t, at=middle, scale=scale: f(at + t) / scale
+            weight: Function = lambda t, at=middle: 1 / f(at + t)
+            piece = polynomial(around, weight, low, high, bits, [count])
+            found.append(settled(piece, low, high, weight))
+    return by_powers(step, top, found, doubles)
 
 
-def summands(f: Function, step: Any, count: int, bits: int, last: Any) -> list[Any]:
+def summands(f: Function, step: Any, count: int, bits: int, last: Any, doubles: bool) -> list[Any]:
     """As `pieces`, of what is added to something larger: errors are absolute. The last polynomial is a constant."""
     step = mp.mpf(step)
-    half = step / 2 * mp.mpf("1.0005")
-    around: list[Function] = [lambda t, at=k * step: f(at + t) for k in range(15)]
-    found = [polynomial(g, lambda t: 1, -half if k else 0, half, bits, [count]) for k, g in enumerate(around)]
+    *others, end = around_middles(step, doubles)
+    found = [
+        polynomial(lambda t, at=at: f(at + t), lambda t: 1, low if at else 0, high, bits, [count])
+        for at, low, high in others
+    ]
     found.append([mp.mpf(last)] + [mp.mpf(0)] * (count - 1))
-    return by_powers(step, 15 * step, found)
+    return by_powers(step, end[0], found, doubles)
 
 
 def rounded(x: Any, bits: int) -> Any:
@@ -251,14 +284,13 @@ SPLIT: dict[str, Callable[[int], list[Any]]] = {
     "DIGAMMA_ROOT": lambda bits: parts(ROOT, bits, bits),
 }
 # functions that are 1 in single precision from the end on: the function, the step, the end, coefficients, bits of the
-# error, and whether steps are doubled from the eighth on
+# error, and whether steps are doubled in the second half; steps are powers of two, so that middles are found by sums
 PIECES: dict[str, tuple[Function, Any, Any, int, int, bool]] = {
-    "tanh_pieces": (mp.tanh, 0.4026374816894531, 9.25, 7, 26, True),
-    "erf_pieces": (mp.erf, 0.25, 3.874999761581421, 6, 25, False),
+    "tanh_pieces": (mp.tanh, 0.25, 9.25, 6, 24, True),
+    "erf_pieces": (mp.erf, 0.125, 3.92, 5, 24, False),
 }
-# of the values at multiples of this step little is rounded away (S. Gal, 1986)
-SUMMANDS: dict[str, tuple[Function, Any, int, int, float]] = {
-    "normal_pieces": (lambda x: mp.erf(x / mp.sqrt(2)) / 2, 0.3853302001953125, 6, 27, 0.5),
+SUMMANDS: dict[str, tuple[Function, Any, int, int, float, bool]] = {
+    "normal_pieces": (lambda x: mp.erf(x / mp.sqrt(2)) / 2, 0.125, 5, 27, 0.5, True),
 }
 # the bound of the error: bits below half a unit in the last place, or these
 SLACK = {"double": 7, "float": 5}

@@ -17,7 +17,7 @@ import mpmath as mp
 import numpy as np
 import scipy.special
 
-from adjoint.compiler.native.elementary import EXACT, FUNCTIONS, Library
+from adjoint.compiler.native.elementary import EXACT, FUNCTIONS, SLOPES, Library
 from adjoint.compiler.native.machine import has_avx512
 
 
@@ -41,7 +41,7 @@ def built(text: str) -> Any:
 
 
 def arity(name: str) -> int:
-    return (FUNCTIONS.get(name) or EXACT[name])[1]
+    return {**FUNCTIONS, **EXACT, **SLOPES}[name][1]
 
 
 def loop(library: Library, name: str, dtype: Any, lanes: int) -> tuple[str, str]:
@@ -120,6 +120,7 @@ def _expit(x: Any) -> Any:
 
 _WIDER = {
     "expit": _expit,
+    "expit_pullback": lambda g, x: g * (_expit(x) * _expit(-x)),
     "softplus": lambda x: np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0),
     "erf": scipy.special.erf,
     "erfc": scipy.special.erfc,

@@ -149,7 +149,7 @@ def test_remainders_are_exact_on_any_processor(dtype: Any) -> None:
 def test_functions_in_pieces_meet_where_these_do(name: str) -> None:
     """Around the ends of pieces errors are within the bounds, and no result is above 1."""
     step = TABLES[f"{name}_pieces", "float"][0]
-    ends = np.float32(step) * np.arange(0.5, 24, 0.5, dtype=np.float32)
+    ends = np.float32(step) * np.arange(0.5, 48, 0.5, dtype=np.float32)
     near = (ends.view(np.int32)[:, None] + np.arange(-40, 41, dtype=np.int32)).view(np.float32).ravel()
     with Each() as each:
         for avx512 in (True, False):
@@ -159,11 +159,29 @@ def test_functions_in_pieces_meet_where_these_do(name: str) -> None:
                 assert functions((name,), np.float32, 8, avx512)[name](near).max() == 1.0
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_derivative_of_expit_is_exact_on_any_processor(dtype: Any) -> None:
+    """Where exp(-|x|) has all digits; special values are eager's."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.uniform(-80, 80, 20_000), rng.uniform(-2, 2, 20_000), 10.0 ** rng.uniform(-9, 1.9, 2000)])
+    g = 10.0 ** rng.uniform(-3, 3, x.size)
+    rare = np.array([0.0, -0.0, 1e-30, 90.0, -90.0, 1e4, -1e4, np.inf, -np.inf, np.nan], dtype)
+    ones = np.ones_like(rare)
+    leaf: Any = ad.NumPy()
+    for avx512 in (True, False):
+        if dtype == np.float32 or native_code.WIDE:
+            worst, where = native_code.error("expit_pullback", dtype, [g.astype(dtype), x.astype(dtype)], 8, avx512)
+            assert worst <= 3.0, where
+        found = functions(("expit_pullback",), dtype, 8, avx512)["expit_pullback"](ones, rare)
+        info = np.finfo(dtype)  # what is subnormal is zero without compiling
+        np.testing.assert_allclose(found, leaf.expit_pullback(ones, rare), rtol=8 * info.eps, atol=info.tiny)
+
+
 def test_gelu_in_pieces_is_as_exact_as_eager() -> None:
     """In units of the last place of x, over all sizes and around the ends of pieces; special values are eager's."""
     step = TABLES["normal_pieces", "float"][0]
     bits = np.arange(0, 2**32, 9973, dtype=np.uint64).astype(np.uint32).view(np.float32)
-    ends = np.float32(step) * np.arange(0.5, 16, dtype=np.float32)
+    ends = np.float32(step) * np.arange(0.5, 48, 0.5, dtype=np.float32)
     near = (ends.view(np.int32)[:, None] + np.arange(-40, 41, dtype=np.int32)).view(np.float32).ravel()
     x = np.concatenate([bits[np.isfinite(bits)], near, -near])
     exact = x.astype(np.float64) * special.ndtr(x.astype(np.float64))

@@ -172,8 +172,8 @@ _COMPARED = {
     "bitwise_xor": "^",
 }
 _OWN = (
-    "maximum minimum sign expit softplus logaddexp relu relu_pullback tanh_pullback absorbing_multiply remainder "
-    "floor_divide"
+    "maximum minimum sign expit softplus logaddexp relu relu_pullback tanh_pullback expit_pullback "
+    "absorbing_multiply remainder floor_divide"
 ).split()
 
 EXPRESSIONS: dict[str, Expression] = {

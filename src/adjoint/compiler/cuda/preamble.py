@@ -45,6 +45,10 @@ template <class T> __device__ T adjoint_expit(T x) {
   }
   return T(1) / (T(1) + adjoint_exp(-x));
 }
+template <class T> __device__ T adjoint_expit_pullback(T g, T x) {
+  const T t = adjoint_exp(-adjoint_size<T>(x)), below = t / (T(1) + t);
+  return g * (below * (T(1) - below));
+}
 template <class T> __device__ T adjoint_softplus(T x) {
   return adjoint_maximum<T>(x, T(0)) + adjoint_log1p(adjoint_exp(-adjoint_size<T>(x)));
 }

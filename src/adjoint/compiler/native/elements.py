@@ -72,7 +72,7 @@ def supported(e: Equation) -> bool:
         return False
     if e.name in elementary.IN_PIECES and not has_pieces(wanted[-1]):
         return False
-    calls = e.name in elementary.FUNCTIONS or (e.name in elementary.EXACT and wanted[-1].kind == "f")
+    calls = e.name in elementary.CALLED or (e.name in elementary.EXACT and wanted[-1].kind == "f")
     if calls and not adds_products():
         return False
     return e.name != "astype" or _casts(wanted[0], e.parameters["dtype"])
@@ -331,7 +331,7 @@ def _elementary(name: str) -> Emitter:
 
 
 EMITTERS: dict[str, Emitter] = {
-    **{name: _elementary(name) for name in (*elementary.FUNCTIONS, *elementary.IN_PIECES)},
+    **{name: _elementary(name) for name in (*elementary.FUNCTIONS, *elementary.IN_PIECES, *elementary.SLOPES)},
     "add": _arithmetic("fadd", "add"),
     "subtract": _arithmetic("fsub", "sub"),
     "multiply": _arithmetic("fmul", "mul"),
@@ -391,7 +391,7 @@ _KINDS = {
     "negative": "fiu",
     "clip": "fiu",
     "sign": "fiu",
-    **dict.fromkeys(elementary.FUNCTIONS, "f"),
+    **dict.fromkeys((*elementary.FUNCTIONS, *elementary.SLOPES), "f"),
     **dict.fromkeys(elementary.EXACT, "fiu"),
     **dict.fromkeys(("bitwise_left_shift", "bitwise_right_shift"), "iu"),
     **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert"), "biu"),

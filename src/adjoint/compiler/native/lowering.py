@@ -305,11 +305,6 @@ def _cross_entropy_pullback(B: Any, g: Any, x: Any, labels: Any) -> Any:
     return B.multiply(moved, B.expand_dims(g, axis=(len(g.shape),)))
 
 
-def _expit_pullback(B: Any, g: Any, x: Any) -> Any:
-    t = B.exp(B.negative(B.abs(x)))
-    return B.divide(B.multiply(g, t), B.square(B.add(1.0, t)))
-
-
 def _silu_pullback(B: Any, g: Any, x: Any) -> Any:
     s = B.expit(x)
     inner = B.multiply(B.clip(x, -1e4, 1e4), B.subtract(1.0, s))  # not infinity times zero
@@ -537,7 +532,6 @@ LOWERED: dict[str, Callable[..., Any]] = {
     "log_softmax_pullback": _log_softmax_pullback,
     "softmax_cross_entropy": _cross_entropy,
     "softmax_cross_entropy_pullback": _cross_entropy_pullback,
-    "expit_pullback": _expit_pullback,
     "silu": lambda B, x: B.multiply(x, B.expit(x)),
     "silu_pullback": _silu_pullback,
     "gelu": lambda B, x: None if has_pieces(x.dtype) else B.multiply(x, _normal_cdf(B, x)),

@@ -42,7 +42,9 @@ EXACT = {name: (getattr(remainders, name), 2) for name in ("fmod", "remainder", 
 # ... and of vectors in single precision with AVX-512 alone, whose errors are units of the last place of x: elsewhere
 # they are what their definitions make of others
 IN_PIECES = {"gelu": (gauss.gelu, 1)}
-CALLED = FUNCTIONS.keys() | IN_PIECES.keys()  # what takes many operations
+# ... and derivatives that have steps in common with their functions
+SLOPES = {"expit_pullback": (exponential.expit_pullback, 2)}
+CALLED = FUNCTIONS.keys() | IN_PIECES.keys() | SLOPES.keys()  # what takes many operations
 
 
 class Library:
@@ -62,7 +64,7 @@ class Library:
         kind = _KINDS[np.dtype(dtype)]
         symbol = f"adjoint_{name}_{np.dtype(dtype)}x{lanes}"
         if symbol not in self.definitions:
-            formula, count = FUNCTIONS.get(name) or EXACT.get(name) or IN_PIECES[name]
+            formula, count = FUNCTIONS.get(name) or EXACT.get(name) or SLOPES.get(name) or IN_PIECES[name]
             code = Code(kind, lanes, self.avx512)
             operands = [Value(code, f"%x{i}", kind) for i in range(count)]
             result = formula(code, *operands)

@@ -7,7 +7,6 @@ in NumPy.
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Callable, Sequence
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from adjoint.compiler.native.elementary.coefficients import TABLES
 
+_PIECES = 32  # of functions that have polynomials in pieces
 _SUFFIX = {"double": "f64", "float": "f32"}
 _COMPARISONS = {"lt": ("olt", "slt"), "le": ("ole", "sle"), "gt": ("ogt", "sgt"), "ge": ("oge", "sge")}
 
@@ -246,36 +246,34 @@ class Code:
         return self.avx512 and self.kind == "float"
 
     def in_pieces(self, name: str, x: Value, doubles: bool = False) -> Value:
-        """An odd function of x >= 0: x + x p(x), then fifteen polynomials around multiples of a step.
+        """An odd function of x >= 0: x + x p(x), then 31 polynomials around multiples of a step.
 
-        A coefficient of sixteen pieces is a register, and a permutation of it has that of each lane's own piece (P. T.
-        P. Tang, Table-lookup algorithms for elementary functions, 1991, with a table that is no memory). `doubles` has
-        steps be twice as long from the eighth on.
+        A coefficient of all pieces is two registers, and a permutation of them has that of each lane's own piece (P.
+        T. P. Tang, Table-lookup algorithms for elementary functions, 1991, with a table that is no memory). `doubles`
+        has steps be twice as long from the sixteenth on.
         """
         (first, *others), t = self._pieces(name, x, doubles)
         # of the first piece that is zero, and of others more than t
         return self.fma(self.horner(others, t), t, self.select(t > first, t, first))
 
-    def summand_in_pieces(self, name: str, x: Value) -> Value:
-        """A function of x >= 0 with sixteen polynomials, of which the first one is as exact as the others, not more."""
-        return self.horner(*self._pieces(name, x))
+    def summand_in_pieces(self, name: str, x: Value, doubles: bool = False) -> Value:
+        """A function of x >= 0 by polynomials, of which the first one is as exact as the others, not more."""
+        return self.horner(*self._pieces(name, x, doubles))
 
     def _pieces(self, name: str, x: Value, doubles: bool = False) -> tuple[list[Value], Value]:
         """The coefficients of each lane's own piece, and how far x is from the piece's middle.
 
-        Steps double where numbers, added to x, reach 2^24: from there on these are even.
+        Steps are powers of two, so sums are all it takes, which are exact. They double where numbers, added to x in
+        steps, reach 2^24: from there on these are even.
         """
         step, top, *table = self.table(name)
         x = self.clipped(x, None, top)
-        magic = 2.0**24 - 8.0 if doubles else self.format.magic
-        if math.frexp(step)[0] == 0.5:  # sums are all it takes, which are exact
-            shifted = x + magic * step
-            t = x - (shifted - magic * step)
-        else:
-            shifted = self.fma(x, 1.0 / step, magic)
-            t = self.fma(shifted - magic, -step, x)
+        magic = step * (2.0**24 - _PIECES // 2 if doubles else self.format.magic)
+        shifted = x + magic
         piece = self.pattern(shifted)
-        return [self.picked(table[k : k + 16], piece) for k in range(0, len(table), 16)], t
+        return [self.picked(table[k : k + _PIECES], piece) for k in range(0, len(table), _PIECES)], x - (
+            shifted - magic
+        )
 
     def rounded(self, x: Value, factor: float) -> tuple[Value, Value]:
         """The integer n nearest to x * factor, as a number and as an integer of which only low bits count.
@@ -318,13 +316,14 @@ class Code:
         )
 
     def picked(self, table: Sequence[float], places: Value) -> Value:
-        """Of a table of sixteen numbers those at the places, of which four bits count."""
+        """Of a table of 16 or 32 numbers those at the places, of which four or five bits count."""
         if len(set(table)) == 1:
             return self.lift(table[0])
-        numbers = ", ".join(f"float {constant(x, 'float')}" for x in table)
-        name = "@llvm.x86.avx512.permvar.sf.512"
+        numbers = [f"float {constant(x, 'float')}" for x in table]
+        first, *last = [f"<16 x float> <{', '.join(numbers[k : k + 16])}>" for k in range(0, len(table), 16)]
+        name = "@llvm.x86.avx512.vpermi2var.ps.512" if last else "@llvm.x86.avx512.permvar.sf.512"
         return self._in_registers(
-            16, [places], lambda xs: f"call <16 x float> {name}(<16 x float> <{numbers}>, {xs[0]})"
+            16, [places], lambda xs: f"call <16 x float> {name}({', '.join([first, xs[0], *last])})"
         )
 
     def _in_registers(self, lanes: int, operands: Sequence[Value], call: Callable[[list[str]], str]) -> Value:

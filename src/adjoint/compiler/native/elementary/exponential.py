@@ -52,27 +52,27 @@ def exp_in_parts(c: Code, x: Value, low: Value) -> tuple[Value, Value, Value]:
     return high, more + (rest + error), n
 
 
-def exp(c: Code, x: Value, low: Value | None = None) -> Value:
-    """2^n exp(r), for x + low if there is a second part."""
+def exp(c: Code, x: Value, low: Value | None = None, high: bool = True) -> Value:
+    """2^n exp(r), for x + low if there is a second part; not `high` says that no x is positive."""
     if c.has_pieces and low is None:
-        return _exp_by_sixteenths(c, x)
+        return _exp_by_sixteenths(c, x, high)
     lowest, highest = _RANGE[c.kind]
-    n, r = reduced(c, c.clipped(x, lowest, highest), low)
+    n, r = reduced(c, c.clipped(x, lowest, highest if high else None), low)
     power = 1.0 + exp_reduced(c, r)
     return c.scaled(c.select(x < lowest, 0.0, power), n)  # zeros at once: to round to one takes a processor long
 
 
-def _exp_by_sixteenths(c: Code, x: Value) -> Value:
+def _exp_by_sixteenths(c: Code, x: Value, high: bool) -> Value:
     """The same with n a multiple of 1 / 16, of which the part behind the point has its power in a table."""
     lowest, highest = _RANGE[c.kind]
     first, last = c.table("LN2")
-    clipped = c.clipped(x, None, highest)
+    clipped = c.clipped(x, None, highest if high else None)
     magic = c.format.magic / 16.0
     shifted = c.fma(clipped, 1.0 / math.log(2.0), magic)
     n = shifted - magic
     r = c.fma(n, -last, c.fma(n, -first, clipped))
     part, rest = (c.picked(table, c.pattern(shifted)) for table in _SIXTEENTHS)
-    power = c.fma(part, c.fma(r * r, c.polynomial("exp_near", r), r + rest), part)
+    power = c.fma(part, c.fma(c.horner((1.0, *c.table("exp_near")), r), r, rest), part)
     return c.scaled(c.select(~(x < lowest), power, 0.0), n)  # which takes the integer below n
 
 
@@ -97,18 +97,31 @@ def expm1(c: Code, x: Value) -> Value:
     return c.select(abs(x) < c.format.epsilon / 4, x, y + y)
 
 
+def _expit_below(c: Code, x: Value) -> Value:
+    """expit(-|x|): t / (1 + t) of t = exp(-|x|), which does not overflow.
+
+    The quotient's error is the rest, t - q (1 + t), over 1 + t. Since q is half of t or more, t - q is exact; where an
+    estimate puts it a little below, what is rounded away of that is at most a unit in the last place of the result.
+    """
+    t = exp(c, -abs(x), high=False)
+    inverse = c.estimate(1.0 + t)
+    quotient = t * inverse
+    return c.fma(c.fma(-quotient, t, t - quotient), inverse, quotient)
+
+
 def expit(c: Code, x: Value) -> Value:
-    """exp(-|x|), which does not overflow, or 1 over 1 + exp(-|x|), with the rounding errors of sum and quotient."""
-    t = exp(c, -abs(x))
-    above = c.select(x < 0.0, t, 1.0)
-    below, low = c.fast_two_sum(1.0, t)
-    inverse = c.estimate(below)
-    quotient = above * inverse
-    return c.fma(c.fma(-quotient, low, c.fma(-quotient, below, above)), inverse, quotient)
+    below = _expit_below(c, x)
+    return c.select(x < 0.0, below, 1.0 - below)
+
+
+def expit_pullback(c: Code, g: Value, x: Value) -> Value:
+    """g times expit(x) expit(-x), of which one is below a half, and the other one is 1 less that."""
+    below = _expit_below(c, x)
+    return g * (below * (1.0 - below))
 
 
 def tanh(c: Code, x: Value) -> Value:
-    """A polynomial up to 0.625, and 1 - 2 / (exp(2 |x|) + 1); or polynomials of sixteen pieces."""
+    """A polynomial up to 0.625, and 1 - 2 / (exp(2 |x|) + 1); or polynomials in pieces."""
     size = abs(x)
     if c.has_pieces:
         return c.copysign(c.in_pieces("tanh_pieces", size, doubles=True), x)

@@ -21,7 +21,7 @@ def _near(c: Code, x: Value) -> Value:
 
 
 def erf(c: Code, x: Value) -> Value:
-    """From 1.125 on, 1 less a polynomial; or polynomials of sixteen pieces."""
+    """From 1.125 on, 1 less a polynomial; or polynomials in pieces."""
     if c.has_pieces:
         return c.copysign(c.in_pieces("erf_pieces", abs(x)), x)
     size = c.clipped(abs(x), None, _END[c.kind])
@@ -59,4 +59,4 @@ def erfc(c: Code, x: Value) -> Value:
 
 def gelu(c: Code, x: Value) -> Value:
     """x times the normal distribution function, a half and what is odd: where there are pieces."""
-    return x * (0.5 + c.copysign(c.summand_in_pieces("normal_pieces", abs(x)), x))
+    return x * (0.5 + c.copysign(c.summand_in_pieces("normal_pieces", abs(x), doubles=True), x))
