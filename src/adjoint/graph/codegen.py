@@ -111,9 +111,9 @@ def make_vjp(
     every = _applied(parts, "B"), _applied(parts, "N", True), _applied(_recorded(parts, primitive, inner, scope), "B")
     if start != 2 or not _mirrored(parts, "s[0]", "s[1]"):
         return made(*every), None
-    once = [f"(c := {_applied(parts[:1], *how)[:-2]}), c, " for how in (("B",), ("N", True))]
+    once, by_numbers = (f"(c := {_applied(parts[:1], *how)[:-2]}), c, " for how in (("B",), ("N", True)))
     [double] = _recorded([_twice(parts[0])], primitive, inner, scope)
-    return made(*every), made(*once, once[0] if double[1].operands else _applied([double], "B") + "None, ")
+    return made(*every), made(once, by_numbers, once if double[1].operands else _applied([double], "B") + "None, ")
 
 
 def _recorded(

@@ -104,7 +104,7 @@ def _nothing(x: Any) -> Any:
 
 def _handed_on(B: Any, g: Any, xs: Any, ys: Any) -> list[Any]:
     """The gradients as they come; zeros for those of results that were not used."""
-    zeros = lambda x: B.full(shape=tuple(x.shape), value=0, dtype=B.dtype_of(x))
+    zeros: Any = lambda x: B.full(shape=tuple(x.shape), value=0, dtype=B.dtype_of(x))
     return [zeros(x) if c is None else c for c, x in zip(g, xs, strict=True)]
 
 
