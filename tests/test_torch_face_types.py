@@ -107,6 +107,23 @@ def test_all_functions_of_all_types_are_those_of_pytorch() -> None:
 
 
 @pytest.mark.peers
+def test_functions_of_integers_follow_the_default_type() -> None:
+    theirs = pytest.importorskip("torch")
+    with Each() as each:
+        for torch in (ours, theirs):
+            torch.set_default_dtype(torch.float64)
+        try:
+            for name, cases in CASES.items():
+                for i, case in enumerate(cases):
+                    with each(f"{name} {i}"):
+                        here, there = answered(ours, case, "int32"), answered(theirs, case, "int32")
+                        assert here.error or there.error or here.types == there.types
+        finally:
+            for torch in (ours, theirs):
+                torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.peers
 def test_numbers_types_and_flags_that_pytorch_refuses_are_refused() -> None:
     theirs = peer("torch")
 

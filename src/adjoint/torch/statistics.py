@@ -62,13 +62,18 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
             )
         if (looked(weights) < 0).any():
             raise RuntimeError(f"cov(): {name} cannot be negative")
-    return call("cov", "Squeeze", input, correction=correction, fweights=fweights, aweights=aweights)
+    return call("cov", "Squeeze", _of_integers(input), correction=correction, fweights=fweights, aweights=aweights)
 
 
 @public("corrcoef")
 def corrcoef(input: Tensor) -> Any:
     """The correlations of rows."""
-    return call("corrcoef", "ClampBackward1", input)
+    return call("corrcoef", "ClampBackward1", _of_integers(input))
+
+
+def _of_integers(x: Tensor) -> Tensor:
+    """Integers in the default type; truths as they are, which are refused."""
+    return floating_of(x) if x._dtype.kind in "iu" else x
 
 
 @public("histc", out=True)
@@ -266,6 +271,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> A
 
 def _points(y: Tensor, x: Any, dim: int) -> tuple[Tensor, Any]:
     """Samples and their points, which broadcast along all axes but that of the integral."""
+    y = _of_integers(y)
     if x is None or not 1 < x.ndim <= y.ndim or x.shape == y.shape:
         return y, x
     wide = FUNCTIONS["reshape"](x, (*[1] * (y.ndim - x.ndim), *x.shape))
