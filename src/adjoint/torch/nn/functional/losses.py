@@ -287,6 +287,8 @@ def ctc_loss(
     """The negative log-probability of sequences whose places in time are not known."""
     reduction = reduction_of(None, None, reduction)
     _check_sequences(log_probs, input_lengths, target_lengths, blank)
+    if isinstance(targets, Tensor) and targets._dtype.kind in "bf":
+        targets = targets.long()
     return call(
         "nn.ctc_loss", _last(reduction, "CtcLoss"), log_probs, targets, input_lengths, target_lengths, blank=blank,
         reduction=reduction, zero_infinity=zero_infinity,
