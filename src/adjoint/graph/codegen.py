@@ -113,7 +113,10 @@ def make_vjp(
         return made(*every), None
     once, by_numbers = (f"(c := {_applied(parts[:1], *how)[:-2]}), c, " for how in (("B",), ("N", True)))
     [double] = _recorded([_twice(parts[0])], primitive, inner, scope)
-    return made(*every), made(once, by_numbers, once if double[1].operands else _applied([double], "B") + "None, ")
+    shared = once, by_numbers, once if double[1].operands else _applied([double], "B") + "None, "
+    # a hook may have given one of the two other values
+    of_one = made(*[f"({x}) if s[0] is s[1] else ({y})" for x, y in zip(shared, every, strict=True)])
+    return made(*every), of_one
 
 
 def _recorded(
@@ -145,7 +148,7 @@ def _mirrored(parts: Sequence[tuple[str, Any, str]], one: str, other: str) -> bo
 def _twice(part: tuple[str, Any, str]) -> tuple[str, Any, str]:
     """A rule, and its result added to itself."""
     rule, term, given = part
-    return f"{rule}_twice", Term("add", (term, term)), given
+    return f"{rule}_twice", Term(_SUM, (term, term)), given
 
 
 def _applied(parts: Sequence[tuple[str, Any, str]], place: str, numbers: bool = False) -> str:
@@ -320,7 +323,7 @@ def _pull_back(term: Any, g: Any, found: dict[str, Any], inner: Backend) -> None
     """Add the cotangents of the arrays of a term to those found, given its own."""
     g.left = math.inf
     if term.operands is None:
-        found[term.source] = Term("add", (found[term.source], g)) if term.source in found else g
+        found[term.source] = Term(_SUM, (found[term.source], g)) if term.source in found else g
         return
     primitive = TABLE[term.source]
     if inner.numbers(primitive) is None:
@@ -491,6 +494,7 @@ def _name(choice: tuple[int, ...]) -> str:
 # Python's operators as the primitives' declarations name them: of numbers that are their own backend
 SIGNS = "add + sub - mul * truediv / lt < le <= gt > ge >= eq == ne != neg -"
 OPERATORS: dict[str, str] = dict(zip(SIGNS.split()[::2], SIGNS.split()[1::2], strict=True))
+_SUM = next(name for name, p in TABLE.items() if len(p.operands) == 2 and OPERATORS.get(p.operator) == "+")
 
 
 class _NoExpressionError(Exception):
