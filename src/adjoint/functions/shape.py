@@ -243,18 +243,17 @@ def roll(x: Operand[B], /, shift: int | Sequence[int], axis: Axis = None, **unkn
     """
     if unknown:
         raise keyword_error(roll, unknown)
-    if x.__class__ is not Tensor:
-        x = as_tensor(x, "roll")
+    given: Any = x if x.__class__ is Tensor else as_tensor(x, "roll")
     if type(shift) is int and type(axis) is int and abs(shift) < 2**62:  # what follows, of one axis
-        return _rolled(x, shift, axis)
+        return _rolled(given, shift, axis)
     if axis is None:
-        return reshape(roll(reshape(x, -1), shift, axis=0), x.shape)
+        return reshape(roll(reshape(given, -1), shift, axis=0), given.shape)
     axes, shifts = integers(axis, "roll", "axes"), integers(shift, "roll", "shifts")
     if isinstance(shift, (int, np.integer)):
         shifts *= len(axes)
     if len(shifts) != len(axes):
         raise errors.ArgumentError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
-    out = same(x)
+    out = same(given)
     for by, i in zip(shifts, axes, strict=True):
         out = _rolled(out, by, i)
     return out

@@ -111,7 +111,8 @@ def make_vjp(
     every = _applied(parts, "B"), _applied(parts, "N", True), _applied(_recorded(parts, primitive, inner, scope), "B")
     if start != 2 or not _mirrored(parts, "s[0]", "s[1]"):
         return made(*every), None
-    once, by_numbers = (f"(c := {_applied(parts[:1], *how)[:-2]}), c, " for how in (("B",), ("N", True)))
+    first, of_numbers = _applied(parts[:1], "B"), _applied(parts[:1], "N", True)
+    once, by_numbers = (f"(c := {source[:-2]}), c, " for source in (first, of_numbers))
     [double] = _recorded([_twice(parts[0])], primitive, inner, scope)
     shared = once, by_numbers, once if double[1].operands else _applied([double], "B") + "None, "
     # a hook may have given one of the two other values

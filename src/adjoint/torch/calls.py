@@ -136,7 +136,7 @@ def factor(value: Any, dtype: Any) -> Any:
             raise overflow(dtype)
         value = value.real
     if dtype.kind == "b":
-        return int(value)
+        return int(value.real)
     found = number(value, np.dtype("float32") if dtype == np.float16 else dtype)  # in which halves are computed
     return int(found) if dtype.kind in "iu" else value
 

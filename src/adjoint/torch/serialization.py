@@ -393,7 +393,7 @@ def save(
 class _Kind:
     """The type of one of NumPy's numbers in a file."""
 
-    order: str
+    order: Any
 
     def __init__(self, kind: Any, *_: object) -> None:
         self.kind, self.order = kind, "="
