@@ -381,7 +381,10 @@ METHODS["__delitem__"] = delitem
 def _set_number(x: Any, array: Var, i: int, value: Any) -> None:
     """x[i] = number, of what is not recorded and shares no memory."""
     old = array.value
-    fill = element(value, x._dtype)
+    if -65504 <= value <= 65504:  # which all floating types hold
+        fill = INNER.as_scalar(value, x._dtype) if value else np.asarray(value, x._dtype)
+    else:
+        fill = element(value, x._dtype)
     if references(array) <= _ALONE[0] and references(old) <= _ALONE[1] and old.base is None:
         _index_set_into(old, fill, key=(i,))  # nobody else has the array
     else:
