@@ -380,7 +380,7 @@ def test_differentiable_steps_refuse_what_would_lose_a_derivative() -> None:
         x = ours.ones(2, requires_grad=True)
         tracked = ours.tensor(0.5, requires_grad=True)
         p = x.clone()
-        given = {setting: (tracked, tracked) if setting == "betas" else tracked}
+        given = {setting: [tracked, tracked] if setting == "betas" else tracked}
         optimizer = getattr(ours.optim, name)([p], differentiable=True, **given)
         p.grad = ours.ones(2)
         with pytest.raises(NotImplementedError, match=f"a step of {name} has no derivative by {setting}"):
@@ -391,6 +391,12 @@ def test_differentiable_steps_refuse_what_would_lose_a_derivative() -> None:
     p.grad = ours.ones(2, dtype=ours.complex64)
     with pytest.raises(NotImplementedError, match="complex parameters"):
         optimizer.step()
+    real = ours.ones(2)
+    real.grad, q = ours.ones(2), ours.ones(2, dtype=ours.complex64)
+    q.grad = ours.ones(2, dtype=ours.complex64)
+    with pytest.raises(NotImplementedError, match="complex parameters"):
+        ours.optim.SGD([real, q], lr=0.1, differentiable=True).step()
+    assert real.tolist() == [1.0, 1.0]  # nothing is half-changed
     leaf = ours.ones(2, requires_grad=True)
     leaf.grad = ours.ones(2)
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):

@@ -313,7 +313,7 @@ class Autodiff(Decorator[J]):
                     made = self._make_vjp(primitive, record, tracked)
                     vjps[tracked] = made, codegen.saved_getter(made.saved, self.inner)
                 vjp, keep = vjps[tracked]
-                if vjp.of_one is not None and operands[0] is operands[1]:
+                if vjp.of_one is not None and operands[tracked[0]] is operands[tracked[1]]:
                     vjp = vjp.of_one
                 saved = keep(values, tuple(slots), out if remat is None else remat, parameters)
                 if policy is not None:

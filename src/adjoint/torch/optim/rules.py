@@ -116,6 +116,9 @@ class Ruled(Optimizer):
 
     def _step(self) -> None:
         recorded = bool(self.defaults.get("differentiable"))
+        if recorded:
+            for group in self.param_groups:  # before anything is changed
+                self._check_recorded(group)
         with grad_mode(recorded):
             for group in self.param_groups:
                 if recorded:
@@ -125,18 +128,22 @@ class Ruled(Optimizer):
                     for params in _apart(group["params"]):
                         self._change(group, params)
 
+    def _check_recorded(self, group: dict[str, Any]) -> None:
+        """Raise NotImplementedError for what a differentiable step has no derivative of."""
+        if any([p.grad is not None and p.is_complex() for p in group["params"]]):
+            raise NotImplementedError("adjoint.torch: there is no differentiable=True for complex parameters")
+        for name, value in group.items():
+            if name == "params" or (name == "lr" and self._core not in ("ASGD", "Rprop")):  # which keep it as a number
+                continue
+            for x in value if isinstance(value, (tuple, list)) else [value]:
+                if isinstance(x, Tensor) and x.requires_grad:
+                    raise NotImplementedError(f"adjoint.torch: a step of {self._core} has no derivative by {name}")
+
     def _change_recorded(self, group: dict[str, Any], p: Any) -> None:
         """A step that is differentiable by the parameter, its gradient, the state and a rate that is a tensor."""
         grad = p.grad
         if grad is None:
             return
-        if p.is_complex():
-            raise NotImplementedError("adjoint.torch: there is no differentiable=True for complex parameters")
-        for name, value in group.items():
-            by_rate = name == "lr" and self._core not in ("ASGD", "Rprop")  # which keep it as a number
-            for x in [] if name == "params" or by_rate else value if isinstance(value, tuple) else [value]:
-                if isinstance(x, Tensor) and x.requires_grad:
-                    raise NotImplementedError(f"adjoint.torch: a step of {self._core} has no derivative by {name}")
         core, decay = self._rule(group)
         state = self.state[p] if self._counts or group["momentum"] else {}
         before = self._begun(core, _inner(values(p)), state, p._dtype) if self._counts or group["momentum"] else 0
