@@ -42,6 +42,10 @@ ONE: dict[str, Callable[[Any], Any]] = {
     "half": lambda x: 0.5 - x,
     "clip": lambda x: ad.clip(x, -1.0, 1.0),
     "hardtanh": ad.nn.hardtanh,
+    "clip from zero": lambda x: ad.clip(x, 0, 1),  # of zeros of either sign one is chosen
+    "clip to zero": lambda x: ad.clip(x, None, -0.0),
+    "relu6": ad.nn.relu6,
+    "clip by tensors": lambda x: ad.clip(x, ad.zeros((), dtype=x.dtype), ad.ones((), dtype=x.dtype)),
 }
 TWO: dict[str, Callable[[Any, Any], Any]] = {
     **{name: getattr(ad, name) for name in "add subtract multiply divide maximum minimum copysign".split()},

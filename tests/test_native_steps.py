@@ -485,3 +485,11 @@ def test_parts_of_a_vector_that_steps_write_in_turn(n: int) -> None:
     x = np.linspace(0.1, 0.9, n)
     found, wanted = ad.compile(ad.grad(last))(x), ad.grad(last)(x)
     np.testing.assert_allclose(found, wanted, rtol=1e-13)
+
+
+def test_one_integer_of_a_vector() -> None:
+    """Of it LLVM 22 made a truncation to as many bits, and ended the process."""
+    whole = lambda b: ad.astype(abs(ad.astype(b, ad.uint8))[:1], ad.float32)
+    f = ad.compile(lambda p, b: ad.cond(p, whole, lambda b: ad.sqrt(b)[:1], b))
+    b = np.array([True, False, True, True])
+    assert [f(np.bool_(p), b).tolist() for p in (True, False)] == [[1.0], [1.0]]

@@ -56,6 +56,8 @@ def operand_dtypes(e: Equation) -> list[DType] | None:
 
 def _fits(x: Any, dtype: DType) -> bool:
     """Whether a Python number becomes one of this dtype when it meets it."""
+    if not computable(dtype):
+        return False
     if dtype.kind == "f":
         return x.__class__ in (int, float, bool) and (x.__class__ is float or abs(x) < 2**53)
     if dtype.kind == "b":
@@ -264,11 +266,24 @@ def _absorbing(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
 
 
 def _clip(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
+    """Of two zeros the bound, where bounds are arrays, as vectors of NumPy have it."""
+    if all(x.__class__ is not Value or x.shape == () for x in e.operands[1:]):
+        return _between(v, dtype, *xs)
     return extreme(v, "minimum", dtype, extreme(v, "maximum", dtype, xs[0], xs[1]), xs[2])
 
 
+def _between(v: Vector, dtype: DType, x: str, low: str, high: str) -> str:
+    """Bounds that are one number each, or a nan: of two zeros NumPy keeps that of the array."""
+    t = element_type(dtype)
+    found = v.select(compare(v, "lt", dtype, x, low), t, low, x)
+    found = v.select(compare(v, "gt", dtype, found, high), t, high, found)
+    if dtype.kind != "f":
+        return found
+    return v.select(_is_nan(v, dtype, low), t, low, v.select(_is_nan(v, dtype, high), t, high, found))
+
+
 def _hardtanh(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:
-    return _clip(v, dtype, [xs[0], *[v.constant(e.parameters[name], dtype) for name in ("low", "high")]], e)
+    return _between(v, dtype, xs[0], *[v.constant(e.parameters[name], dtype) for name in ("low", "high")])
 
 
 def _raise_to(v: Vector, dtype: DType, xs: Sequence[str], e: Equation) -> str:

@@ -19,6 +19,8 @@ from adjoint.lines import stack_level
 
 VERSION = 2  # of what passes make of a text
 _VECTORS = re.compile(r"<(?!1 x)\d+ x")  # of more than one number
+_ONE_INTEGER = "<1 x i"
+_AS_ONE = re.compile(r"bitcast (i\d+) (\S+) to <1 x \1>")
 _NARROW = {b"sandybridge", b"bulldozer", b"piledriver", b"steamroller", b"excavator", b"haswell", b"zen"}  # of OpenBLAS
 
 # Where NumPy's header numpy/ndarraytypes.h says that an array has its data, axes, dtype and flags (PyArrayObject), from
@@ -279,6 +281,7 @@ def _module(text: str, target: Any, joins: bool = True) -> Any:
             _run(module, target, "sroa")
             if not _is_sound(module):
                 return _module(text, target, False)
+            module = _with_inserted(module, text)
             _run(module, target, "instruction_combine", "new_gvn", "dead_store_elimination")
         if _VECTORS.search(text) is None:
             _vectorize(module, target)
@@ -304,6 +307,15 @@ def _is_sound(module: Any) -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def _with_inserted(module: Any, text: str) -> Any:
+    """The module without integers that are taken for a vector of one: of an element of that LLVM 22 makes a truncation
+    to as many bits, which is none, and ends the process."""
+    if _ONE_INTEGER not in text:
+        return module
+    changed, count = _AS_ONE.subn(r"insertelement <1 x \1> poison, \1 \2, i32 0", str(module))
+    return llvm().parse_assembly(changed) if count else module
 
 
 def processor() -> tuple[Any, ...]:
