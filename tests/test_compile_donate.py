@@ -147,3 +147,10 @@ def test_around_a_donation_nothing_is_given_away() -> None:
     f, x = ad.compile(lambda x: (x * x).sum(), donate=0), ad.tensor(numbers())
     np.testing.assert_array_equal(ad.grad(f)(x).numpy(), 2 * numbers())
     np.testing.assert_array_equal(x.numpy(), numbers())
+
+
+def test_extremes_are_written_over_operands() -> None:
+    """NumPy takes the array to write to by its name alone there."""
+    x = np.linspace(-1.0, 1.0, 100_000)
+    found = ad.compile(lambda x: ad.minimum(ad.maximum(x * 2, -1.0), 0.5))(x)
+    np.testing.assert_array_equal(found, np.clip(x * 2, -1.0, 0.5))

@@ -236,6 +236,7 @@ def test_random_programs(seeds: Sequence[int], way: str, monkeypatch: pytest.Mon
     if way == "1":
         pytest.importorskip("llvmlite")
     monkeypatch.setenv("ADJOINT_COMPILE", way)
-    for seed in seeds:
-        with np.errstate(all="ignore"), Each() as each, each(seed):
-            run(seed)
+    with Each() as each, np.errstate(all="ignore"):
+        for seed in seeds:
+            with each(seed):
+                run(seed)

@@ -470,7 +470,7 @@ class _Body:
             for x in e.operands:
                 mine = x in self.owned and self.last.get(x) is e
                 if mine and x.shape == out.shape and x.dtype == out.dtype:
-                    operands.append(self.names[x])
+                    operands.append(f"out={self.names[x]}")
                     break
         self.owned.add(out)
         return f"{self.writer.constant(run)}({', '.join(operands)})"
