@@ -24,8 +24,12 @@ SIZES = [1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 63, 65, 127, 129]
 EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, math.inf, -math.inf, math.nan, 1e-40, 6e4]
 DTYPES = "float64 float32 float16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool complex128 complex64".split()
 POOLS = [DTYPES, ["float64", "int64", "bool"], ["float32", "int32", "uint8", "bool"], ["float64", "complex128"]]
-NUMBERS = [0, 1, 2, 3, -1, 7, 0.5, -2.0, 1.5, 0.1, -0.0, True, np.float32(0.3), np.int64(3), np.uint8(7)]
+NUMBERS: list[Any] = [0, 1, 2, 3, -1, 7, 0.5, -2.0, 1.5, 0.1, -0.0, True, np.float32(0.3), np.int64(3), np.uint8(7)]
 REFUSED = errors.ShapeError, errors.DtypeError, errors.RangeError, errors.ArgumentError, errors.AxisError, IndexError
+
+
+def one_of(r: random.Random, *these: Any) -> Any:
+    return r.choice(these)
 
 
 def whole(x: Any) -> Any:
@@ -139,7 +143,7 @@ SIMPLE: list[Step] = [
     lambda x, y, z, r: r.choice([ad.less, ad.less_equal, ad.greater, ad.equal, ad.not_equal])(x, y),
     lambda x, y, z, r: r.choice([ad.less, ad.greater_equal, ad.not_equal])(x, r.choice([*NUMBERS, 300, -1000])),
     lambda x, y, z, r: r.choice([ad.logical_and, ad.logical_or, ad.logical_xor])(x, y),
-    *[lambda x, y, z, r: ad.where(z != 0, x, r.choice([y, 0, 1.5, math.nan]))] * 2,
+    *[lambda x, y, z, r: ad.where(z != 0, x, one_of(r, y, 0, 1.5, math.nan))] * 2,
     lambda x, y, z, r: r.choice([ad.abs, ad.sign, ad.negative, ad.square])(ad.real(x)),
     lambda x, y, z, r: r.choice([ad.floor, ad.ceil, ad.trunc, ad.round, ad.nan_to_num])(x),
     lambda x, y, z, r: ad.signbit(ad.nan_to_num(x)),  # a nan's sign is any
@@ -152,9 +156,9 @@ SIMPLE: list[Step] = [
     *[lambda x, y, z, r: r.choice([ad.matrix_transpose, ad.flip, ad.ravel, ad.diagonal, ad.tril])(x)] * 2,
     lambda x, y, z, r: ad.permute_dims(x, tuple(range(x.ndim))[::-1]),
     *[lambda x, y, z, r: r.choice([x[1:], x[..., ::-2], x[..., :5], x[-3:], x[..., None], x[None]])] * 2,
-    lambda x, y, z, r: r.choice([ad.concat, ad.stack])([x, y], axis=r.choice([0, -1])),
+    lambda x, y, z, r: one_of(r, ad.concat, ad.stack)([x, y], axis=r.choice([0, -1])),
     lambda x, y, z, r: ad.pad(x, (r.randrange(3), 1), r.choice(["constant", "edge", "wrap"])),
-    lambda x, y, z, r: r.choice([ad.roll, ad.repeat])(x, r.choice([1, 2, 3]), axis=-1),
+    lambda x, y, z, r: one_of(r, ad.roll, ad.repeat)(x, r.choice([1, 2, 3]), axis=-1),
     lambda x, y, z, r: r.choice([ad.any, ad.all, ad.count_nonzero])(x, axis=r.choice([None, 0, -1])),
     lambda x, y, z, r: r.choice([ad.sum, ad.prod])(whole(x), axis=r.choice([None, 0, -1])),
     lambda x, y, z, r: r.choice([ad.cumulative_sum, ad.cumulative_prod])(whole(x), axis=r.choice([0, -1])),
@@ -210,7 +214,10 @@ def same(found: Sequence[Any], expected: Sequence[Any]) -> None:
 def run(seed: int) -> None:
     r = random.Random(seed)
     xs, length = inputs(r), r.choice([4, 10, 25])
-    f = lambda *xs: steps(random.Random(seed), list(map(ad.asarray, xs)), length, STEPS)[len(xs) :]
+
+    def f(*xs: Any) -> list[Any]:
+        return steps(random.Random(seed), list(map(ad.asarray, xs)), length, STEPS)[len(xs) :]
+
     before, expected = [x.copy() for x in xs], [y.numpy() for y in f(*xs)]
     compiled = ad.compile(f)
     for args in (xs, xs, [laid(x) for x in xs]):
