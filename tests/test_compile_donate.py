@@ -154,3 +154,12 @@ def test_extremes_are_written_over_operands() -> None:
     x = np.linspace(-1.0, 1.0, 100_000)
     found = ad.compile(lambda x: ad.minimum(ad.maximum(x * 2, -1.0), 0.5))(x)
     np.testing.assert_array_equal(found, np.clip(x * 2, -1.0, 0.5))
+
+
+def test_loops_do_not_write_over_what_each_step_reads() -> None:
+    x = np.linspace(-1.0, 1.0, N)
+    f = lambda x: (ad.fori_loop(0, 3, lambda i, c: c + (x + 1.0) * 2.0, ad.zeros(N, dtype=ad.float64)), x * 3.0)
+    for found, wanted in zip(ad.compile(f, donate=0)(x.copy()), f(ad.asarray(x)), strict=True):
+        np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-12)
+    g = lambda x: ad.scan(lambda c, _: ((x - 2.0)[0], c), ad.asarray(0.0), None, length=3)[1]
+    np.testing.assert_array_equal(ad.compile(g, donate=0)(numbers()), [0.0, -2.0, -2.0])

@@ -90,6 +90,7 @@ def placed(x: Any, y: Any, z: Any, r: random.Random) -> Any:
 
 def ordered(x: Any, y: Any, z: Any, r: random.Random) -> Any:
     axis, descending = r.choice([0, -1]), r.random() < 0.5
+    x = x + 0  # of zeros of either sign NumPy sorts any before the other
     ways: list[Callable[[], Any]] = [
         lambda: ad.sort(x, axis=axis, descending=descending),
         lambda: ad.argsort(x, axis=axis, descending=descending, stable=True),

@@ -298,7 +298,8 @@ class _Writer:
 
             graph = with_segments(graph, lambda: f"n{next(self._count)}", self.code)
         inner = {id(g): f"g{next(self._count)}" for e in graph.equations for g in e.graphs}
-        body = _Body(self, graph, inner)
+        donated = self.donated if name == "run" else set()  # each step reads what the loop reads of it
+        body = _Body(self, graph, inner, donated)
         head = f"{indent}def {name}({', '.join(body.names[x] for x in graph.inputs)}):"
         within = indent
         if self.symbols is not None:
@@ -333,7 +334,7 @@ class _Writer:
 class _Body:
     """The lines of one function."""
 
-    def __init__(self, writer: _Writer, graph: Graph, inner: dict[int, str]) -> None:
+    def __init__(self, writer: _Writer, graph: Graph, inner: dict[int, str], donated: set[Any]) -> None:
         self.writer, self.inner = writer, inner
         self.names: dict[Any, str] = {x: f"v{i}" for i, x in enumerate(graph.inputs)}
         self.inputs = set(graph.inputs)
@@ -345,7 +346,7 @@ class _Body:
                 self.last[x] = e
         for x in graph.outputs:
             self.last.pop(x, None)
-        self.owned: set[Any] = writer.donated & self.inputs  # values in memory of their own, which no other shares
+        self.owned: set[Any] = donated & self.inputs  # values in memory of their own, which no other shares
 
     def read(self, x: Any) -> str:
         if x.__class__ is Value:
