@@ -436,6 +436,27 @@ def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
             f(X)
 
 
+@pytest.mark.parametrize("disabled", [False, True])
+def test_transforms_inside_are_as_precise_as_the_arrays_given(disabled: bool) -> None:
+    """Also where it is switched off: tensors stand for arrays of NumPy."""
+    weighed = lambda x: (x * ad.asarray([0.1, 0.2])).sum()
+    ways: list[Any] = [
+        ad.grad(weighed),
+        lambda x: ad.jvp(weighed, (x,), (x,))[1],
+        lambda x: ad.grad(weighed)(x * 2),
+        ad.compile(ad.grad(weighed)),
+    ]
+    for way in ways:
+        for x, kind in ((np.ones(2), float), (np.ones(2, np.float16), np.float16)):
+            with ad.disable_compile() if disabled else contextlib.nullcontext():
+                found = ad.compile(way)(x)
+            assert found.dtype == kind
+            np.testing.assert_array_equal(found, way(x))
+    x = ad.asarray(np.ones(2))  # a tensor does not say how precise what is made is
+    with ad.disable_compile() if disabled else contextlib.nullcontext():
+        assert ad.compile(ad.grad(weighed))(x).tolist() == np.float32([0.1, 0.2]).tolist()
+
+
 def test_values_are_shown_while_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
     def f(x: Any) -> Any:
         ad.debug.print("x = {:.1f}", x.sum())

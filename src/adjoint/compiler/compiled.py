@@ -35,9 +35,9 @@ from adjoint.functions.shape import broadcast_to
 from adjoint.lines import Line, stack_level
 from adjoint.module.fields import Fields
 from adjoint.operands import lift_to
-from adjoint.scopes import Scope, innermost
+from adjoint.scopes import Block, Scope, innermost
 from adjoint.tensor import Tensor, raw_array, wrap
-from adjoint.transforms.arguments import array_of, to_numpy
+from adjoint.transforms.arguments import array_of, arrays_on, to_numpy
 from adjoint.transforms.libraries import of_any_library
 
 RECENT = 4  # kinds of calls of which it is looked first whether a call is of them
@@ -526,8 +526,11 @@ def _eager(f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     arrays = (np.ndarray, np.generic)
     given = [wrap(array_of(x, device), device) if isinstance(x, arrays) and is_numeric(x) else x for x in leaves]
     args, kwargs = trees.unflatten(structure, given)
-    out = f(*args, **kwargs)
-    return out if inside else trees.map(_to_caller, out)
+    if inside:
+        return f(*args, **kwargs)
+    with Block(arrays_on, device):
+        out = f(*args, **kwargs)
+    return trees.map(_to_caller, out)
 
 
 def _to_caller(x: Any) -> Any:
