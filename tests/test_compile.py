@@ -200,6 +200,68 @@ def test_an_integer_that_has_to_be_one_is_no_tensor(f: Any) -> None:
             np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda n: n + 1,
+        lambda n: n - 1,
+        lambda n: n * n,
+        lambda n: n**3,
+        lambda n: 2 ** (n % 100),
+        lambda n: n << 3,
+        lambda n: (-n, abs(n), ~n, n & 6, n | 1, n ^ 3),
+        lambda n: sum([n, n]),
+        lambda n: (n + 1) / 2,
+        lambda n: ad.ones(2) * (n * n),
+        lambda n: ad.arange(3) * (n * n),
+        lambda n: 1 // n,
+        lambda n: 7 % (n - 3),
+        lambda n: ad.ones(2) * (1 / (n - 3)),
+        lambda n: ad.fori_loop(0, 3, lambda i, c: c + n * n * n * (i + 1), ad.zeros(2)),
+        lambda n: ad.where(ad.ones(2) > 0, n * n * n, 0),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*was recorded 8 times")
+def test_an_integer_has_as_many_digits_as_pythons(f: Any) -> None:
+    """They wrapped at 64 bits, and 1 // 0 was 0."""
+    g = ad.compile(f)
+    for n in (1, 2, 3, -1, -3, 0, 70, 2**31 - 1, 2**31, 2**32, -(2**32), 2**40, 2**62, 2**63 - 1, -(2**63), 2**80):
+        try:
+            with np.errstate(all="ignore"):
+                expected = f(n)
+        except (ZeroDivisionError, errors.AdjointError) as error:
+            with pytest.raises(type(error)):
+                g(n)
+            continue
+        with np.errstate(all="ignore"):
+            assert repr(g(n)) == repr(expected)
+
+
+@pytest.mark.parametrize("dtype", [ad.int8, ad.uint8, ad.int32, ad.uint64, ad.int64, ad.bool, ad.float16])
+def test_an_integer_takes_the_type_of_what_the_function_makes(dtype: Any) -> None:
+    """A constant of int8 beside a number of Python's became int64 from the number's second value on."""
+    for f in (
+        lambda x, n: ad.ones(2, dtype=dtype) * n,
+        lambda x, n: ad.ones(2, dtype=dtype) - (n + 1),
+        lambda x, n: x * n,
+        lambda x, n: ad.fori_loop(0, 3, lambda i, c: c * n, ad.ones(2, dtype=dtype) * 1) if dtype != ad.bool else x,
+        lambda x, n: ad.scan(lambda c, y: (c + ad.ones(2, dtype=dtype) * n, y), x * n, None, 2)[0],
+    ):
+        g, x = ad.compile(f), ad.ones(2, dtype=dtype)
+        for n in (1, 2, 3, 4):
+            found, expected = g(x, n), f(x, n)
+            assert found.dtype is expected.dtype
+            assert found.tolist() == expected.tolist()
+
+
+def test_a_tensor_made_of_an_integer_is_one() -> None:
+    """From the number's second value on it was Python's number."""
+    for f in (ad.asarray, lambda n: ad.add(n, n), lambda n: ad.maximum(n, 2), lambda n: [n + 1, ad.asarray(n) + 1]):
+        g = ad.compile(f)
+        for n in (1, 2, 3):
+            assert repr(g(n)) == repr(f(n))
+
+
 def test_a_warning_says_what_changes() -> None:
     f = ad.compile(lambda x, rate: x * rate if rate < 9 else x)
     often = lambda: [f(X, rate=0.1 * i) for i in range(12)]

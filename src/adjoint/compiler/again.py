@@ -15,8 +15,9 @@ import numpy as np
 from adjoint import devices, dtypes
 from adjoint import tree as trees
 from adjoint.backends.numpy import NumPy
-from adjoint.compiler.calls import Signature, can_vary, kind_of_node
+from adjoint.compiler.calls import Signature, kind_of_node
 from adjoint.compiler.environment import Environment, disabled, settings
+from adjoint.compiler.numbers import range_of
 from adjoint.compiler.programs import Program, Result
 from adjoint.compiler.rules import Made
 from adjoint.decorators.autodiff import Autodiff
@@ -261,7 +262,8 @@ class _Writer:
         cls = x.__class__
         if place in self.call.numbers:
             if cls is int:
-                self.refuse(f"{name}.__class__ is not {self.constant(int)} or not {self.constant(can_vary)}({name})")
+                least, most = self.constant(range_of(x)[0]), self.constant(range_of(x)[1])
+                self.refuse(f"{name}.__class__ is not {self.constant(int)} or not {least} <= {name} <= {most}")
             else:
                 self.refuse(f"{name}.__class__ is not {self.constant(cls)}")
             self._note(name, f"asarray({name})" if self.on_numpy else f"{self._from_caller()}(asarray({name}))")

@@ -14,7 +14,7 @@ from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.compiler.environment import Environment, changed, may_change, may_run, plain
 from adjoint.compiler.general import Axes
-from adjoint.compiler.numbers import Floats, follow_from
+from adjoint.compiler.numbers import Floats, can_vary, follow_from, range_of
 from adjoint.compiler.programs import Place, Program, Result, placed, results_of
 from adjoint.compiler.sizes import Symbols
 from adjoint.compiler.traced import Traced, line_of, refuse_closed
@@ -70,12 +70,14 @@ class Signature:
     named: bool
     of_module: bool
     structure: Any
+    tensors_before: Sequence[bool]
     varying: set[Any]
 
     def __init__(self, owner: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.f, self.name, self.of_module = owner.f, owner.name, owner.of_module
         self.varying, self.named, self.dynamic = owner.varying, bool(kwargs), owner.dynamic
         self.changing: set[str] = owner.changing
+        self.tensors_before = owner.tensors_before
         self.level = level = current_level()
         self.recording: bool = level is not None and isinstance(level.leaf, Traced)
         if self.recording:
@@ -147,7 +149,7 @@ class Signature:
             self.numbers.append(i)
             self.inputs.append(np.asarray(x))
             self.places.append(i)
-            return x.__class__, None
+            return x.__class__, "" if x.__class__ is float else "positive" if x > 0 else "negative"
         if isinstance(x, (np.ndarray, np.generic)):
             if not is_numeric(x):
                 raise errors.ArgumentTypeError(
@@ -370,18 +372,19 @@ class Signature:
                 self.asked = floats.asked
                 return None
         if len(self.numbers) > len(floating):
-            numbers = [
-                value
+            numbers = {
+                value: range_of(self.leaves[i])
                 for k, ((value, _), i) in enumerate(zip(given, self.places, strict=False))
                 if i in self.numbers and k not in floating
-            ]
-            found = follow_from(graph, numbers, floats)
+            }
+            found = follow_from(graph, numbers, place.recording.widened, floats)
             if found is None:
                 return None
+            were_tensors = self.tensors_before if len(self.tensors_before) == len(results) else [False] * len(results)
             which = iter(outputs)
             for k, r in enumerate(results):
                 if r.kind in ("value", "leaf", "live", "number") and (value := next(which)) in found:
-                    if value.shape or value.dtype.kind == "f":
+                    if value.shape or value.dtype.kind == "f" or were_tensors[k]:
                         return None
                     results[k] = Result("number")
         if symbols is not None:
@@ -469,11 +472,6 @@ def kind_of_node(x: Tensor[Any]) -> str:
 def _unsized(spec: Any) -> Any:
     """What of a leaf the recording depends on, without sizes."""
     return (len(spec[0]), *spec[1:]) if spec.__class__ is tuple and spec[0].__class__ is tuple else spec
-
-
-def can_vary(x: Any) -> bool:
-    """Whether a number can be traced."""
-    return x.__class__ is float or (x.__class__ is int and -(2**63) <= x < 2**63)
 
 
 class _Equal:

@@ -15,12 +15,13 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.compiler.again import UNLIKE, Again, again
-from adjoint.compiler.calls import Seen, Signature, can_vary, wants_numpy
+from adjoint.compiler.calls import Seen, Signature, wants_numpy
 from adjoint.compiler.cost import Cost, cost_of
 from adjoint.compiler.donated import exclusive, give_away
 from adjoint.compiler.environment import Environment, disabled
 from adjoint.compiler.general import KEPT, General
 from adjoint.compiler.graph import Graph
+from adjoint.compiler.numbers import can_vary
 from adjoint.compiler.passes import after_each
 from adjoint.compiler.programs import Program, line_of, one_by_one
 from adjoint.compiler.replay import makes_code
@@ -223,6 +224,7 @@ class Compiled:
         self._again: collections.OrderedDict[Program, Again | None] = collections.OrderedDict()
         self._recent: tuple[Again, ...] = ()  # those of the last kinds of calls
         self.varying: set[Any] = set()  # places of numbers that are traced
+        self.tensors_before: list[bool] = []  # which results were tensors where integers were what they are
         self.surroundings: Environment | None = None  # of the last call
         self.changing: set[str] = set()  # attributes that f itself changes, which are read when it is recorded
         self._fixed: dict[int, Line | str | None] = {}  # ... and of those that cannot be: who asks for their values
@@ -424,6 +426,8 @@ class Compiled:
             self._fixed.update(dict.fromkeys(fixed, call.asked or asked))
             call.read()
         self._last = call.seen()
+        if not any([call.leaves[i].__class__ is int for i in call.numbers]):
+            self.tensors_before = [r.kind not in ("number", "fixed") for r in program.results]
         return program
 
     def _count(self, call: Signature) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Array, Backend, Implementation, LeafBackend, in_backward
 from adjoint.compiler.graph import Equation, Graph, Key, Name, Value
-from adjoint.compiler.numbers import Floats, bounds_loops, is_float
+from adjoint.compiler.numbers import Floats, bounds_loops, is_float, is_widened
 from adjoint.compiler.sizes import Symbols, has_sizes
 from adjoint.concrete import Check, Staged
 from adjoint.lines import PACKAGE, Line
@@ -35,6 +35,7 @@ class Recording:
         self.loops = 0  # how many of them are those of loops
         self.symbols: Symbols | None = None  # where some sizes are symbols
         self.floats: Floats | None = None  # ... and some of Python's floats
+        self.widened: set[Value] = set()  # constants that were integers of fewer bits
         self.lines: dict[Value, Line] = {}  # where results of primitives were computed
         self.checks: _Checks = _Checks(self)
 
@@ -230,7 +231,10 @@ class Traced(Staged, LeafBackend):
                 out = inner[name](*[x.const if x.__class__ is Value else x for x in operands], **parameters)
                 if several:
                     return tuple([Value(tuple(x.shape), inner.dtype_of(x), x) for x in out])
-                return Value(tuple(out.shape), inner.dtype_of(out), out)
+                made = Value(tuple(out.shape), inner.dtype_of(out), out)
+                if name == "astype" and place is not None and is_widened(specs[0].dtype, made.dtype):
+                    place.widened.add(made)
+                return made
             if dynamic:
                 raise errors.TrackedError(
                     f"{name}: how many elements there are depends on the values of a tensor of shape "
