@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -367,8 +366,9 @@ class Signature:
                 "step return loss.detach() beside the new leaves"
             )
         if floats is not None:
+            kept = floats.are_in(structure, results)
             floats.is_open = False
-            if floats.asked is not None:
+            if kept or floats.asked is not None:
                 self.asked = floats.asked
                 return None
         if len(self.numbers) > len(floating):
@@ -388,8 +388,8 @@ class Signature:
                         return None
                     results[k] = Result("number")
         if symbols is not None:
-            with contextlib.suppress(TypeError):
-                hash(structure)  # asks for sizes among settings of modules
+            if symbols.are_in(structure, results):
+                return None
             symbols.is_open = False
         return Program(self.base, graph, results, structure, self.name, symbols)
 

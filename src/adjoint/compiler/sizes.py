@@ -43,6 +43,7 @@ class Symbols:
         self.places: dict[str, tuple[int, int]] = {}  # of a symbol, an array and its axis
         self.guards: dict[str, bool] = {}
         self.pinned: dict[str, Line] = {}  # symbols whose values were asked for, and where
+        self.count = 0  # how often
         self.is_open = True
         self._holds: Callable[..., bool] | None = None
 
@@ -95,9 +96,16 @@ class Symbols:
 
     def pin(self, size: Size) -> None:
         """The value was asked for."""
+        self.count += 1
         self.answer(f"{_text(size)} == {size.value!r}", True)
         for name in self.values if size.terms is None else {x for term in size.terms for x in term}:
             self.pinned.setdefault(name, Line())
+
+    def are_in(self, structure: Any, results: Sequence[Any]) -> bool:
+        """Whether keys and settings of a structure, or objects among the results, have some: they stay as they are."""
+        before = self.count
+        repr((structure, [getattr(r.of, "__dict__", r.of) for r in results if r.kind == "fixed"]))
+        return self.count > before
 
     def binding(self, function: Callable[..., Any], **sizes: int) -> Callable[..., Any]:
         """A function that was made in the recording, for when its sizes have these values."""
