@@ -286,7 +286,6 @@ def test_a_number_is_pythons_whoever_asks() -> None:
         lambda n: ad.clip(ad.arange(5.0), n, 3),
         lambda n: ad.ones(3) ** n,
         lambda n: ad.fori_loop(0, 3, lambda i, c: c + n * i, ad.zeros(2) + n),
-        lambda n: ad.random.normal((2,), key=ad.random.key(int(n))),
     ):
         for values in ((1, 2, 3, 2), (1.0, 2.0, 3.0, 2.0)):
             g = ad.compile(f)
