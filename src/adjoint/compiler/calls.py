@@ -278,8 +278,8 @@ class Signature:
             what = "something in its closure or its module" if self.other is None else f"{self.other!r}, outside of it,"
             return f"{what} changes; make it an argument"
         if self.numbers:
-            names = " and ".join(map(self.path, self.numbers))
-            return f"{names} changes, and with it what comparisons give; choose with ad.where of an array"
+            which = " and ".join(map(self.path, self.numbers))
+            return f"{which} changes, and with it what comparisons give; choose with ad.where of an array"
         return "the device, or the default dtype, changes"
 
     def _other_structure(self, last: Seen) -> str:

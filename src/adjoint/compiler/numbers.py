@@ -6,7 +6,7 @@ Each becomes a symbol, since it takes the dtype of each tensor that it meets.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,6 +72,8 @@ class Numbers(Symbols):
         self.asked: dict[int, Line] = {}  # those whose values were asked for, and where
         self.compared: dict[int, Line] = {}
         self._made: dict[tuple[str, DType], Value] = {}
+        self._computed = _Computed(self)
+        self._equation: Equation | None = None
 
     def add(self, x: float) -> tuple[Value, Size]:
         name, value = f"f{len(self.inputs)}", Value((), np.asarray(x).dtype)
@@ -89,11 +91,13 @@ class Numbers(Symbols):
             found = self._made[x.text, dtype] = Value((), dtype)
             if given is not None and dtype.kind in "fc":
                 equation = Equation("astype", [given], {"dtype": dtype}, [found])
+                self.graph.equations.append(equation)
             else:
-                equation = Equation(
-                    "host", self.inputs, {"function": _Computed(self.function(x.text), type(x.value), dtype)}, [found]
-                )
-            self.graph.equations.append(equation)
+                self._computed.add(x.text, type(x.value), dtype)
+                if self._equation is None:  # one for all, since a call of Python takes longer than what it computes
+                    self._equation = Equation("host", self.inputs, {"function": self._computed}, [])
+                    self.graph.equations.append(self._equation)
+                self._equation.results.append(found)
         return found
 
     def answer(self, text: str, holds: bool) -> bool:
@@ -123,17 +127,29 @@ class Numbers(Symbols):
 class _Computed:
     """Arithmetic with Python's numbers, as a function of arrays."""
 
-    def __init__(self, run: Any, kind: type, dtype: DType) -> None:
-        self.run, self.kind, self.dtype = run, kind, dtype
+    of_numbers = True
+
+    def __init__(self, numbers: Numbers) -> None:
+        self.numbers = numbers
+        self.texts, self.types = list[str](), list[tuple[type, DType]]()
+        self.run: Callable[..., Any] | None = None
+
+    def add(self, text: str, kind: type, dtype: DType) -> None:
+        self.texts.append(text)
+        self.types.append((kind, dtype))
 
     def __call__(self, *arrays: Any) -> list[Any]:
-        found = self.run(*[x.item() for x in arrays])
-        if type(found) is not self.kind:  # a negative power of an integer, a root of a negative number
-            raise OtherNumberError
-        try:
-            return [np.asarray(found, self.dtype)]
-        except OverflowError:  # too many digits
-            raise OtherNumberError from None
+        if self.run is None:
+            self.run = self.numbers.function(f"({', '.join(self.texts)},)")
+        made = []
+        for found, (kind, dtype) in zip(self.run(*[x.item() for x in arrays]), self.types, strict=True):
+            if found.__class__ is not kind:  # a negative power of an integer, a root of a negative number
+                raise OtherNumberError
+            try:
+                made.append(np.array(found, dtype))
+            except OverflowError:  # too many digits
+                raise OtherNumberError from None
+        return made
 
 
 def is_number(x: Any) -> bool:
