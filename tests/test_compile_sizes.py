@@ -275,6 +275,41 @@ def test_solvers_know_the_sizes(name: str, dynamic: Any, monkeypatch: pytest.Mon
             np.testing.assert_allclose(compiled(x).numpy(), f(x).numpy(), rtol=1e-7)
 
 
+class Sized(ad.nn.Module):
+    weight: ad.Tensor
+    n: Any
+
+
+class Noted:
+    def __init__(self, n: Any) -> None:
+        self.n = n
+
+    def __repr__(self) -> str:
+        return f"Noted({self.n})"
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, n: {n: x},
+        lambda x, n: {n, 2 * n},
+        lambda x, n: Sized(weight=x * 1, n=n),
+        lambda x, n: Sized(weight=x * 1, n=(n, [n + 1])),
+        lambda x, n: slice(n, None),
+        lambda x, n: Noted(n),
+    ],
+)
+def test_results_have_no_symbols_in_their_keys_and_settings(f: Any, dynamic: Any) -> None:
+    """There was n0 for 4, and twice in a dictionary."""
+    sized = ad.compile(lambda x: f(x, x.shape[0]), dynamic=dynamic)
+    rated = ad.compile(lambda x, r: f(x, r))
+    for n in (3, 4, 5, 5):
+        x = ad.ones(n)
+        assert repr(sized(x)) == repr(f(x, n))
+        assert repr(rated(x, n / 2)) == repr(f(x, n / 2))
+
+
 def test_a_size_that_leaks_has_ended() -> None:
     kept: list[Any] = []
     place = type("Place", (), {"kept": kept})()

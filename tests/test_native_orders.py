@@ -63,3 +63,12 @@ def test_gradients_of_transposes() -> None:
     x = np.random.default_rng(0).normal(size=(20, 30))
     f = ad.grad(lambda x: (ad.tanh(x.T) ** 2 * x.T).sum())
     np.testing.assert_allclose(ad.compile(f)(x), (t := np.tanh(x)) ** 2 + 2 * t * (1 - t * t) * x, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float16", "bool", "uint8"])
+def test_numbers_meet_transposes_of_every_dtype(dtype: str) -> None:
+    x = np.arange(6).reshape(2, 3).astype(dtype)
+    for f in (lambda x: x.T + 1, lambda x: x.T * 2, lambda x: ad.where(x.T == 0, x.T, 3), lambda x: x[:0].T + 1):
+        expected, found = f(ad.asarray(x)).numpy(), ad.compile(f)(x)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)

@@ -321,9 +321,13 @@ def dtype_beside(dtype: DType, x: Any) -> DType:
 
 def dtype_of_numbers(xs: Sequence[Any]) -> DType:
     """The dtype that keeps numbers and chosen numbers."""
-    kinds = [x._dtype.kind if x.__class__ is Number else np.asarray(x).dtype.kind for x in xs]
+    kinds = [x._dtype.kind if x.__class__ is Number else _kind_of(x) for x in xs]
     kind = max(kinds, key="biuOfc".index)
     return dtypes.bool if kind == "b" else _WIDEST.get(kind, dtypes.int64)
+
+
+def _kind_of(x: Any) -> str:
+    return ("i" if isinstance(x, int) else "f") if x.__class__ in LATER else np.asarray(x).dtype.kind
 
 
 def in_dtype(x: Any, dtype: DType, like: Backend, name: str) -> Tensor[Any]:
@@ -396,6 +400,16 @@ def refuse_operand(value: Any, like: Tensor[Any], name: str) -> Any:
     )
 
 
+LATER: set[type] = set()  # classes of numbers that stand for others, which are looked at when those are known
+
+
+def of_later(x: Any, place: Backend, wide: bool = False) -> Tensor[Any]:
+    """A tensor of a number that stands for others, as precise as of Python's."""
+    whole = isinstance(x, int)
+    dtype = dtypes.int64 if whole else place.leaf.widest(dtypes.float64) if wide else dtypes.default_on(place)
+    return wrap(place.full(shape=(), value=x, dtype=dtype), place)
+
+
 def fitting(scalar: Any, dtype: DType, name: str) -> Any:
     """A Python scalar that the dtype can hold; the standard knows Python's booleans among booleans only.
 
@@ -405,7 +419,7 @@ def fitting(scalar: Any, dtype: DType, name: str) -> Any:
     if scalar is True or scalar is False:
         return scalar if dtype.kind == "b" else int(scalar)
     if dtype.kind in "iu":
-        if not np.iinfo(dtype).min <= scalar <= np.iinfo(dtype).max:
+        if scalar.__class__ not in LATER and not np.iinfo(dtype).min <= scalar <= np.iinfo(dtype).max:
             raise errors.RangeError(
                 f"{name}: {errors.shown(scalar)} does not fit in {dtype}; convert the tensor with astype"
             )

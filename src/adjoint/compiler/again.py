@@ -15,8 +15,9 @@ import numpy as np
 from adjoint import devices, dtypes
 from adjoint import tree as trees
 from adjoint.backends.numpy import NumPy
-from adjoint.compiler.calls import Signature, can_vary, kind_of_node
+from adjoint.compiler.calls import Signature, kind_of_node
 from adjoint.compiler.environment import Environment, disabled, settings
+from adjoint.compiler.numbers import can_vary
 from adjoint.compiler.programs import Program, Result
 from adjoint.compiler.rules import Made
 from adjoint.decorators.autodiff import Autodiff
@@ -59,6 +60,7 @@ class _Writer:
         self.base, self.on_numpy = call.base, type(call.base) is NumPy
         self.lines: list[str] = []
         self.arrays: list[str] = []  # of the inputs
+        self.numbers: list[str] = []  # those that are Python's numbers
         self.inputs: list[str] = []
         self.operands: list[str] = []  # the inputs as arrays of the level, where results are tracked
         self.count = 0  # of leaves that were read
@@ -260,6 +262,7 @@ class _Writer:
         self.count += 1
         cls = x.__class__
         if place in self.call.numbers:
+            self.numbers.append(name)
             if cls is int:
                 self.refuse(f"{name}.__class__ is not {self.constant(int)} or not {self.constant(can_vary)}({name})")
             else:
@@ -336,6 +339,8 @@ class _Writer:
     def _run(self) -> None:
         """The call of the program, and its results."""
         program, as_numpy = self.program, self.call.as_numpy
+        if program.numbers is not None:
+            self.refuse(f"not {self.constant(program.numbers.hold)}(({''.join(f'{x}, ' for x in self.numbers)}))")
         arrays = "".join(f"{x}, " for x in self.arrays)
         if self.node is not None and self.called is not None:
             names = [self.variable() if x is None else self.constant(x) for x in self.called.fixed]

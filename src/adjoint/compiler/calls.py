@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,8 +13,8 @@ from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.compiler.environment import Environment, changed, may_change, may_run, plain
 from adjoint.compiler.general import Axes
-from adjoint.compiler.numbers import Floats, follow_from
-from adjoint.compiler.programs import Place, Program, Result, placed, results_of
+from adjoint.compiler.numbers import Numbers, can_vary
+from adjoint.compiler.programs import Place, Program, placed, results_of
 from adjoint.compiler.sizes import Symbols
 from adjoint.compiler.traced import Traced, line_of, refuse_closed
 from adjoint.concrete import callbacks
@@ -114,11 +113,11 @@ class Signature:
         self.inputs: list[Any] = []  # what has arrays, closed-over tensors last
         self.places: list[int] = []  # of inputs among the leaves
         self.numbers: list[int] = []  # ... which are Python's numbers
-        self.asked: Line | None = None  # where the value of one was asked for
+        self.asked: dict[int, Line] = {}  # ... and where the value of one was asked for
         self.specs: list[Any] = []
         for i, x in enumerate(self.leaves):
             self.specs.append(self._spec(i, x))
-        if self.around and any([self.leaves[i].__class__ is float for i in self.numbers]):  # levels know no symbols
+        if self.around and self.numbers:  # levels know no symbols
             return self.as_they_are()
         self.inputs += self.closed
         specs = (*self.specs, *[self._of_tensor(x) for x in self.closed])
@@ -184,7 +183,7 @@ class Signature:
     def ranks(self) -> Any:
         """The key without sizes."""
         structure, specs, *rest = self.key
-        return (structure, tuple([_unsized(spec) for spec in specs]), *rest)
+        return (structure, tuple([unsized(spec) for spec in specs]), *rest)
 
     def dynamic_axes(self) -> set[tuple[int, int]]:
         """The axes of the inputs that are said to change."""
@@ -233,6 +232,11 @@ class Signature:
             x._device.leaf_array(x._array) if isinstance(x, Tensor) else array_of(x, self.base) for x in self.inputs
         ]
 
+    @property
+    def values(self) -> list[Any]:
+        """The numbers that are traced."""
+        return [self.leaves[i] for i in self.numbers]
+
     def path(self, i: int) -> str:
         """How a leaf of the arguments is written."""
         path = trees.paths(self.structure)[i]
@@ -273,6 +277,9 @@ class Signature:
                 return f"the attribute {names[0]!r} of an object or a module changes; make it an argument"
             what = "something in its closure or its module" if self.other is None else f"{self.other!r}, outside of it,"
             return f"{what} changes; make it an argument"
+        if self.numbers:
+            which = " and ".join(map(self.path, self.numbers))
+            return f"{which} changes, and with it what comparisons give; choose with ad.where of an array"
         return "the device, or the default dtype, changes"
 
     def _other_structure(self, last: Seen) -> str:
@@ -318,9 +325,7 @@ class Signature:
         return out
 
     def recorded(self, axes: Axes | None = None) -> Program | None:
-        """The program, for several sizes of some axes; None where integers that are traced would not count as Python's
-        do.
-        """
+        """The program, for several sizes of some axes; None where numbers that are traced have to be what they are."""
         symbols = Symbols() if axes else None
         try:
             return self._recorded(symbols, axes or set())
@@ -335,16 +340,16 @@ class Signature:
         return placed(self.base, self.device, lambda place: self._on(place, symbols, shapes))
 
     def _on(self, place: Place, symbols: Symbols | None, shapes: Sequence[Shape]) -> Program | None:
-        floating = {k for k, i in enumerate(self.places) if self.leaves[i].__class__ is float and i in self.numbers}
+        numbers = {k for k, i in enumerate(self.places) if i in self.numbers}
         place.recording.symbols = symbols
         place.leaf.arrays_on = place.device if self.as_numpy else None
-        floats = place.recording.floats = Floats(place.recording.top) if floating else None
+        symbolic = place.recording.numbers = Numbers(place.recording.top) if numbers else None
         given = [
-            floats.add(x.item()) if floats is not None and k in floating else self._argument(place, x, shape)
+            symbolic.add(x.item()) if symbolic is not None and k in numbers else self._argument(place, x, shape)
             for k, (x, shape) in enumerate(zip(self.inputs, shapes, strict=True))
         ]
         tensors: list[Any] = [x for _, x in given]
-        before = [None if k in floating else raw_array(x) for k, x in enumerate(tensors)]
+        before = [None if k in numbers else raw_array(x) for k, x in enumerate(tensors)]
         guard = self.guard
         out = self.call(tensors)
         self._nothing_assigned(tensors, before, guard)
@@ -353,7 +358,7 @@ class Signature:
         nodes = {
             x._array.node: k
             for k, x in enumerate(tensors)
-            if k not in floating and getattr(x._array, "node", None) is not None
+            if k not in numbers and getattr(x._array, "node", None) is not None
         }
         results, outputs = results_of(place, leaves, nodes)
         refuse_closed(self.name, outputs)
@@ -364,31 +369,17 @@ class Signature:
                 f"{self.name} returns leaves and results that are tracked by its arguments; of a compiled "
                 "step return loss.detach() beside the new leaves"
             )
-        if floats is not None:
-            floats.is_open = False
-            if floats.asked is not None:
-                self.asked = floats.asked
+        if symbolic is not None:
+            kept = symbolic.are_in(structure, results)
+            symbolic.is_open = False
+            if kept or symbolic.asked:
+                self.asked = {self.numbers[k]: line for k, line in symbolic.asked.items()}
                 return None
-        if len(self.numbers) > len(floating):
-            numbers = [
-                value
-                for k, ((value, _), i) in enumerate(zip(given, self.places, strict=False))
-                if i in self.numbers and k not in floating
-            ]
-            found = follow_from(graph, numbers, floats)
-            if found is None:
-                return None
-            which = iter(outputs)
-            for k, r in enumerate(results):
-                if r.kind in ("value", "leaf", "live", "number") and (value := next(which)) in found:
-                    if value.shape or value.dtype.kind == "f":
-                        return None
-                    results[k] = Result("number")
         if symbols is not None:
-            with contextlib.suppress(TypeError):
-                hash(structure)  # asks for sizes among settings of modules
+            if symbols.are_in(structure, results):
+                return None
             symbols.is_open = False
-        return Program(self.base, graph, results, structure, self.name, symbols)
+        return Program(self.base, graph, results, structure, self.name, symbols, symbolic)
 
     def _argument(self, place: Place, x: Any, shape: Shape) -> Any:
         if not isinstance(x, Tensor) or self.foreign:
@@ -466,14 +457,9 @@ def kind_of_node(x: Tensor[Any]) -> str:
     return "" if node is None else "leaf" if isinstance(node, LeafNode) else "result"
 
 
-def _unsized(spec: Any) -> Any:
+def unsized(spec: Any) -> Any:
     """What of a leaf the recording depends on, without sizes."""
     return (len(spec[0]), *spec[1:]) if spec.__class__ is tuple and spec[0].__class__ is tuple else spec
-
-
-def can_vary(x: Any) -> bool:
-    """Whether a number can be traced."""
-    return x.__class__ is float or (x.__class__ is int and -(2**63) <= x < 2**63)
 
 
 class _Equal:

@@ -7,7 +7,7 @@ import copy
 import functools
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,13 @@ import numpy as np
 from adjoint import errors
 from adjoint import tree as trees
 from adjoint.compiler.again import UNLIKE, Again, again
-from adjoint.compiler.calls import Seen, Signature, can_vary, wants_numpy
+from adjoint.compiler.calls import Seen, Signature, unsized, wants_numpy
 from adjoint.compiler.cost import Cost, cost_of
 from adjoint.compiler.donated import exclusive, give_away
-from adjoint.compiler.environment import Environment, disabled
+from adjoint.compiler.environment import Environment, asks_for_types, disabled
 from adjoint.compiler.general import KEPT, General
 from adjoint.compiler.graph import Graph
+from adjoint.compiler.numbers import OtherNumberError, can_vary
 from adjoint.compiler.passes import after_each
 from adjoint.compiler.programs import Program, line_of, one_by_one
 from adjoint.compiler.replay import makes_code
@@ -35,9 +36,9 @@ from adjoint.functions.shape import broadcast_to
 from adjoint.lines import Line, stack_level
 from adjoint.module.fields import Fields
 from adjoint.operands import lift_to
-from adjoint.scopes import Scope, innermost
+from adjoint.scopes import Block, Scope, innermost
 from adjoint.tensor import Tensor, raw_array, wrap
-from adjoint.transforms.arguments import array_of, to_numpy
+from adjoint.transforms.arguments import array_of, arrays_on, to_numpy
 from adjoint.transforms.libraries import of_any_library
 
 RECENT = 4  # kinds of calls of which it is looked first whether a call is of them
@@ -216,6 +217,7 @@ class Compiled:
         self.name: str = getattr(f, "__name__", type(f).__name__)
         self.dynamic, self.donate = dynamic, donate
         self._programs: collections.OrderedDict[Any, Program] = collections.OrderedDict()
+        self._others: dict[Any, list[Program]] = {}  # ... for numbers of which comparisons give something else
         self._general: collections.OrderedDict[Any, General] = collections.OrderedDict()
         self._families: collections.OrderedDict[Any, Called] = collections.OrderedDict()
         self._recordings = 0
@@ -229,13 +231,23 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recent = self._recent
-        for known in recent:
-            found = known(args, kwargs)
-            if found is not UNLIKE:
-                if known is not recent[0]:  # that others are not meant takes time to see
-                    self._recent = (known, *[x for x in recent if x is not known])
-                return found
-        return _of_any_library(self, *args, **kwargs) if libraries_imported() else self.run(*args, **kwargs)
+        try:
+            for known in recent:
+                found = known(args, kwargs)
+                if found is not UNLIKE:
+                    if known is not recent[0]:  # that others are not meant takes time to see
+                        self._recent = (known, *[x for x in recent if x is not known])
+                    return found
+            return _of_any_library(self, *args, **kwargs) if libraries_imported() else self.run(*args, **kwargs)
+        except OtherNumberError:
+            return self._by_value(args, kwargs)
+
+    def _by_value(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The call, recorded for these numbers alone: what follows from them has too many digits, say."""
+        call = Signature(self, args, kwargs)  # which refuses what was given away
+        call.as_they_are()
+        program = self._program(call)
+        return program.arrays(call.arrays) if call.as_numpy else program.tensors(call.arrays, call.inputs)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
@@ -304,7 +316,7 @@ class Compiled:
             return self._called(call)
         program = self._program(call)
         if program.live:
-            if any([call.leaves[i].__class__ is float for i in call.numbers]):
+            if call.numbers:
                 call.as_they_are()
                 return self._called(call)
             out = self._called(call)
@@ -339,26 +351,45 @@ class Compiled:
 
     def _program(self, call: Signature) -> Program:
         program = self._programs.get(call.key)
-        if program is None or (program.symbols is not None and makes_code(program.base)):
+        coded = program is not None and (program.symbols is None or not makes_code(program.base))
+        if program is None or not coded or not program.holds(call.values):
             with one_by_one():
                 return self._made(call)
         return program
 
     def _made(self, call: Signature) -> Program:
-        program = self._programs.get(call.key)
+        program = self._held(call)
         if program is None:
             self._settle(call)
-            program = self._programs.get(call.key)
+            program = self._held(call)
             if program is None:
                 program = self._sized(call) or self._recorded(call)
                 self._programs[call.key] = program
                 while len(self._programs) > KEPT:
-                    self._programs.popitem(last=False)
+                    self._others.pop(self._programs.popitem(last=False)[0], None)
                 return program
         if program.symbols is not None and makes_code(program.base):
             # code has sizes in it: sizes that come again are worth making it
             program = self._programs[call.key] = program.at([x.shape for x in call.inputs])
         return program
+
+    def _held(self, call: Signature) -> Program | None:
+        """The program for calls like this one that is right for its numbers."""
+        program = self._programs.get(call.key)
+        if program is None or program.holds(call.values):
+            return program
+        others = self._others.setdefault(call.key, [])
+        others.append(program)
+        found = next((p for p in others if p.holds(call.values)), None)
+        if found is not None:
+            others.remove(found)
+            self._programs[call.key] = found
+            return found
+        del self._programs[call.key]
+        if len(others) == OFTEN and program.numbers is not None:  # each number has a graph of its own, it seems
+            self._fix(call, {call.numbers[k]: line for k, line in program.numbers.compared.items()})
+            return self._held(call)
+        return None
 
     def _sized(self, call: Signature) -> Program | None:
         """The program of other sizes, if it is right for these; else one that is recorded for several, if it can be."""
@@ -371,7 +402,7 @@ class Compiled:
             general = self._general[ranks] = General(call.dynamic_axes(), automatic=self.dynamic is None)
             while len(self._general) > KEPT:
                 self._general.popitem(last=False)
-        found = general.fitting(shapes)
+        found = general.fitting(shapes, call.values)
         if found is not None:
             return found
         axes = general.varying(shapes)
@@ -379,6 +410,9 @@ class Compiled:
             return None
         try:
             program = call.recorded(axes)
+            if program is None and call.asked:  # for numbers: sizes may be symbols all the same
+                self._fix(call, call.asked)
+                program = call.recorded(axes)
         except Exception:  # whatever met a size that is no number; without, it is said what is wrong
             program = None
         if program is None:
@@ -390,16 +424,18 @@ class Compiled:
         return program
 
     def _settle(self, call: Signature) -> None:
-        """Have numbers traced that are others than in the last call, where nothing else is."""
+        """Have numbers traced that are others than in the last call, where nothing else is but sizes."""
         last = self._last
         if last is None or last.structure != call.structure or len(last.specs) != len(call.specs):
             return
-        differ = [i for i, (x, y) in enumerate(zip(last.specs, call.specs, strict=True)) if x != y]
+        specs = zip(map(unsized, last.specs), map(unsized, call.specs), strict=True)
+        differ = [i for i, (x, y) in enumerate(specs) if x != y]
         kinds = [(last.specs[i][0], call.specs[i][0]) for i in differ]
         if (
             differ
             and all([kind in ((int, int), (float, float)) for kind in kinds])
             and all([can_vary(call.leaves[i]) and i not in self._fixed for i in differ])
+            and not asks_for_types(self.f)
         ):
             self.varying.update(differ)
             call.read()
@@ -416,15 +452,15 @@ class Compiled:
                 program, asked = None, line_of(error)
             if program is not None:
                 break
-            # those of one kind are what they are: floats, if a value of one was asked for
-            floats = [i for i in call.numbers if call.leaves[i].__class__ is float]
-            integers = [i for i in call.numbers if i not in floats]
-            fixed = integers if integers and call.asked is None else floats
-            self.varying.difference_update(fixed)
-            self._fixed.update(dict.fromkeys(fixed, call.asked or asked))
-            call.read()
+            self._fix(call, call.asked or dict.fromkeys(call.numbers, asked))
         self._last = call.seen()
         return program
+
+    def _fix(self, call: Signature, numbers: Mapping[int, Line | str | None]) -> None:
+        """Have numbers be what they are, because of who asks for their values."""
+        self.varying.difference_update(numbers)
+        self._fixed.update(numbers)
+        call.read()
 
     def _count(self, call: Signature) -> None:
         self._recordings += 1
@@ -526,8 +562,11 @@ def _eager(f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     arrays = (np.ndarray, np.generic)
     given = [wrap(array_of(x, device), device) if isinstance(x, arrays) and is_numeric(x) else x for x in leaves]
     args, kwargs = trees.unflatten(structure, given)
-    out = f(*args, **kwargs)
-    return out if inside else trees.map(_to_caller, out)
+    if inside:
+        return f(*args, **kwargs)
+    with Block(arrays_on, device):
+        out = f(*args, **kwargs)
+    return trees.map(_to_caller, out)
 
 
 def _to_caller(x: Any) -> Any:

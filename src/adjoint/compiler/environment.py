@@ -75,6 +75,11 @@ def _names(code: types.CodeType, count: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*own, *inner]))
 
 
+def asks_for_types(f: Any) -> bool:
+    """Whether a function calls `type`, which tells a symbol from the number that it stands for."""
+    return isinstance(f, types.FunctionType) and "type" in _names(f.__code__, callbacks.count)
+
+
 @functools.lru_cache(1024)
 def _read(code: types.CodeType, count: int) -> frozenset[str]:
     """The variables of closures that they read or assign to."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from adjoint.compiler.programs import Program
 from adjoint.compiler.sizes import is_size
@@ -25,8 +26,9 @@ class General:
         self.programs: list[Program] = []
         self.last: Sequence[Shape] | None = None
 
-    def fitting(self, shapes: Sequence[Shape]) -> Program | None:
-        return next((p for p in self.programs if p.symbols is not None and p.symbols.fits(shapes)), None)
+    def fitting(self, shapes: Sequence[Shape], numbers: Sequence[Any]) -> Program | None:
+        fit = (p for p in self.programs if p.symbols is not None and p.symbols.fits(shapes) and p.holds(numbers))
+        return next(fit, None)
 
     def varying(self, shapes: Sequence[Shape]) -> Axes:
         """The axes that are to be symbols in the recording for these shapes: those that have been others."""

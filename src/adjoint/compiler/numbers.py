@@ -1,77 +1,21 @@
 """Python's numbers that are traced, so that other values need no other recording.
 
-An integer becomes a tensor. A float becomes a symbol, since it takes the dtype of each tensor that it meets.
+Each becomes a symbol, since it takes the dtype of each tensor that it meets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from adjoint.compiler.graph import Equation, Graph, Key, Name, Value
+from adjoint.compiler.graph import Equation, Graph, Name, Value
 from adjoint.compiler.sizes import Size, Symbols, is_size
 from adjoint.lines import Line
+from adjoint.operands import LATER
 from adjoint.primitives import DType
-
-
-def follow_from(graph: Graph, numbers: Sequence[Name], floats: Floats | None = None) -> set[Name] | None:
-    """What follows from these integers and floats alone; None where a tensor is less exact than Python's numbers are.
-
-    An integer tensor divided by another is a float of the default dtype, where Python's are 64 bits wide. That counts
-    if it meets wider ones. Integers of Python's do not widen narrow ones that they meet.
-    """
-    return _follow(graph, set(numbers), set() if floats is None else floats.arrays)
-
-
-def _follow(graph: Graph, found: set[Name], beside: set[Name]) -> set[Name] | None:
-    widened: set[Name] = set()
-    for e in graph.equations:
-        reads = e.reads()
-        touched = [x for x in reads if x in found]
-        if touched and (e.name == "host" or (e.graphs and not _follow_inside(e, found, beside))):
-            return None
-        if e.name == "astype" and isinstance(e.operands[0], Value):
-            x, out = e.operands[0], e.results[0]
-            assert isinstance(out, Value)
-            if touched and x.dtype.kind in "fc" and out.dtype.itemsize > x.dtype.itemsize:
-                return None
-            if (
-                not touched
-                and x.dtype.kind in "iu"
-                and out.dtype.kind in "iu"
-                and out.dtype.itemsize > x.dtype.itemsize
-            ):
-                widened.add(out)
-        elif touched and not e.graphs and not widened.isdisjoint(reads):
-            return None
-        if (
-            touched
-            and not e.graphs
-            and len(touched) == len([x for x in reads if x not in beside])
-            and not any(isinstance(x, Value) and x.const is not None and x.shape for x in e.operands)
-        ):
-            found.update(e.results)
-    return found
-
-
-def _follow_inside(e: Equation, found: set[Name], beside: set[Name]) -> bool:
-    """Whether tensors are as exact in the graphs of a loop or a choice, from which none of these numbers comes back.
-
-    The numbers of a loop inside count as well: they meet those from outside.
-    """
-    given = e.operands[1:] if e.name == "branch" else e.operands
-    stays = e.parameters.get("count", 0) + e.parameters.get("rows", 0)
-    if any(x in found for x in given[:stays] if isinstance(x, (Value, Key))):
-        return False
-    for g in e.graphs:
-        pairs = list(zip(g.inputs, given, strict=True))
-        known = {inner for inner, x in pairs if x in found or (isinstance(x, Value) and x.const is not None)}
-        inside = _follow(g, known, {inner for inner, x in pairs if x in beside})
-        if inside is None or not inside.isdisjoint(g.outputs):
-            return False
-    return True
 
 
 def bounds_loops(graph: Graph, numbers: Sequence[Name]) -> bool:
@@ -94,61 +38,148 @@ class Float(float):
     """The class of floats that are symbols: what is kept or quick for floats is not for them."""
 
 
-class Floats(Symbols):
-    """The floats of one recording: each an input of the graph, of which tensors are made where it meets one."""
+class Integer(int):
+    """The class of integers that are symbols."""
+
+
+LATER.update((Float, Integer))
+_SYMBOL = re.compile(r"\bf(\d+)\b")
+
+
+def can_vary(x: Any) -> bool:
+    """Whether a number can be traced."""
+    return x.__class__ is float or (x.__class__ is int and -(2**63) <= x < 2**63)
+
+
+class OtherNumberError(Exception):
+    """What a symbol stands for is no number that an array has: the function has to be recorded for these numbers."""
+
+
+class Numbers(Symbols):
+    """Python's numbers of one recording: each an input of the graph, of which tensors are made where it meets one.
+
+    Arithmetic among them is Python's, and runs with each call.
+    """
 
     graph: Graph
     inputs: list[Value]
 
-    kinds = {float: Float}
+    kinds = {float: Float, int: Integer}
 
     def __init__(self, graph: Graph) -> None:
         super().__init__()
         self.graph, self.inputs = graph, list[Value]()
-        self.asked: Line | None = None  # where anything but arithmetic was done with them
+        self.asked: dict[int, Line] = {}  # those whose values were asked for, and where
+        self.compared: dict[int, Line] = {}
         self._made: dict[tuple[str, DType], Value] = {}
+        self._computed = _Computed(self)
+        self._equation: Equation | None = None
 
     def add(self, x: float) -> tuple[Value, Size]:
-        name, value = f"f{len(self.inputs)}", Value((), np.dtype(np.float64))
+        name, value = f"f{len(self.inputs)}", Value((), np.asarray(x).dtype)
         self.values[name] = x
         self.inputs.append(value)
         return value, Size(x, None, name, self)
 
     def array(self, x: Size, dtype: DType) -> Value:
-        """What has been computed of floats by Python, as an array without axes."""
+        """What has been computed of numbers by Python, as an array without axes."""
         given = self.inputs[[*self.values].index(x.text)] if x.text in self.values else None
         if given is not None and given.dtype is dtype:
             return given
         found = self._made.get((x.text, dtype))
         if found is None:
             found = self._made[x.text, dtype] = Value((), dtype)
-            if given is not None:
+            if given is not None and dtype.kind in "fc":
                 equation = Equation("astype", [given], {"dtype": dtype}, [found])
+                self.graph.equations.append(equation)
             else:
-                equation = Equation("host", self.inputs, {"function": _Computed(self.function(x.text), dtype)}, [found])
-            self.graph.equations.append(equation)
+                self._computed.add(x.text, type(x.value), dtype)
+                if self._equation is None:  # one for all, since a call of Python takes longer than what it computes
+                    self._equation = Equation("host", self.inputs, {"function": self._computed}, [])
+                    self.graph.equations.append(self._equation)
+                self._equation.results.append(found)
         return found
 
-    @property
-    def arrays(self) -> set[Name]:
-        """What was made of them."""
-        return {*self.inputs, *self._made.values()}
-
     def answer(self, text: str, holds: bool) -> bool:
-        if self.asked is None:
-            self.asked = Line()
+        """What a comparison gives, and all other numbers for which the graph is right."""
+        self.guards[text] = holds
+        self._note(text, self.compared)
         return holds
+
+    def pin(self, size: Size) -> None:
+        self.count += 1
+        self._note(size.text, self.asked)
+
+    def _note(self, text: str, found: dict[int, Line]) -> None:
+        for k in map(int, _SYMBOL.findall(text)):
+            found.setdefault(k, Line())
+
+    def hold(self, values: Sequence[Any]) -> bool:
+        """Whether the graph is right for these numbers: comparisons give what they gave."""
+        if self._holds is None:
+            self._holds = self.function(self.conditions)
+        try:
+            return bool(self._holds(*values))
+        except (ArithmeticError, TypeError):  # who records it is told what is wrong
+            return False
 
 
 class _Computed:
-    """Arithmetic with Python's floats, as a function of arrays."""
+    """Arithmetic with Python's numbers, as a function of arrays."""
 
-    def __init__(self, run: Any, dtype: DType) -> None:
-        self.run, self.dtype = run, dtype
+    of_numbers = True
+
+    def __init__(self, numbers: Numbers) -> None:
+        self.numbers = numbers
+        self.texts, self.types = list[str](), list[tuple[type, DType]]()
+        self.run: Callable[..., Any] | None = None
+
+    def add(self, text: str, kind: type, dtype: DType) -> None:
+        self.texts.append(text)
+        self.types.append((kind, dtype))
 
     def __call__(self, *arrays: Any) -> list[Any]:
-        return [np.asarray(self.run(*[x.item() for x in arrays]), self.dtype)]
+        if self.run is None:
+            self.run = self.numbers.function(f"({', '.join(self.texts)},)")
+        made = []
+        for found, (kind, dtype) in zip(self.run(*[x.item() for x in arrays]), self.types, strict=True):
+            if found.__class__ is not kind:  # a negative power of an integer, a root of a negative number
+                raise OtherNumberError
+            try:
+                made.append(np.array(found, dtype))
+            except OverflowError:  # too many digits
+                raise OtherNumberError from None
+        return made
 
 
-def is_float(x: Any) -> bool:
-    return is_size(x) and isinstance(x.owner, Floats)
+def is_number(x: Any) -> bool:
+    """Whether it is the symbol of one of Python's numbers."""
+    return is_size(x) and isinstance(x.owner, Numbers)
+
+
+def as_arrays(operands: Sequence[Any], numbers: Numbers, elementwise: bool) -> tuple[Any, ...]:
+    """Operands, with arrays in the place of numbers that are symbols, in the dtype that Python's numbers take there."""
+    found = {x.dtype for x in operands if x.__class__ is Value and x.dtype.kind in "fciu"}
+    inexact = {x for x in found if x.kind in "fc"}
+    dtypes = inexact or found
+
+    def of(x: Any) -> Any:
+        if not is_number(x):
+            return x
+        whole = isinstance(x, int)
+        if len(dtypes) != 1 or (whole and not elementwise) or not (whole or inexact):
+            return x.known()
+        return numbers.array(x, next(iter(dtypes)))
+
+    return tuple([of(x) for x in operands])
+
+
+def known(x: Any) -> Any:
+    """A parameter, with the values of numbers."""
+    if is_number(x):
+        return x.known()
+    if type(x) in (tuple, list):
+        return type(x)([known(y) for y in x])
+    if type(x) is dict:
+        return {name: known(y) for name, y in x.items()}
+    return slice(known(x.start), known(x.stop), known(x.step)) if type(x) is slice else x

@@ -14,6 +14,7 @@ from adjoint import errors, locks
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.compiler.graph import RECORDED, Graph, Name, Value
+from adjoint.compiler.numbers import Numbers
 from adjoint.compiler.passes import dead_code, optimized
 from adjoint.compiler.replay import Replay
 from adjoint.compiler.sizes import Symbols, is_size
@@ -234,9 +235,11 @@ class Program:
         structure: Any,
         name: str,
         symbols: Symbols | None = None,
+        numbers: Numbers | None = None,
     ) -> None:
         self.base, self.recorded, self.results, self.structure = base, graph, list(results), structure
         self.symbols = symbols  # of a graph for several sizes
+        self.numbers = numbers if numbers is not None and numbers.guards else None  # of which some have been compared
         self.live: bool = any([r.kind == "live" for r in results])
         self.graph: Graph = optimized(graph)
         self.name = name
@@ -255,7 +258,11 @@ class Program:
         assert symbols is not None
         sizes = symbols.bind(shapes)
         graph = self.recorded.at(sizes, lambda function: symbols.binding(function, **sizes))
-        return Program(self.base, graph, self.results, self.structure, self.name)
+        return Program(self.base, graph, self.results, self.structure, self.name, numbers=self.numbers)
+
+    def holds(self, numbers: Sequence[Any]) -> bool:
+        """Whether it is right for these numbers among the arguments."""
+        return self.numbers is None or self.numbers.hold(numbers)
 
     @property
     def replay(self) -> Replay:

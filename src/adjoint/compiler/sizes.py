@@ -43,6 +43,7 @@ class Symbols:
         self.places: dict[str, tuple[int, int]] = {}  # of a symbol, an array and its axis
         self.guards: dict[str, bool] = {}
         self.pinned: dict[str, Line] = {}  # symbols whose values were asked for, and where
+        self.count = 0  # how often
         self.is_open = True
         self._holds: Callable[..., bool] | None = None
 
@@ -77,13 +78,16 @@ class Symbols:
         if any([n < LEAST for n in sizes.values()]):
             return False
         if self._holds is None:
-            self._holds = self.function(
-                " and ".join(f"({text})" if holds else f"not ({text})" for text, holds in self.guards.items()) or "True"
-            )
+            self._holds = self.function(self.conditions)
         try:
             return bool(self._holds(**sizes))
         except ArithmeticError:  # a division by a size that is zero now, say
             return False
+
+    @property
+    def conditions(self) -> str:
+        """What was answered, as the text of a condition."""
+        return " and ".join(f"({text})" if holds else f"not ({text})" for text, holds in self.guards.items()) or "True"
 
     def function(self, text: str) -> Callable[..., Any]:
         """A text of these symbols as a function of them."""
@@ -95,9 +99,16 @@ class Symbols:
 
     def pin(self, size: Size) -> None:
         """The value was asked for."""
+        self.count += 1
         self.answer(f"{_text(size)} == {size.value!r}", True)
         for name in self.values if size.terms is None else {x for term in size.terms for x in term}:
             self.pinned.setdefault(name, Line())
+
+    def are_in(self, structure: Any, results: Sequence[Any]) -> bool:
+        """Whether keys and settings of a structure, or objects among the results, have some: they stay as they are."""
+        before = self.count
+        repr((structure, [getattr(r.of, "__dict__", r.of) for r in results if r.kind == "fixed"]))
+        return self.count > before
 
     def binding(self, function: Callable[..., Any], **sizes: int) -> Callable[..., Any]:
         """A function that was made in the recording, for when its sizes have these values."""
@@ -379,8 +390,9 @@ def _defined() -> Iterator[tuple[str, Any]]:
     yield "__abs__", lambda x: x if x >= 0 else 0 - x
     yield "__divmod__", lambda x, y: (x // y, x % y)
     yield "__rdivmod__", lambda x, y: (y // x, y % x)
-    for name in "index int float complex trunc round".split():
+    for name in "index int float trunc round".split():
         yield f"__{name}__", _asked(f"__{name}__")
+    yield "__complex__", lambda x: complex(x.known())
     for name in "and or xor lshift rshift".split():
         yield f"__{name}__", _asked(f"__{name}__")
         yield f"__r{name}__", _asked(f"__r{name}__")

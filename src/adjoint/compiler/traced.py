@@ -18,11 +18,12 @@ import numpy as np
 from adjoint import errors
 from adjoint.backend import Array, Backend, Implementation, LeafBackend, in_backward
 from adjoint.compiler.graph import Equation, Graph, Key, Name, Value
-from adjoint.compiler.numbers import Floats, bounds_loops, is_float
+from adjoint.compiler.numbers import Numbers, as_arrays, bounds_loops, is_number
+from adjoint.compiler.numbers import known as known_numbers
 from adjoint.compiler.sizes import Symbols, has_sizes
 from adjoint.concrete import Check, Staged
 from adjoint.lines import PACKAGE, Line
-from adjoint.primitives import RANDOM, DType, Primitive, Spec, result_spec
+from adjoint.primitives import ELEMENTWISE, RANDOM, DType, Primitive, Spec, result_spec
 from adjoint.random_keys import RandomKey
 from adjoint.scopes import Block, Variable, innermost
 
@@ -34,7 +35,7 @@ class Recording:
         self.graphs: list[Graph] = [Graph()]
         self.loops = 0  # how many of them are those of loops
         self.symbols: Symbols | None = None  # where some sizes are symbols
-        self.floats: Floats | None = None  # ... and some of Python's floats
+        self.numbers: Numbers | None = None  # ... and some of Python's numbers
         self.lines: dict[Value, Line] = {}  # where results of primitives were computed
         self.checks: _Checks = _Checks(self)
 
@@ -211,10 +212,11 @@ class Traced(Staged, LeafBackend):
         def record(*operands: Any, **parameters: Any) -> Any:
             known = not is_random or parameters["key"].__class__ is not Key
             place = _recorder()
-            if place is not None and place.floats is not None:
-                if name == "full" and is_float(parameters["value"]) and not parameters["shape"]:
-                    return place.floats.array(parameters["value"], parameters["dtype"])
-                operands = _with_arrays(operands, place.floats)
+            if place is not None and place.numbers is not None:
+                if name == "full" and is_number(parameters["value"]) and not parameters["shape"]:
+                    return place.numbers.array(parameters["value"], parameters["dtype"])
+                operands = as_arrays(operands, place.numbers, primitive.kind is ELEMENTWISE)
+                parameters = known_numbers(parameters)
             if known and place is not None and place.symbols is not None:
                 known = not has_sizes(operands) and not has_sizes(parameters)
             specs: list[Any] = []
@@ -325,15 +327,6 @@ class Traced(Staged, LeafBackend):
     def call(self, f: Callable[..., None], arrays: Sequence[Any]) -> None:
         values = [x if x.__class__ is Value else self.constant(x) for x in arrays]
         _current("a call").add("call", values, [], function=f)
-
-
-def _with_arrays(operands: Sequence[Any], floats: Floats) -> tuple[Any, ...]:
-    """Operands, with arrays in the place of floats that are symbols."""
-    dtypes = {x.dtype for x in operands if x.__class__ is Value and x.dtype.kind in "fc"}
-    if len(dtypes) != 1:
-        return tuple([x.known() if is_float(x) else x for x in operands])
-    (dtype,) = dtypes
-    return tuple([floats.array(x, dtype) if is_float(x) else x for x in operands])
 
 
 def _opened(graphs: Sequence[Graph]) -> list[Name]:

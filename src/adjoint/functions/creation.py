@@ -28,7 +28,18 @@ from adjoint.functions.arguments import (
     keyword_error,
     values_of,
 )
-from adjoint.operands import adapted, cast, described, fail, followed_by, is_concrete, refuse_fractions, run
+from adjoint.operands import (
+    LATER,
+    adapted,
+    cast,
+    described,
+    fail,
+    followed_by,
+    is_concrete,
+    of_later,
+    refuse_fractions,
+    run,
+)
 from adjoint.primitives import Shape
 from adjoint.tensor import Number, Operand, Tensor, refuse_ended, same, wrap
 
@@ -168,6 +179,8 @@ def asarray(
         return out if wanted is None else cast(out, wanted)
     if copy is False and dtypes.holds(values, Tensor):
         raise errors.ArgumentError("asarray: tensors in a list are joined by a copy; leave out copy=False")
+    if values.__class__ in LATER and wanted is None:
+        return of_later(values, place)
     array = dtypes.values_of(values, dtype, "asarray", place)
     return _held("asarray", values, array, place, copy)
 

@@ -34,12 +34,14 @@ from adjoint.functions.creation import ShapeLike, asarray
 from adjoint.functions.elementwise import where
 from adjoint.functions.shape import broadcast_to, concat, moveaxis, reshape
 from adjoint.operands import (
+    LATER,
     cast,
     common_backend,
     deferred_check,
     fail,
     held,
     lift_to,
+    of_later,
     operand,
     outer_error,
     refuse_leaf,
@@ -129,6 +131,8 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
     """One entry of a key; arrays as pairs (integer tensor, the size a mask was made for or None)."""
     if entry is None or entry is Ellipsis or isinstance(entry, slice):
         return [entry]
+    if entry.__class__ in LATER and isinstance(entry, int):
+        entry = of_later(entry, x._device)
     if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
         return [int(entry)]
     array = isinstance(entry, (Tensor, np.ndarray, np.generic, list, tuple, range, bool)) and not isinstance(

@@ -7,6 +7,7 @@ functions of tensors give tensors. Names and signatures of transforms are JAX's.
 
 from __future__ import annotations
 
+import contextvars
 import inspect
 import itertools
 import math
@@ -25,6 +26,7 @@ from adjoint.dtypes import DType
 from adjoint.functions.arguments import check_callable, is_array, is_integer, is_numeric, is_value, items, kind_of
 from adjoint.module.fields import FLATTENED, Constant, Fields, parted, register_parts
 from adjoint.operands import adapted, lift_to, lower, unmet
+from adjoint.scopes import Variable, innermost
 from adjoint.tensor import Number, Tensor, refuse_ended, wrap
 from adjoint.transforms.libraries import of_libraries
 
@@ -33,9 +35,16 @@ _FLOATING = {d: d for d in (dtypes.float16, dtypes.float32, dtypes.float64, dtyp
 Argnums = int | str | Sequence[int | str]
 
 
+# the device on which tensors stand for arrays that a user gave to a compiled function, while it runs as it is
+arrays_on: Variable[Backend] = contextvars.ContextVar("adjoint_arrays_on", default=None)
+
+
 def counts_as_array(x: Any) -> bool:
     """Whether its dtype says how precise a function is: a tensor's does not, but where it stands for an array."""
-    return not isinstance(x, Tensor) or x._device is x._device.leaf.arrays_on
+    if not isinstance(x, Tensor) or x._device is x._device.leaf.arrays_on:
+        return True
+    block = innermost(arrays_on)
+    return block is not None and x._device is block.value
 
 
 def base_of(values: Sequence[Any], name: str) -> Backend:
