@@ -181,8 +181,10 @@ class Autodiff(Decorator[J]):
         if not plain or self.inner.numbers(primitive) is None:
             return None
 
-        def vjp_of(pull: Callable[[Any, Any, Any], Any], needs: Sequence[str], tracked: tuple[int, ...]) -> VJP:
-            return VJP(function_named(term.source, " ".join(needs)), needs, tracked, pull, self)
+        def vjp_of(pull: Any, spread: Any, needs: Sequence[str], tracked: tuple[int, ...]) -> VJP:
+            vjp = VJP(function_named(term.source, " ".join(needs)), needs, tracked, pull, self)
+            vjp.spread = spread
+            return vjp
 
         return codegen.recorded(term, g, self, self.inner, vjp_of)
 
@@ -243,11 +245,15 @@ class Autodiff(Decorator[J]):
             rules = [with_strong_zero(rule) for rule in rules]
         add = record.accumulate
         accumulate = None if add is None else lambda B, sink, g, s: add(B, sink, g, *s)
-        pull, shared = make_vjp(rules, needs, primitive, self.inner)
+        pull, shared, spread = make_vjp(rules, needs, primitive, self.inner)
         names = [name for names in needs for name in names]
         vjp = VJP(primitive, names, tracked, pull, self, accumulate=accumulate, has_remats=has_remats)
         if shared is not None:
             vjp.of_one = VJP(primitive, names, tracked, shared, self, has_remats=has_remats)
+        if not has_remats:
+            vjp.spread = spread
+            if vjp.of_one is not None:
+                vjp.of_one.spread = spread
         return vjp
 
     def _lift_source(self, run: Implementation) -> Implementation:
@@ -433,20 +439,27 @@ class Autodiff(Decorator[J]):
         take, held, next_node = cotangents.pop, cotangents.get, nodes.pop
         backend_of = self._backend_of if above is None else above.backend_of
         node = nodes[-1]
-        parents: tuple[Node, ...] = ()
+        first: Any = None
+        second: Any = None
+        plain = needed is None and above is None
         quiet = self._leaf.quiet()
         quiet.__enter__()
         try:
             while nodes:
                 node = next_node()
                 g = take(node, None)
-                kind: type[Node] = node.__class__
-                first: Any = node.first
-                second: Any = node.second
-                parents = (first,) if second is None else (first, second) if kind is Node else (first, *second)
+                first = node.first
+                second = node.second
                 saved = node.saved  # read after the parents: a pass that uses up the graph takes it away before them
                 if not retain_graph:
                     node.saved = node.first = node.second = None
+                if g.__class__ is number and plain and saved is not None:
+                    spread = node.vjp.spread
+                    if spread is not None:
+                        spread(g, saved, first, second, cotangents)
+                        continue
+                kind: type[Node] = node.__class__
+                parents = _together(first, second)
                 if g is None or needed is not None or kind is not Node:
                     if g is not None and (kind is LeafNode if wrt is None else node in wrt):
                         _add_gradient(answers, node, g, backend_of(node))
@@ -506,12 +519,17 @@ class Autodiff(Decorator[J]):
         except errors.GraphError:
             raise
         except Exception as error:
-            raise errors.BackwardError(_what_failed(node, parents, error)) from error
+            raise errors.BackwardError(_what_failed(node, _together(first, second), error)) from error
         finally:
             quiet.__exit__(None, None, None)
             for node in [] if retain_graph else nodes[::-1]:  # after an error
                 node.saved = node.first = node.second = None
         return answers
+
+
+def _together(first: Any, second: Any) -> tuple[Any, ...]:
+    """What a node has in the places of its parents, in a row."""
+    return (first,) if second is None else (first, *second) if second.__class__ is tuple else (first, second)
 
 
 def _chosen(cotangents: Sequence[Any], places: Sequence[int]) -> tuple[Any, ...]:

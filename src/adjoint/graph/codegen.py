@@ -77,8 +77,9 @@ def saved_getter(source: str, inner: Backend) -> Callable[..., Any]:
 
 def make_vjp(
     rules: Sequence[Rule], needs: Sequence[Sequence[str]], primitive: Primitive, inner: Backend
-) -> tuple[Callable[[Any, Any, Any], Any], Callable[[Any, Any, Any], Any] | None]:
-    """A function that gives what each rule does of its part of what was saved; another one for operands that are one.
+) -> tuple[Callable[[Any, Any, Any], Any], Callable[[Any, Any, Any], Any] | None, Callable[..., None] | None]:
+    """A function that gives what each rule does of its part of what was saved; another one for operands that are one;
+    and one for single numbers, which adds to their cotangents what the rules do.
 
     Written out as a lambda expression. Of `multiply` it is
 
@@ -95,7 +96,12 @@ def make_vjp(
         places = [f"s[{k}]" for k in range(start, start + len(names))]
         parts.append((f"r{i}", term_of(rule, names, primitive, places, "g"), ", ".join(["g", *places])))
         start += len(names)
-    numbers = inner.numbers(primitive) if start else None  # others hardly compute
+    numbers = inner.numbers(primitive)
+    spread = None
+    if numbers is not None and all([term is not None for _, term, _ in parts]):
+        spread = spreading([written(term, "N", True) for _, term, _ in parts], {"N": numbers})
+    if not start:  # they hardly compute
+        numbers = None
     if numbers is not None:
         scope |= {"Number": numbers.number_type, "N": numbers, "leaf": inner}
 
@@ -110,14 +116,34 @@ def make_vjp(
 
     every = _applied(parts, "B"), _applied(parts, "N", True), _applied(_recorded(parts, primitive, inner, scope), "B")
     if start != 2 or not _mirrored(parts, "s[0]", "s[1]"):
-        return made(*every), None
+        return made(*every), None, spread
     first, of_numbers = _applied(parts[:1], "B"), _applied(parts[:1], "N", True)
     once, by_numbers = (f"(c := {source[:-2]}), c, " for source in (first, of_numbers))
     [double] = _recorded([_twice(parts[0])], primitive, inner, scope)
     shared = once, by_numbers, once if double[1].operands else _applied([double], "B") + "None, "
     # a hook may have given one of the two other values
     of_one = made(*[f"({x}) if s[0] is s[1] else ({y})" for x, y in zip(shared, every, strict=True)])
-    return made(*every), of_one
+    return made(*every), of_one, spread
+
+
+def spreading(cotangents: Sequence[str], scope: dict[str, Any]) -> Callable[..., None]:
+    """What adds cotangents of single numbers to those of the parents. Of `multiply` it is
+
+    def spread(g, s, first, second, found):
+        c = (g * s[0])
+        found[first] = found[first] + c if first in found else c
+        c = (g * s[1])
+        found[second] = found[second] + c if second in found else c
+    """
+    parents = ["first", "second"] if len(cotangents) <= 2 else ["first", *[f"n{i}" for i in range(1, len(cotangents))]]
+    lines = ["def spread(g, s, first, second, found):"]
+    lines += [f"    {', '.join(parents[1:])} = second"] * (len(cotangents) > 2)
+    for parent, cotangent in zip(parents, cotangents, strict=False):
+        lines += [
+            f"    c = {cotangent}",
+            f"    found[{parent}] = found[{parent}] + c if {parent} in found else c",
+        ]
+    return _made(lines, scope)
 
 
 def _recorded(
@@ -233,11 +259,12 @@ def recorded(
     g: str,
     level: Any,
     inner: Backend,
-    vjp_of: Callable[[Callable[[Any, Any, Any], Any], Sequence[str], tuple[int, ...]], VJP],
+    vjp_of: Callable[..., VJP],
 ) -> Implementation | None:
     """The expression of a rule, of single numbers as one node; of anything else, primitive by primitive.
 
-    All have nodes, but for `g`, which comes first, and may be a constant. `vjp_of(pull, needs, tracked)` makes a VJP.
+    All have nodes, but for `g`, which comes first, and may be a constant. `vjp_of(pull, spread, needs, tracked)` makes a
+    VJP.
     For g * 0.5 / out, the derivative of the square root, it is
 
         def lifted(v0, v1, /):
@@ -270,11 +297,11 @@ def recorded(
 
     def branch(tracked: tuple[int, ...]) -> list[str]:
         found = [cotangents[f"s[{i}]"] for i in tracked]
-        by_numbers, by_primitives = [
-            "".join([written(x, *how) + ", " for x in found]) for how in (("N", True), ("B", False))
-        ]
-        source = f"lambda B, g, s: ({by_numbers}) if g.__class__ is Number and B is leaf else ({by_primitives})"
-        vjps[_name(tracked)] = vjp_of(eval(_compiled(source, "eval"), scope), [f"x{i}" for i in places], tracked)
+        by_numbers, by_primitives = [[written(x, *how) for x in found] for how in (("N", True), ("B", False))]
+        both = [", ".join([*parts, ""]) for parts in (by_numbers, by_primitives)]
+        source = f"lambda B, g, s: ({both[0]}) if g.__class__ is Number and B is leaf else ({both[1]})"
+        pull, spread = eval(_compiled(source, "eval"), scope), spreading(by_numbers, {"N": numbers})
+        vjps[_name(tracked)] = vjp_of(pull, spread, [f"x{i}" for i in places], tracked)
         first, *others = [f"n{i}" for i in tracked]
         second = f"({', '.join(others)})" if len(others) > 1 else "".join(others) or "None"
         return [
@@ -482,7 +509,8 @@ def _at_hand(saved: str, fixed: Sequence[int]) -> str:
 
 def _made(lines: Sequence[str], scope: dict[str, Any]) -> Implementation:
     exec(_compiled("\n".join(lines), "exec"), scope)
-    return scope.pop("lifted")  # type: ignore[no-any-return]  # left there, the two would be a cycle
+    name = lines[0].removeprefix("def ").partition("(")[0]
+    return scope.pop(name)  # type: ignore[no-any-return]  # left there, the two would be a cycle
 
 
 def _name(choice: tuple[int, ...]) -> str:
