@@ -439,8 +439,7 @@ class Autodiff(Decorator[J]):
         take, held, next_node = cotangents.pop, cotangents.get, nodes.pop
         backend_of = self._backend_of if above is None else above.backend_of
         node = nodes[-1]
-        first: Any = None
-        second: Any = None
+        parents: tuple[Node, ...] = ()
         plain = needed is None and above is None
         quiet = self._leaf.quiet()
         quiet.__enter__()
@@ -448,8 +447,8 @@ class Autodiff(Decorator[J]):
             while nodes:
                 node = next_node()
                 g = take(node, None)
-                first = node.first
-                second = node.second
+                first: Any = node.first
+                second: Any = node.second
                 saved = node.saved  # read after the parents: a pass that uses up the graph takes it away before them
                 if not retain_graph:
                     node.saved = node.first = node.second = None
@@ -459,7 +458,9 @@ class Autodiff(Decorator[J]):
                         spread(g, saved, first, second, cotangents)
                         continue
                 kind: type[Node] = node.__class__
-                parents = _together(first, second)
+                parents = (
+                    (first,) if second is None else (first, *second) if second.__class__ is tuple else (first, second)
+                )
                 if g is None or needed is not None or kind is not Node:
                     if g is not None and (kind is LeafNode if wrt is None else node in wrt):
                         _add_gradient(answers, node, g, backend_of(node))
@@ -519,17 +520,12 @@ class Autodiff(Decorator[J]):
         except errors.GraphError:
             raise
         except Exception as error:
-            raise errors.BackwardError(_what_failed(node, _together(first, second), error)) from error
+            raise errors.BackwardError(_what_failed(node, parents, error)) from error
         finally:
             quiet.__exit__(None, None, None)
             for node in [] if retain_graph else nodes[::-1]:  # after an error
                 node.saved = node.first = node.second = None
         return answers
-
-
-def _together(first: Any, second: Any) -> tuple[Any, ...]:
-    """What a node has in the places of its parents, in a row."""
-    return (first,) if second is None else (first, *second) if second.__class__ is tuple else (first, second)
 
 
 def _chosen(cotangents: Sequence[Any], places: Sequence[int]) -> tuple[Any, ...]:

@@ -263,8 +263,7 @@ def recorded(
 ) -> Implementation | None:
     """The expression of a rule, of single numbers as one node; of anything else, primitive by primitive.
 
-    All have nodes, but for `g`, which comes first, and may be a constant. `vjp_of(pull, spread, needs, tracked)` makes a
-    VJP.
+    All have nodes, but for `g`, which comes first and may be a constant. `vjp_of` makes a VJP of its parts.
     For g * 0.5 / out, the derivative of the square root, it is
 
         def lifted(v0, v1, /):

@@ -304,6 +304,35 @@ class Arguments:
         return to_numpy(array, self.base) if self.as_numpy else wrap(array, self.base, dtype)
 
 
+class Nested(Arguments):
+    """Arguments that are tensors of the level around the transform: those of nested derivatives mostly are.
+
+    There is nothing else to see to.
+    """
+
+    all, as_numpy, dtype, flat = True, False, None, True
+
+    def __init__(self, base: Backend, args: Sequence[Any], single: bool = False) -> None:
+        self.base, self.args, self.single = base, args, single
+
+    def run(self, f: Function, level: Backend, arrays: Sequence[Array]) -> Any:
+        return f(*[wrap(array, level, x._dtype) for array, x in zip(arrays, self.args, strict=True)])
+
+    def result(self, array: Array, dtype: DType | None = None) -> Any:
+        return wrap(array, self.base, dtype)
+
+
+def level_around(args: Sequence[Any]) -> Backend | None:
+    """The level that a transform runs in, if all of its arguments are floating tensors of this one."""
+    level: Any = current_level()
+    if level is None or level.leaf.arrays_on is not None:  # a tensor may stand for an array
+        return None
+    for x in args:
+        if x.__class__ is not Tensor or x._device is not level or x._dtype.kind not in dtypes.INEXACT:
+            return None
+    return level  # type: ignore[no-any-return]
+
+
 def _drawing_once(device: Backend, base: Backend) -> Backend:
     """A view of the levels over the base whose examples share what is drawn."""
     if device is base:

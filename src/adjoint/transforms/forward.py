@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from adjoint import tree as trees
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import transform_level
-from adjoint.dtypes import choosing, chosen_dtype, creating_in, default_dtype
+from adjoint.dtypes import choosing, chosen_dtype, creating_in, default_dtype, float64
 from adjoint.functions.arguments import as_flag, check_callable
 from adjoint.graph.nodes import key_of, new_leaf
 from adjoint.random_keys import Replay, replayed
@@ -16,9 +18,11 @@ from adjoint.tensor import Tensor
 from adjoint.transforms.arguments import (
     Arguments,
     Function,
+    Nested,
     below,
     check_tuples,
     fitted,
+    level_around,
     matching,
     on_level,
     results_of,
@@ -51,12 +55,19 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
 
 
 def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> Any:
-    leaves, structure = trees.flatten(list(tangents))
-    call = Arguments(name, f, range(len(primals)), (*primals,), {}, beside=leaves)
-    given = fitted(name, "tangent", leaves, structure, call.structure, call.arrays, call.base, call.dtypes)
+    base: Any = level_around(primals)
+    duals = None if base is None else _nested_duals(base, primals, tangents)
+    call: Arguments
+    if duals is not None:
+        call = Nested(base, primals)
+    else:
+        leaves, structure = trees.flatten(list(tangents))
+        call = Arguments(name, f, range(len(primals)), (*primals,), {}, beside=leaves)
+        given = fitted(name, "tangent", leaves, structure, call.structure, call.arrays, call.base, call.dtypes)
+        duals = list(map(Dual, call.arrays, given))
     level: Tangent[Any] = Tangent.fresh(call.base)
     with transform_level(level, dtype=call.dtype):
-        out = call.run(f, level, list(map(Dual, call.arrays, given)))
+        out = call.run(f, level, duals)
         if not has_aux and out.__class__ is Tensor and out._device is level:  # what follows, of one result
             dual = out._array
             tangent = zeros_like(call.base, dual.value) if dual.tangent is None else dual.tangent
@@ -73,6 +84,22 @@ def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any]
         if has_aux:
             aux = trees.map(lambda x: to_base(x, level, call), aux)
     return (value, tangent, aux) if has_aux else (value, tangent)
+
+
+def _nested_duals(base: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> list[Dual] | None:
+    """Tensors of a level with tangents on it, or with numbers beside what is one; None if a closer look is needed."""
+    if not primals or len(primals) != len(tangents):
+        return None
+    duals = []
+    for x, t in zip(primals, tangents, strict=True):
+        array = x._array
+        if t.__class__ is np.float64 and x._dtype is float64 and array.shape == ():
+            duals.append(Dual(array, base.from_numpy(t, copy=False)))
+        elif t.__class__ is Tensor and t._device is base and t._dtype is x._dtype and t._array.shape == array.shape:
+            duals.append(Dual(array, t._array))
+        else:
+            return None
+    return duals
 
 
 @kept_of_any_library

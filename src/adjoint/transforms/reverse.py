@@ -21,9 +21,11 @@ from adjoint.transforms.arguments import (
     Argnums,
     Arguments,
     Function,
+    Nested,
     as_argnums,
     below,
     has_no_slope,
+    level_around,
     matching,
     named,
     on_level,
@@ -99,12 +101,22 @@ def pulled(
     name: str, f: Function, argnums: Argnums, has_aux: bool, holomorphic: bool, args: Any, kwargs: Any
 ) -> tuple[Arguments, Array, Any, Any]:
     """The arguments, f's value as an array of their base, what it returns beside it, and the gradient."""
-    call = Arguments(name, f, argnums, args, kwargs)
-    if holomorphic:
-        call.check_complex(holomorphic)
+    base = None
+    if args and args[0].__class__ is Tensor and not kwargs and not holomorphic and callable(f):
+        single = argnums.__class__ is int and argnums == 0 and len(args) == 1
+        if single or (argnums.__class__ is range and argnums == range(len(args))):
+            base = level_around(args)
+    if base is not None:
+        call: Arguments = Nested(base, args, single)
+        arrays = [x._array for x in args]
+    else:
+        call = Arguments(name, f, argnums, args, kwargs)
+        arrays = call.arrays
+        if holomorphic:
+            call.check_complex(holomorphic)
     level = reverse_level(call.base)
     with transform_level(level, dtype=call.dtype):
-        variables = list(map(new_leaf, call.arrays))
+        variables = list(map(new_leaf, arrays))
         out, aux = call.run(f, level, variables), None
         if has_aux:
             out, aux = split_aux(name, out, has_aux)
