@@ -181,9 +181,9 @@ class Autodiff(Decorator[J]):
         if not plain or self.inner.numbers(primitive) is None:
             return None
 
-        def vjp_of(pull: Any, spread: Any, needs: Sequence[str], tracked: tuple[int, ...]) -> VJP:
+        def vjp_of(pull: Any, spreads: Any, needs: Sequence[str], tracked: tuple[int, ...]) -> VJP:
             vjp = VJP(function_named(term.source, " ".join(needs)), needs, tracked, pull, self)
-            vjp.spread = spread
+            vjp.spreads = spreads
             return vjp
 
         return codegen.recorded(term, g, self, self.inner, vjp_of)
@@ -245,15 +245,15 @@ class Autodiff(Decorator[J]):
             rules = [with_strong_zero(rule) for rule in rules]
         add = record.accumulate
         accumulate = None if add is None else lambda B, sink, g, s: add(B, sink, g, *s)
-        pull, shared, spread = make_vjp(rules, needs, primitive, self.inner)
+        pull, spreads, shared = make_vjp(rules, needs, primitive, self.inner)
         names = [name for names in needs for name in names]
         vjp = VJP(primitive, names, tracked, pull, self, accumulate=accumulate, has_remats=has_remats)
         if shared is not None:
-            vjp.of_one = VJP(primitive, names, tracked, shared, self, has_remats=has_remats)
-        if not has_remats:
-            vjp.spread = spread
-            if vjp.of_one is not None:
-                vjp.of_one.spread = spread
+            vjp.of_one = VJP(primitive, names, tracked, shared[0], self, has_remats=has_remats)
+        if not has_remats and add is None and primitive.results == 1:
+            vjp.spreads = spreads
+            if vjp.of_one is not None and shared is not None:
+                vjp.of_one.spreads = shared[1]
         return vjp
 
     def _lift_source(self, run: Implementation) -> Implementation:
@@ -446,21 +446,24 @@ class Autodiff(Decorator[J]):
         try:
             while nodes:
                 node = next_node()
+                kind: type[Node] = node.__class__
+                if plain and kind is not LeafNode:
+                    vjp = node.vjp
+                    if vjp.spreads is not None:
+                        spread = vjp.spread
+                        if spread is None:
+                            spread = vjp.spread = vjp.spreads()
+                        spread(node, cotangents, owned, retain_graph)
+                        continue
                 g = take(node, None)
                 first: Any = node.first
                 second: Any = node.second
-                saved = node.saved  # read after the parents: a pass that uses up the graph takes it away before them
-                if not retain_graph:
-                    node.saved = node.first = node.second = None
-                if g.__class__ is number and plain and saved is not None:
-                    spread = node.vjp.spread
-                    if spread is not None:
-                        spread(g, saved, first, second, cotangents)
-                        continue
-                kind: type[Node] = node.__class__
                 parents = (
                     (first,) if second is None else (first, *second) if second.__class__ is tuple else (first, second)
                 )
+                saved = node.saved  # read after the parents: a pass that uses up the graph takes it away before them
+                if not retain_graph:
+                    node.saved = node.first = node.second = None
                 if g is None or needed is not None or kind is not Node:
                     if g is not None and (kind is LeafNode if wrt is None else node in wrt):
                         _add_gradient(answers, node, g, backend_of(node))
