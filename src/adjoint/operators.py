@@ -34,7 +34,9 @@ def infix(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     def body(self: Tensor[Any], other: Any) -> Any:
         backend, dtype = self._device, self._dtype
         kind = other.__class__
-        if kind is Tensor:
+        if kind is Tensor and other._device is backend and dtype is usual and other._dtype is usual:
+            value, mine = other._array, self._array
+        elif kind is Tensor:
             if other._dtype is not dtype or (dtype is not usual and dtype.kind not in direct):
                 return binary(name, other, self) if reflected else binary(name, self, other)
             if other._device is not backend:

@@ -316,21 +316,20 @@ class Nested(Arguments):
         self.base, self.args, self.single = base, args, single
 
     def run(self, f: Function, level: Backend, arrays: Sequence[Array]) -> Any:
-        return f(*[wrap(array, level, x._dtype) for array, x in zip(arrays, self.args, strict=True)])
+        return f(*map(wrap, arrays, itertools.repeat(level), [x._dtype for x in self.args]))
 
     def result(self, array: Array, dtype: DType | None = None) -> Any:
         return wrap(array, self.base, dtype)
 
 
-def level_around(args: Sequence[Any]) -> Backend | None:
-    """The level that a transform runs in, if all of its arguments are floating tensors of this one."""
-    level: Any = current_level()
-    if level is None or level.leaf.arrays_on is not None:  # a tensor may stand for an array
-        return None
+def are_on(level: Any, args: Sequence[Any]) -> bool:
+    """Whether arguments are floating tensors of the level around a transform, and there are some."""
+    if not args or args[0].__class__ is not Tensor or level.leaf.arrays_on is not None:  # they may stand for arrays
+        return False
     for x in args:
         if x.__class__ is not Tensor or x._device is not level or x._dtype.kind not in dtypes.INEXACT:
-            return None
-    return level  # type: ignore[no-any-return]
+            return False
+    return True
 
 
 def _drawing_once(device: Backend, base: Backend) -> Backend:
