@@ -17,6 +17,7 @@ from adjoint.operands import (
     met,
     refuse_leaf,
     unary,
+    unary_of,
 )
 from adjoint.primitives import TABLE
 from adjoint.tensor import Number, Tensor, allocate, same
@@ -89,7 +90,7 @@ def assigning(name: str) -> Callable[..., Any]:
 def _methods(name: str, short: str) -> dict[str, Callable[..., Any]]:
     """What Python calls for the operator of a primitive."""
     if len(TABLE[name].operands) == 1:
-        return {f"__{short}__": lambda x: unary(name, x)}
+        return {f"__{short}__": unary_of(name)}
     if short in COMPARISONS:
         return {f"__{short}__": infix(name)}
     return {f"__{short}__": infix(name), f"__r{short}__": infix(name, reflected=True), f"__i{short}__": assigning(name)}

@@ -439,7 +439,8 @@ class Autodiff(Decorator[J]):
         take, held, next_node = cotangents.pop, cotangents.get, nodes.pop
         backend_of = self._backend_of if above is None else above.backend_of
         node = nodes[-1]
-        parents: tuple[Node, ...] = ()
+        first: Any = None
+        second: Any = None
         plain = needed is None and above is None
         quiet = self._leaf.quiet()
         quiet.__enter__()
@@ -453,14 +454,12 @@ class Autodiff(Decorator[J]):
                         spread = vjp.spread
                         if spread is None:
                             spread = vjp.spread = vjp.spreads()
+                        first, second = node.first, node.second  # for what an error says
                         spread(node, cotangents, owned, retain_graph)
                         continue
                 g = take(node, None)
-                first: Any = node.first
-                second: Any = node.second
-                parents = (
-                    (first,) if second is None else (first, *second) if second.__class__ is tuple else (first, second)
-                )
+                first, second = node.first, node.second
+                parents = _together(first, second)
                 saved = node.saved  # read after the parents: a pass that uses up the graph takes it away before them
                 if not retain_graph:
                     node.saved = node.first = node.second = None
@@ -523,12 +522,19 @@ class Autodiff(Decorator[J]):
         except errors.GraphError:
             raise
         except Exception as error:
-            raise errors.BackwardError(_what_failed(node, parents, error)) from error
+            raise errors.BackwardError(_what_failed(node, _together(first, second), error)) from error
         finally:
             quiet.__exit__(None, None, None)
             for node in [] if retain_graph else nodes[::-1]:  # after an error
                 node.saved = node.first = node.second = None
         return answers
+
+
+def _together(first: Any, second: Any) -> tuple[Any, ...]:
+    """The nodes that a node has in the places of its parents."""
+    if second is None:
+        return () if first is None else (first,)
+    return (first, *second) if second.__class__ is tuple else (first, second)
 
 
 def _chosen(cotangents: Sequence[Any], places: Sequence[int]) -> tuple[Any, ...]:
