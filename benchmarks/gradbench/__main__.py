@@ -40,8 +40,6 @@ def main() -> int:
     set_threads(options.threads)
     for library in LIBRARIES.values():
         PROBLEMS[0].run(library(), PROBLEMS[0].data(1.0))()  # what a library imports late is no part of a first run
-    gc.collect()
-    gc.freeze()  # the collector does not look again at what three libraries imported, as in a program with one of them
     rows = []
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=sum(len(problem.sizes) for problem in chosen))
@@ -71,6 +69,8 @@ def main() -> int:
 def _times(problem: Problem, size: str, turns: int) -> dict[str, float]:
     """Median seconds by library, which take turns. The first run compiles, and counts if it is long where none does."""
     data = problem.data(*problem.sizes[size])
+    gc.collect()
+    gc.freeze()  # the collector does not look again at what three libraries and other problems left behind
     runs: dict[str, Run] = {}
     samples: dict[str, list[float]] = {}
     for name, library in LIBRARIES.items():

@@ -275,7 +275,7 @@ class transform_level(Block[Here]):
 
     __slots__ = ("_levels",)
 
-    def __init__(self, level: Backend, *others: Backend, dtype: DType | None = None) -> None:
+    def __init__(self, level: Backend, dtype: DType | None = None, *others: Backend) -> None:
         self.variable, self.value = here, (level, level, dtype)
         self._levels = (level, *others)
 

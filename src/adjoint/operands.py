@@ -519,6 +519,30 @@ def unary(name: str, x: Tensor[Any]) -> Tensor[Any]:
     return wrap(out, device, x._dtype if primitive.keeps_dtype else None)
 
 
+def unary_of(name: str) -> Callable[[Tensor[Any]], Tensor[Any]]:
+    """`unary` of one primitive."""
+    primitive = TABLE[name]
+    direct, keeps_dtype = primitive.direct, primitive.keeps_dtype
+    usual = dtypes.float64 if dtypes.float64.kind in direct else None  # which needs no look at its kind
+
+    def body(x: Tensor[Any]) -> Tensor[Any]:
+        dtype: Any = x._dtype
+        if dtype is not usual and dtype.kind not in direct:
+            return unary(name, x)
+        device: Any = x._device
+        try:
+            array = (device.implementations.get(name) or device[name])(x._array)
+        except Exception as error:
+            fail(error, device, name, [x._array], {})
+        out: Tensor[Any] = allocate(Tensor)
+        out._array, out._device = array, device
+        out._dtype = dtype if keeps_dtype else device.dtype_of(array)
+        return out
+
+    body.__name__ = body.__qualname__ = name
+    return body
+
+
 def run(name: str, operands: Sequence[Any], **parameters: Any) -> Any:
     """Run a primitive on tensors and Python scalars that already have their dtypes.
 

@@ -17,6 +17,7 @@ from adjoint.operands import (
     met,
     refuse_leaf,
     unary,
+    unary_of,
 )
 from adjoint.primitives import TABLE
 from adjoint.tensor import Number, Tensor, allocate, same
@@ -34,7 +35,9 @@ def infix(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     def body(self: Tensor[Any], other: Any) -> Any:
         backend, dtype = self._device, self._dtype
         kind = other.__class__
-        if kind is Tensor:
+        if kind is Tensor and other._device is backend and dtype is usual and other._dtype is usual:
+            value, mine = other._array, self._array
+        elif kind is Tensor:
             if other._dtype is not dtype or (dtype is not usual and dtype.kind not in direct):
                 return binary(name, other, self) if reflected else binary(name, self, other)
             if other._device is not backend:
@@ -87,7 +90,7 @@ def assigning(name: str) -> Callable[..., Any]:
 def _methods(name: str, short: str) -> dict[str, Callable[..., Any]]:
     """What Python calls for the operator of a primitive."""
     if len(TABLE[name].operands) == 1:
-        return {f"__{short}__": lambda x: unary(name, x)}
+        return {f"__{short}__": unary_of(name)}
     if short in COMPARISONS:
         return {f"__{short}__": infix(name)}
     return {f"__{short}__": infix(name), f"__r{short}__": infix(name, reflected=True), f"__i{short}__": assigning(name)}

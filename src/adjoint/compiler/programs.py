@@ -107,7 +107,7 @@ def placed(base: Backend, device: Backend, record: Callable[[Place], T]) -> T:
         recording() as place.recording,
         collected_checks(place.recording.checks),
         recorded_on(place.leaf),
-        transform_level(place.device, place.leaf),
+        transform_level(place.device, None, place.leaf),
     ):
         try:
             return record(place)

@@ -181,8 +181,10 @@ class Autodiff(Decorator[J]):
         if not plain or self.inner.numbers(primitive) is None:
             return None
 
-        def vjp_of(pull: Callable[[Any, Any, Any], Any], needs: Sequence[str], tracked: tuple[int, ...]) -> VJP:
-            return VJP(function_named(term.source, " ".join(needs)), needs, tracked, pull, self)
+        def vjp_of(pull: Any, spreads: Any, needs: Sequence[str], tracked: tuple[int, ...]) -> VJP:
+            vjp = VJP(function_named(term.source, " ".join(needs)), needs, tracked, pull, self)
+            vjp.spreads = spreads
+            return vjp
 
         return codegen.recorded(term, g, self, self.inner, vjp_of)
 
@@ -243,11 +245,15 @@ class Autodiff(Decorator[J]):
             rules = [with_strong_zero(rule) for rule in rules]
         add = record.accumulate
         accumulate = None if add is None else lambda B, sink, g, s: add(B, sink, g, *s)
-        pull, shared = make_vjp(rules, needs, primitive, self.inner)
+        pull, spreads, shared = make_vjp(rules, needs, primitive, self.inner)
         names = [name for names in needs for name in names]
         vjp = VJP(primitive, names, tracked, pull, self, accumulate=accumulate, has_remats=has_remats)
         if shared is not None:
-            vjp.of_one = VJP(primitive, names, tracked, shared, self, has_remats=has_remats)
+            vjp.of_one = VJP(primitive, names, tracked, shared[0], self, has_remats=has_remats)
+        if not has_remats and add is None and primitive.results == 1:
+            vjp.spreads = spreads
+            if vjp.of_one is not None and shared is not None:
+                vjp.of_one.spreads = shared[1]
         return vjp
 
     def _lift_source(self, run: Implementation) -> Implementation:
@@ -433,17 +439,27 @@ class Autodiff(Decorator[J]):
         take, held, next_node = cotangents.pop, cotangents.get, nodes.pop
         backend_of = self._backend_of if above is None else above.backend_of
         node = nodes[-1]
-        parents: tuple[Node, ...] = ()
+        first: Any = None
+        second: Any = None
+        plain = needed is None and above is None
         quiet = self._leaf.quiet()
         quiet.__enter__()
         try:
             while nodes:
                 node = next_node()
-                g = take(node, None)
                 kind: type[Node] = node.__class__
-                first: Any = node.first
-                second: Any = node.second
-                parents = (first,) if second is None else (first, second) if kind is Node else (first, *second)
+                if plain and kind is not LeafNode:
+                    vjp = node.vjp
+                    if vjp.spreads is not None:
+                        spread = vjp.spread
+                        if spread is None:
+                            spread = vjp.spread = vjp.spreads()
+                        first, second = node.first, node.second  # for what an error says
+                        spread(node, cotangents, owned, retain_graph)
+                        continue
+                g = take(node, None)
+                first, second = node.first, node.second
+                parents = _together(first, second)
                 saved = node.saved  # read after the parents: a pass that uses up the graph takes it away before them
                 if not retain_graph:
                     node.saved = node.first = node.second = None
@@ -506,12 +522,19 @@ class Autodiff(Decorator[J]):
         except errors.GraphError:
             raise
         except Exception as error:
-            raise errors.BackwardError(_what_failed(node, parents, error)) from error
+            raise errors.BackwardError(_what_failed(node, _together(first, second), error)) from error
         finally:
             quiet.__exit__(None, None, None)
             for node in [] if retain_graph else nodes[::-1]:  # after an error
                 node.saved = node.first = node.second = None
         return answers
+
+
+def _together(first: Any, second: Any) -> tuple[Any, ...]:
+    """The nodes that a node has in the places of its parents."""
+    if second is None:
+        return () if first is None else (first,)
+    return (first, *second) if second.__class__ is tuple else (first, second)
 
 
 def _chosen(cotangents: Sequence[Any], places: Sequence[int]) -> tuple[Any, ...]:

@@ -13,7 +13,19 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.functions.arguments import as_floating, as_integer, as_number, as_tensor, as_tensors, inexact
 from adjoint.functions.creation import made
-from adjoint.operands import adapted, available_dtype, binary, cast, fitting, held, is_weak, operand, run, unary
+from adjoint.operands import (
+    adapted,
+    available_dtype,
+    binary,
+    cast,
+    fitting,
+    held,
+    is_weak,
+    operand,
+    run,
+    unary,
+    unary_of,
+)
 from adjoint.operators import assigning, infix
 from adjoint.primitives import TABLE
 from adjoint.tensor import Number, Operand, Tensor, same
@@ -27,8 +39,10 @@ def elementwise_primitive(function: F) -> F:
     """The body of a function that is the elementwise primitive of its name, with promotion."""
     name = function.__name__
 
+    run_one = unary_of(name) if len(TABLE[name].operands) == 1 else None
+
     def one(x: Any, /) -> Any:
-        return unary(name, x if x.__class__ is Tensor else as_tensor(x, name))
+        return run_one(x if x.__class__ is Tensor else as_tensor(x, name))  # type: ignore[misc]
 
     def two(x: Any, y: Any, /) -> Any:
         return _of_two(name, x, y)

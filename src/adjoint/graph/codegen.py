@@ -15,17 +15,21 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from adjoint.backend import Backend, Implementation
-from adjoint.graph.nodes import Joint, Node, Var
+from adjoint.graph.nodes import Joint, Node, Var, freed
 from adjoint.graph.nodes import numbers as numbers_of_nodes
 from adjoint.primitives import ELEMENTWISE, TABLE, Primitive, Shape
 from adjoint.rules import RECORDS
 from adjoint.rules.records import Rule, names_of
+from adjoint.rules.shape import unbroadcast
 
 if TYPE_CHECKING:
     from adjoint.graph.vjp import VJP
 
+Pull = Callable[[Any, Any, Any], Any]
+Spreading = Callable[[], Callable[..., None]]
 
-@functools.lru_cache(1024)  # of many primitives it is the same source
+
+@functools.lru_cache(2048)  # of many primitives it is the same source
 def _compiled(source: str, mode: str) -> CodeType:
     """Source as code of this one line, which NumPy's warnings show: of what they tell, ad.Checked names the user's."""
     return _at_line(compile(source, __file__, mode), sys._getframe().f_lineno - 1)
@@ -77,10 +81,10 @@ def saved_getter(source: str, inner: Backend) -> Callable[..., Any]:
 
 def make_vjp(
     rules: Sequence[Rule], needs: Sequence[Sequence[str]], primitive: Primitive, inner: Backend
-) -> tuple[Callable[[Any, Any, Any], Any], Callable[[Any, Any, Any], Any] | None]:
-    """A function that gives what each rule does of its part of what was saved; another one for operands that are one.
+) -> tuple[Pull, Spreading, tuple[Pull, Spreading] | None]:
+    """A function that gives what each rule does of its part of what was saved, and what makes `VJP.spread` of it.
 
-    Written out as a lambda expression. Of `multiply` it is
+    Then both for operands that are one. The function is written out as a lambda expression. Of `multiply` it is
 
         lambda B, g, s: ((g * s[0]), (g * s[1]), ) if g.__class__ is Number and B is leaf
             else (B.multiply(g, s[0]), B.multiply(g, s[1]), )
@@ -95,29 +99,117 @@ def make_vjp(
         places = [f"s[{k}]" for k in range(start, start + len(names))]
         parts.append((f"r{i}", term_of(rule, names, primitive, places, "g"), ", ".join(["g", *places])))
         start += len(names)
-    numbers = inner.numbers(primitive) if start else None  # others hardly compute
+    numbers = inner.numbers(primitive)
     if numbers is not None:
         scope |= {"Number": numbers.number_type, "N": numbers, "leaf": inner}
 
-    def made(by_primitives: str, by_numbers: str, recorded: str) -> Callable[[Any, Any, Any], Any]:
+    def made(by_primitives: str, by_numbers: str, recorded: str) -> Pull:
         source = f"({by_primitives})"
-        if numbers is not None:
+        if numbers is not None and start:  # others hardly compute
             source = f"({by_numbers}) if g.__class__ is Number and B is leaf else {source}"
         if recorded != by_primitives:
             scope["below"] = inner
             source = f"({recorded}) if B is below else {source}"
         return eval(_compiled(f"lambda B, g, s: {source}", "eval"), scope)  # type: ignore[no-any-return]
 
-    every = _applied(parts, "B"), _applied(parts, "N", True), _applied(_recorded(parts, primitive, inner, scope), "B")
+    below = _recorded(parts, primitive, inner, scope)
+    every = _applied(parts, "B"), _applied(parts, "N", True), _applied(below, "B")
+    of_numbers = [_applied([part], "N", True)[:-2] for part in parts] if numbers is not None else []
+    found = [(_applied([part], "B")[:-2], part[1] is None) for part in below]
+    spreads = functools.partial(spreading, of_numbers, found, scope, inner)
     if start != 2 or not _mirrored(parts, "s[0]", "s[1]"):
-        return made(*every), None
-    first, of_numbers = _applied(parts[:1], "B"), _applied(parts[:1], "N", True)
-    once, by_numbers = (f"(c := {source[:-2]}), c, " for source in (first, of_numbers))
+        return made(*every), spreads, None
+    once, by_numbers = (f"(c := {_applied(parts[:1], *how)[:-2]}), c, " for how in (("B",), ("N", True)))
     [double] = _recorded([_twice(parts[0])], primitive, inner, scope)
     shared = once, by_numbers, once if double[1].operands else _applied([double], "B") + "None, "
     # a hook may have given one of the two other values
-    of_one = made(*[f"({x}) if s[0] is s[1] else ({y})" for x, y in zip(shared, every, strict=True)])
-    return made(*every), of_one
+    both = [f"({x}) if s[0] is s[1] else ({y})" for x, y in zip(shared, every, strict=True)]
+    return (
+        made(*every),
+        spreads,
+        (made(*both), functools.partial(spreading, of_numbers, found, scope, inner, both[2])),
+    )
+
+
+def spreading(
+    of_numbers: Sequence[str],
+    of_arrays: Sequence[tuple[str, bool]],
+    scope: Mapping[str, Any],
+    below: Backend,
+    together: str = "",
+) -> Callable[..., None]:
+    """What takes the cotangent of a node from those found and adds to them what the rules make of it.
+
+    It has the sources of what each rule gives, of single numbers, if there are, and of arrays, which may be None; or
+    all of arrays `together`. Of `negative` it is
+
+        def spread(node, found, owned, keep):
+            g, first, second, s = found.pop(node, None), node.first, node.second, node.saved
+            if not keep:
+                node.saved = node.first = node.second = None
+            if g is None:
+                return
+            if s is None:
+                raise freed(node, "another thread's backward meanwhile")
+            if g.__class__ is Number:
+                c = (-g)
+                found[first] = found[first] + c if first in found else c
+                return
+            c0 = B.negative(g)
+            g = s = None
+            if c0.shape != first.shape:
+                c0 = unbroadcast(B, c0, tuple(first.shape))
+            if first not in found:
+                found[first] = c0
+            elif first in owned:
+                found[first] = B.add_into(found[first], c0)
+            else:
+                found[first] = B.add(found[first], c0)
+                owned.add(first)
+    """
+    count = len(of_arrays)
+    parents = ["first", "second"][:count] if count <= 2 else ["first", *[f"n{i}" for i in range(1, count)]]
+    lines = [
+        "def spread(node, found, owned, keep):",
+        # what was saved after the parents: a pass that uses up the graph takes it away before them
+        "    g, first, second, s = found.pop(node, None), node.first, node.second, node.saved",
+        "    if not keep:",
+        "        node.saved = node.first = node.second = None",
+        "    if g is None:",
+        "        return",
+        "    if s is None:",
+        '        raise freed(node, "another thread\'s backward meanwhile")',
+        *[f"    {', '.join(parents[1:])}, = second"] * (count > 2),
+    ]
+    if of_numbers:
+        lines += ["    if g.__class__ is Number:"]
+        for parent, source in zip(parents, of_numbers, strict=True):
+            lines += [
+                f"        c = {source}",
+                f"        found[{parent}] = found[{parent}] + c if {parent} in found else c",
+            ]
+        lines += ["        return"]
+    if together:
+        lines += [f"    {', '.join([f'c{i}' for i in range(count)])} = {together}"]
+    else:
+        lines += [f"    c{i} = {source}" for i, (source, _) in enumerate(of_arrays)]
+    lines += ["    g = s = None"]
+    for i, (parent, (_, may_be_none)) in enumerate(zip(parents, of_arrays, strict=True)):
+        adding = [
+            f"if c{i}.shape != {parent}.shape:",
+            f"    c{i} = unbroadcast(B, c{i}, tuple({parent}.shape))",
+            f"if {parent} not in found:",
+            f"    found[{parent}] = c{i}",
+            f"elif {parent} in owned:",
+            f"    found[{parent}] = B.add_into(found[{parent}], c{i})",
+            "else:",
+            f"    found[{parent}] = B.add(found[{parent}], c{i})",
+            f"    owned.add({parent})",
+        ]
+        if may_be_none or together:
+            adding = [f"if c{i} is not None:", *[f"    {line}" for line in adding]]
+        lines += [f"    {line}" for line in adding]
+    return _made(lines, {**scope, "B": below, "freed": freed, "unbroadcast": unbroadcast})
 
 
 def _recorded(
@@ -233,11 +325,11 @@ def recorded(
     g: str,
     level: Any,
     inner: Backend,
-    vjp_of: Callable[[Callable[[Any, Any, Any], Any], Sequence[str], tuple[int, ...]], VJP],
+    vjp_of: Callable[..., VJP],
 ) -> Implementation | None:
     """The expression of a rule, of single numbers as one node; of anything else, primitive by primitive.
 
-    All have nodes, but for `g`, which comes first, and may be a constant. `vjp_of(pull, needs, tracked)` makes a VJP.
+    All have nodes, but for `g`, which comes first and may be a constant. `vjp_of` makes a VJP of its parts.
     For g * 0.5 / out, the derivative of the square root, it is
 
         def lifted(v0, v1, /):
@@ -270,11 +362,12 @@ def recorded(
 
     def branch(tracked: tuple[int, ...]) -> list[str]:
         found = [cotangents[f"s[{i}]"] for i in tracked]
-        by_numbers, by_primitives = [
-            "".join([written(x, *how) + ", " for x in found]) for how in (("N", True), ("B", False))
-        ]
-        source = f"lambda B, g, s: ({by_numbers}) if g.__class__ is Number and B is leaf else ({by_primitives})"
-        vjps[_name(tracked)] = vjp_of(eval(_compiled(source, "eval"), scope), [f"x{i}" for i in places], tracked)
+        by_numbers, by_primitives = [[written(x, *how) for x in found] for how in (("N", True), ("B", False))]
+        both = [", ".join([*parts, ""]) for parts in (by_numbers, by_primitives)]
+        source = f"lambda B, g, s: ({both[0]}) if g.__class__ is Number and B is leaf else ({both[1]})"
+        spreads = functools.partial(spreading, by_numbers, [(x, False) for x in by_primitives], scope, inner)
+        pull = eval(_compiled(source, "eval"), scope)
+        vjps[_name(tracked)] = vjp_of(pull, spreads, [f"x{i}" for i in places], tracked)
         first, *others = [f"n{i}" for i in tracked]
         second = f"({', '.join(others)})" if len(others) > 1 else "".join(others) or "None"
         return [
@@ -482,7 +575,8 @@ def _at_hand(saved: str, fixed: Sequence[int]) -> str:
 
 def _made(lines: Sequence[str], scope: dict[str, Any]) -> Implementation:
     exec(_compiled("\n".join(lines), "exec"), scope)
-    return scope.pop("lifted")  # type: ignore[no-any-return]  # left there, the two would be a cycle
+    name = lines[0].removeprefix("def ").partition("(")[0]
+    return scope.pop(name)  # type: ignore[no-any-return]  # left there, the two would be a cycle
 
 
 def _name(choice: tuple[int, ...]) -> str:

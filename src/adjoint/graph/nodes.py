@@ -236,6 +236,7 @@ def toposort(roots: list[Node], *, keep: bool) -> list[Node]:
                 raise freed(node)
             node.visit = visit
             nodes.append(node)
+        found = nodes.append
         for node in nodes:  # which grows meanwhile
             parent = node.first
             if parent is None:
@@ -245,17 +246,21 @@ def toposort(roots: list[Node], *, keep: bool) -> list[Node]:
                     _unmark(nodes)
                     raise freed(parent)
                 parent.visit = visit
-                nodes.append(parent)
+                found(parent)
             second: Any = node.second
             if second is None:
                 continue
-            for parent in second if second.__class__ is tuple else (second,):  # faces have nodes of their own
+            if second.__class__ is not tuple:  # faces have nodes of their own
+                if second.visit is visit:
+                    continue
+                second = (second,)
+            for parent in second:
                 if parent.visit is not visit:
                     if parent.visit < 0 and parent.used_up:
                         _unmark(nodes)
                         raise freed(parent)
                     parent.visit = visit
-                    nodes.append(parent)
+                    found(parent)
         nodes.sort(key=_by_number)
         return nodes
 

@@ -22,6 +22,8 @@ class VJP:
     the rules are handed, and `tracked` the operands that they answer for. `has_remats` says that a `Remat`
     may be among what is saved. `source` is the level of the operands, another one than that of the result where an
     array moved between devices. `of_one`, where there is one, is for two operands that are one array, as of x * x.
+    `spread(node, found, owned, keep)`, which `spreads` makes, does the same on `below` for a pass: it adds to the
+    cotangents found.
     """
 
     __slots__ = (
@@ -36,6 +38,8 @@ class VJP:
         "pull",
         "roles",
         "source",
+        "spread",
+        "spreads",
         "tracked",
     )
 
@@ -62,6 +66,8 @@ class VJP:
         self.inner: Backend = level.inner
         self.below: Backend = self.source.inner
         self.of_one: VJP | None = None
+        self.spread: Callable[..., None] | None = None  # once it is needed
+        self.spreads: Callable[[], Callable[..., None]] | None = None  # None where each pass does it
         self.roles: list[Any] | None = None  # of what is saved: see `revived`
 
     @property

@@ -313,6 +313,34 @@ class Arguments:
         return to_numpy(array, self.base) if self.as_numpy else wrap(array, self.base, dtype)
 
 
+class Nested(Arguments):
+    """Arguments that are tensors of the level around the transform: those of nested derivatives mostly are.
+
+    There is nothing else to see to.
+    """
+
+    all, as_numpy, dtype, flat = True, False, None, True
+
+    def __init__(self, base: Backend, args: Sequence[Any], single: bool = False) -> None:
+        self.base, self.args, self.single = base, args, single
+
+    def run(self, f: Function, level: Backend, arrays: Sequence[Array]) -> Any:
+        return f(*map(wrap, arrays, itertools.repeat(level), [x._dtype for x in self.args]))
+
+    def result(self, array: Array, dtype: DType | None = None) -> Any:
+        return wrap(array, self.base, dtype)
+
+
+def are_on(level: Any, args: Sequence[Any]) -> bool:
+    """Whether arguments are floating tensors of the level around a transform, and there are some."""
+    if not args or args[0].__class__ is not Tensor or level.leaf.arrays_on is not None:  # they may stand for arrays
+        return False
+    for x in args:
+        if x.__class__ is not Tensor or x._device is not level or x._dtype.kind not in dtypes.INEXACT:
+            return False
+    return True
+
+
 def _drawing_once(device: Backend, base: Backend) -> Backend:
     """A view of the levels over the base whose examples share what is drawn."""
     if device is base:

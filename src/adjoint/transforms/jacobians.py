@@ -124,7 +124,7 @@ def _rows(f: Function, call: Arguments, has_aux: bool, holomorphic: bool, at_mos
     base: Any = call.base
     batch: Batched[Any] = Batched.fresh(base, None, "shared")  # of directions: there is one example
     level = reverse_level(batch)
-    with transform_level(level, batch, dtype=call.dtype):
+    with transform_level(level, call.dtype, batch):
         variables = [new_leaf(batch.wrap(array)) for array in call.arrays]
         out, aux = split_aux(call.name, call.run(f, level, variables), has_aux)
         leaves, structure = results_of(call.name, out)
@@ -162,7 +162,7 @@ def _columns(f: Function, call: Arguments, has_aux: bool, holomorphic: bool) -> 
     starts = [count(call.arrays[:i]) for i in range(len(call.arrays))]
     batch: Batched[Any] = Batched.fresh(base, None, "shared")  # of directions: there is one example
     level: Tangent[Any] = Tangent.fresh(batch)
-    with transform_level(level, batch, dtype=call.dtype):
+    with transform_level(level, call.dtype, batch):
         duals = [
             Dual(batch.wrap(x), Batch(_basis(call, call.arrays, i, total, starts[i]), True))
             for i, x in enumerate(call.arrays)
@@ -241,7 +241,7 @@ def _of_gradient(f: Function, call: Arguments, has_aux: bool) -> Any:
         return None
     batch: Batched[Any] = Batched.fresh(base, None, "shared")  # of directions: there is one example
     level = reverse_level(base)
-    with transform_level(level, batch, dtype=call.dtype):
+    with transform_level(level, call.dtype, batch):
         variables = [new_leaf(array) for array in call.arrays]
         try:
             out, aux = split_aux(call.name, call.run(f, level, variables), has_aux)

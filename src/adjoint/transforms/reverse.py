@@ -10,7 +10,7 @@ from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Array
 from adjoint.decorators.autodiff import Autodiff
-from adjoint.devices import transform_level
+from adjoint.devices import current_level, transform_level
 from adjoint.dtypes import FLOATING, INEXACT, choosing, chosen_dtype, creating_in, default_dtype, finfo
 from adjoint.functions.arguments import as_flag
 from adjoint.graph.nodes import Var, key_of, new_leaf
@@ -21,6 +21,8 @@ from adjoint.transforms.arguments import (
     Argnums,
     Arguments,
     Function,
+    Nested,
+    are_on,
     as_argnums,
     below,
     has_no_slope,
@@ -99,12 +101,24 @@ def pulled(
     name: str, f: Function, argnums: Argnums, has_aux: bool, holomorphic: bool, args: Any, kwargs: Any
 ) -> tuple[Arguments, Array, Any, Any]:
     """The arguments, f's value as an array of their base, what it returns beside it, and the gradient."""
-    call = Arguments(name, f, argnums, args, kwargs)
-    if holomorphic:
-        call.check_complex(holomorphic)
+    base = current_level()
+    if base is not None and not kwargs and not holomorphic and callable(f) and are_on(base, args):
+        single = argnums.__class__ is int and argnums == 0 and len(args) == 1
+        if not single and (argnums.__class__ is not range or argnums != range(len(args))):
+            base = None
+    else:
+        base = None
+    if base is not None:
+        call: Arguments = Nested(base, args, single)
+        arrays = [x._array for x in args]
+    else:
+        call = Arguments(name, f, argnums, args, kwargs)
+        arrays = call.arrays
+        if holomorphic:
+            call.check_complex(holomorphic)
     level = reverse_level(call.base)
-    with transform_level(level, dtype=call.dtype):
-        variables = list(map(new_leaf, call.arrays))
+    with transform_level(level, call.dtype):
+        variables = list(map(new_leaf, arrays))
         out, aux = call.run(f, level, variables), None
         if has_aux:
             out, aux = split_aux(name, out, has_aux)
@@ -214,7 +228,7 @@ def _vjp(name: str, f: Function, primals: tuple[Any, ...], has_aux: bool, replay
     call = Arguments(name, f, range(len(primals)), primals, {}, keep=True)
     level = reverse_level(call.base)
     replay = Replay() if replay is None else replay
-    with transform_level(level, dtype=call.dtype), replayed(replay):
+    with transform_level(level, call.dtype), replayed(replay):
         chosen, dtype = chosen_dtype(), default_dtype()
         variables = [new_leaf(array) for array in call.arrays]
         out, aux = split_aux(name, call.run(f, level, variables), has_aux)

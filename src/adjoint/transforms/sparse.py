@@ -167,7 +167,7 @@ def _detected(f: Function, call: Arguments, replay: Replay) -> Matrix:
     sparse, size = scipy_sparse(), math.prod(x.shape)
     level: Dependence[Any] = Dependence.fresh(call.base)
     itself = sparse.eye_array(size, dtype=np.bool_, format="csr")
-    with transform_level(level, dtype=call.dtype), replayed(replay):
+    with transform_level(level, call.dtype), replayed(replay):
         out = _result(call, call.run(f, level, [Dependent(x, itself)]), level)
     if out.pattern is None:
         return sparse.csr_array((math.prod(out.shape), size), dtype=np.bool_)
@@ -330,7 +330,7 @@ def _jvps(f: Function, call: Arguments, colouring: Colouring, seeds: Values) -> 
     (x,) = call.arrays
     batch: Batched[Any] = Batched.fresh(call.base, None, "shared")  # of directions: there is one example
     level: Tangent[Any] = Tangent.fresh(batch)
-    with transform_level(level, batch, dtype=call.dtype):
+    with transform_level(level, call.dtype, batch):
         out = _result(call, call.run(f, level, [Dual(batch.wrap(x), _batch(call, seeds, x))]), level)
         return _read(call, colouring, out, out.value.value, out.tangent, seeds)
 
@@ -340,7 +340,7 @@ def _vjps(f: Function, call: Arguments, colouring: Colouring, seeds: Values) -> 
     (x,) = call.arrays
     batch: Batched[Any] = Batched.fresh(call.base, None, "shared")  # of directions: there is one example
     level = reverse_level(batch)
-    with transform_level(level, batch, dtype=call.dtype):
+    with transform_level(level, call.dtype, batch):
         variable = new_leaf(batch.wrap(x))
         out = _result(call, call.run(f, level, [variable]), level)
         _check_rows(call, colouring, out)

@@ -90,7 +90,7 @@ def jet(
         for curve, x in zip(curves, given, strict=True):
             curve.append(x if factorial_scaled else base.multiply(x, math.factorial(k + 1)))
     level: Taylor[Any] = Taylor.fresh(base, order)
-    with transform_level(level, dtype=call.dtype):
+    with transform_level(level, call.dtype):
         active = [Series(x, curve, None) for x, curve in zip(call.arrays, curves, strict=True)]
         leaves, structure = results_of("jet", call.run(f, level, active))
         results: list[Series] = [on_level(x, level) for x in leaves]
