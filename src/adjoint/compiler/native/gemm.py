@@ -3,9 +3,10 @@
 The tile is some rows of the result by a few vectors of columns. For each summed index, the vectors of one row of `y`
 are read once, and each is multiplied with one number of each row of `x` and added to its place in the tile. So two
 reads serve many multiplications. The columns of `y` that a tile needs are a panel, which all tiles of these columns
-read. If its rows do not lie as vectors, or lie far apart and are read often, it is first copied to where they follow
-each other. Long sums are made in parts, so that a panel stays in the cache nearest to the processor; long sums of few
-numbers in shorter parts, so that they are about as exact as BLAS's.
+read. If its rows do not lie as vectors, or lie far apart and are read very often, it is first copied to where they
+follow each other: the second cache has time enough to give a tile its two vectors at a time. Long sums are made in
+parts, so that a panel stays in the caches near to the processor; long sums of few numbers in shorter parts, so that
+they are about as exact as BLAS's.
 
 This is the scheme of Goto and van de Geijn (Anatomy of high-performance matrix multiplication, 2008) and of BLIS (Van
 Zee and van de Geijn, 2015), without the copies of `x` that very large matrices need: those go to BLAS, if its vectors
@@ -25,16 +26,15 @@ from adjoint.primitives import DType
 
 _SUMMED = 256  # rows of a panel: as many as the nearest cache has room for
 _EXACT, _CHEAP = 32, 1_000_000  # rows of a panel where there are so few multiplications
-_NEAR = 1 << 13  # bytes of a panel that is read as it lies
-_OFTEN = 3  # tiles that read a panel, from which on a copy of it pays
-_APART = 256  # numbers between lines of `x` that are read across, from which on a copy of some rows pays
+_APART = 4000  # bytes between rows of `y`, from which on each is on a page of memory of its own
+_OFTEN = 20  # tiles that read a panel, from which on a copy of such rows pays
 _DOTS = 3  # rows of the result, up to which sums are made along what is summed, of columns at places
 _TURNED = 16  # rows of the result, from which on turning `y` pays
 _FEW, _MOST = 1 << 14, 1 << 26  # multiplications: cheap in any case; of ours
 _BLOCK = 1 << 20  # multiplications of a block that a thread computes, at least
 _BLOCKS, _ENOUGH = 32, 8  # blocks at most; and where more of them read more often
 _ROOM = 1 << 20  # bytes of `x` that panels read one after the other: what the second cache has room for
-_TILES = 4  # of a block in each direction, where rows of `x` are copied
+_TILES = 4  # of a block's columns, where `x` is read across
 
 
 class Shape(NamedTuple):
@@ -77,11 +77,10 @@ def block_of(x: Layout, y: Layout, itemsize: int) -> Shape:
         return Shape(rows, columns)
     tile = tile_shape(rows, columns, vector_bytes() // itemsize)
     tall, wide = -(-rows // tile.rows), -(-columns // tile.columns)
-    if _copies_rows(x, y, wide > 1):
-        across = max(1, min(wide // _TILES, _ENOUGH // 2))
-        down = max(1, min(count, _ENOUGH) // across)
-        down = max(1, min(down, tall // _TILES))
-    else:  # there is a copy of each panel in any case
+    if _is_across(x, y):
+        down = min(count, tall)
+        across = max(1, min(count // down, wide // _TILES))
+    else:
         near = max(1, _ROOM // (part_of(x, y) * itemsize * tile.rows))  # tiles
         low = -(-tall // near)
         across = min(max(1, count // low), wide)
@@ -89,9 +88,9 @@ def block_of(x: Layout, y: Layout, itemsize: int) -> Shape:
     return Shape(min(rows, -(-tall // down) * tile.rows), min(columns, -(-wide // across) * tile.columns))
 
 
-def _copies_rows(x: Layout, y: Layout, several: bool) -> bool:
-    """Whether rows of `x` are copied, which is read across, and not panels of `y`."""
-    return several and x.strides[-2] == 1 and x.strides[-1] >= _APART and y.strides[-1] == 1
+def _is_across(x: Layout, y: Layout) -> bool:
+    """Whether each number of a row of `x` lies on another line of memory, and all panels are better read with it."""
+    return x.strides[-2] == 1 < x.strides[-1] and y.strides[-1] == 1
 
 
 def is_vector(x: Layout, y: Layout) -> bool:
@@ -214,21 +213,17 @@ class _Matrices(_Text):
         caller.called[self.name] = self.closed(self.name, "ptr noalias %x, ptr noalias %y, ptr noalias %out")
 
     def _panels(self, adds: bool) -> None:
-        """By tiles: of one panel after the other, or of the same rows, of which a copy is made."""
+        """By tiles: of one panel after the other, or of the same rows."""
         self.tile = tile_shape(self.rows, self.columns, self.lanes)
         often = self.rows >= _OFTEN * self.tile.rows
-        several = self.columns > self.tile.columns
-        far = self.part * self.tile.columns * self.dtype.itemsize > _NEAR and several
+        far = self.y.strides[0] * self.dtype.itemsize >= _APART and self.columns > self.tile.columns
         turned = self.y.strides[1] != 1
-        blocks = _copies_rows(self.x, self.y, several)
-        self.copies = turned or (often and far and not self.rows_placed and not blocks)
+        self.copies = turned or (often and far and not self.rows_placed)
         if self.copies:
             size = -(-self.part // self.lanes) * self.lanes  # whole squares
             size *= len(self.vectors(self.tile.columns)) * self.lanes
             self.panel = self.b(f"alloca [{size} x {self.type}], align 64")
-        if blocks:
-            self.wide = len(self.vectors(self.tile.rows)) * self.lanes
-            self.block = self.b(f"alloca [{self.part * self.wide} x {self.type}], align 64")
+        if _is_across(self.x, self.y) and not self.copies:
             self._sums(
                 adds,
                 lambda start, count: self._in_steps(
@@ -323,17 +318,12 @@ class _Matrices(_Text):
         self._in_steps(self.rows, self.tile.rows, tile)
 
     def _rows(self, start: str, count: int, row: str, rows: int) -> None:
-        """So many summed columns of some rows of `x`, copied one after the other, for all columns of the result."""
-        v, x = Vector(self.b, self.lanes), self.at("%x", (start, self.x.strides[1]), (row, 1))
-        loop = self.b.begin(count)
-        for k, live in enumerate(self.vectors(rows)):
-            found = self.load(v, self.at(x, (loop.counter, self.x.strides[1]), offset=k * self.lanes), live)
-            self.store(v, found, self.at(self.block, (loop.counter, self.wide), offset=k * self.lanes), v.lanes)
-        self.b.end(loop)
+        """So many summed columns of some rows of `x`, for all columns of the result."""
+        x = self.at("%x", (start, self.x.strides[1]), (row, self.x.strides[0]))
         y, out = self.at("%y", (start, self.y.strides[0])), self.at("%out", (row, self.lead))
 
         def tile(first: str, columns: int) -> None:
-            given = self.block, (1, self.wide), self.at(y, (first, 1)), self.y.strides[0], self.at(out, (first, 1))
+            given = x, self.x.strides, self.at(y, (first, 1)), self.y.strides[0], self.at(out, (first, 1))
             self._tile(*given, Shape(rows, columns), start, count)
 
         self._in_steps(self.columns, self.tile.columns, tile)
@@ -361,19 +351,7 @@ class _Matrices(_Text):
             self.b.end(loop)
             return
         if down == 1:
-            name = _Turned(self.b, self.dtype, self.columns_placed).name
-            loop = self.b.begin(count, self.lanes)
-            left = self.b(f"sub nsw i64 {count}, {loop.counter}")
-            for k, live in enumerate(self.vectors(columns)):
-                place = self.at(y, (loop.counter, 1), offset=k * self.lanes * right)
-                to = self.at(self.panel, (loop.counter, apart), offset=k * self.lanes)
-                apart_there = f"i64 {right}"
-                if self.columns_placed:
-                    at = self.b(f"add nsw i64 {first}, {k * self.lanes}")
-                    apart_there = f"ptr {self.b(f'getelementptr i64, ptr {self.places}, i64 {at}')}"
-                given = f"ptr {place}, {apart_there}, i64 {live}, i64 {left}, ptr {to}, i64 {apart}"
-                self.b.do(f"call void @{name}({given})")
-            self.b.end(loop)
+            self._in_steps(count, self.lanes, lambda row, rows: self._turn(y, columns, first, row, rows))
             return
         loop = self.b.begin(count)
         for k, live in enumerate(self.vectors(columns)):
@@ -385,6 +363,20 @@ class _Matrices(_Text):
             self.store(v, found, self.at(self.panel, (loop.counter, apart), offset=k * self.lanes), v.lanes)
         self.b.end(loop)
 
+    def _turn(self, y: str, columns: int, first: str, row: str, rows: int) -> None:
+        """Some rows of the panel, from the columns in which they lie."""
+        apart, right = len(self.vectors(columns)) * self.lanes, self.y.strides[1]
+        for k, live in enumerate(self.vectors(columns)):
+            place = self.at(y, (row, 1), offset=k * self.lanes * right)
+            to = self.at(self.panel, (row, apart), offset=k * self.lanes)
+            apart_there = f"i64 {right}"
+            if self.columns_placed:
+                at = self.b(f"add nsw i64 {first}, {k * self.lanes}")
+                apart_there = f"ptr {self.b(f'getelementptr i64, ptr {self.places}, i64 {at}')}"
+            given = f"ptr {place}, {apart_there}, i64 {live}, i64 {rows}, ptr {to}, i64 {apart}"
+            name = _Turned(self.b, self.dtype, self.columns_placed, live == rows == self.lanes).name
+            self.b.do(f"call void @{name}({given})")
+
 
 class _Turned(_Text):
     """The function that copies a square of numbers, its columns as rows, of which some are there: others are zero.
@@ -392,9 +384,9 @@ class _Turned(_Text):
     Lines of the square are read as vectors. Then halves change places between lines, halves of halves, and so on.
     """
 
-    def __init__(self, caller: Builder, dtype: DType, placed: bool) -> None:
+    def __init__(self, caller: Builder, dtype: DType, placed: bool, whole: bool) -> None:
         super().__init__(dtype)
-        self.name = f"turned_f{8 * dtype.itemsize}{'_placed' * placed}"
+        self.name = f"turned_f{8 * dtype.itemsize}{'_placed' * placed}{'_whole' * whole}"
         if self.name in caller.called:
             return
         b, v = self.b, Vector(self.b, self.lanes)
@@ -404,13 +396,16 @@ class _Turned(_Text):
         b.called[name] = f"declare {t} @{name}(ptr, i32, {v.type('i1')}, {t})"
         lines = []
         for line in range(lanes):
-            there = b(f"select i1 {b(f'icmp ult i64 {line}, %lines')}, i64 %count, i64 0")
-            mask = b(f"icmp ult {v.type('i64')} {numbers}, {v.spread(there, 'i64')}")
             if placed:
                 far = b(f"load i64, ptr {b(f'getelementptr i64, ptr %apart, i64 {line}')}, align 8")
             else:
                 far = b(f"mul nsw i64 %apart, {line}")
             place = b(f"getelementptr {self.type}, ptr %from, i64 {far}")
+            if whole:
+                lines.append(self.load(v, place, lanes))
+                continue
+            there = b(f"select i1 {b(f'icmp ult i64 {line}, %lines')}, i64 %count, i64 0")
+            mask = b(f"icmp ult {v.type('i64')} {numbers}, {v.spread(there, 'i64')}")
             given = f"ptr {place}, i32 {dtype.itemsize}, {v.type('i1')} {mask}, {t} zeroinitializer"
             lines.append(b(f"call {t} @{name}({given})"))
         while half:
@@ -472,10 +467,11 @@ class _Tile(_Text):
                 spread = v.spread(b(f"load {self.type}, ptr {place}, align {dtype.itemsize}"), self.type)
             totals.append(_added(v, self.type, spread, row[k], total))
         b.end(loop, totals)
-        for (i, k), total in zip(places, totals, strict=True):
-            place = self.at("%out", offset=i * lead + k * self.lanes)
-            if adds:
-                total = v.two("fadd", self.type, self.load(v, place, vectors[k]), total)
+        to = [self.at("%out", offset=i * lead + k * self.lanes) for i, k in places]
+        if adds:  # all are read before the first is written: reads wait for a masked write beside them
+            before = [self.load(v, place, vectors[k]) for (_, k), place in zip(places, to, strict=True)]
+            totals = [v.two("fadd", self.type, x, y) for x, y in zip(before, totals, strict=True)]
+        for (_, k), total, place in zip(places, totals, to, strict=True):
             self.store(v, total, place, vectors[k])
         caller.called.update(b.called)
         arguments = "ptr noalias %x, ptr noalias %y, ptr noalias %out, i64 %count, ptr noalias %places"
