@@ -44,6 +44,24 @@ class Shape(NamedTuple):
     columns: int
 
 
+class After(NamedTuple):
+    """What is computed with a vector of the product before it is written.
+
+    `read` has the strides of arrays along rows and columns, of which the latter is 1 or 0, `written` how far the rows
+    of arrays are apart. `made` gives what is written to each of these, of a vector of the product and one of each array
+    that is read. Whoever has the same `key` computes the same.
+    """
+
+    key: str
+    read: Sequence[tuple[int, int]]
+    written: Sequence[int]
+    made: Callable[[Vector, str, Sequence[str]], Sequence[str]]
+
+    def arguments(self) -> list[str]:
+        """The names of pointers to arrays, those that are written first; where parts of sums lie is the first one."""
+        return [f"%w{i}" for i in range(1, len(self.written))] + [f"%r{i}" for i in range(len(self.read))]
+
+
 def product(
     b: Builder,
     dtype: DType,
@@ -53,15 +71,17 @@ def product(
     lead: int = 0,
     adds: bool = False,
     part: int = 0,
+    after: After | None = None,
 ) -> str:
     """The name of a function of pointers to the first elements of two matrices and of their product.
 
     `places` are where the rows of `y` begin, or the columns, where their stride is 0. `lead` is how far the rows of the
     product are apart, if they do not follow each other. `adds` has it added to what is there. `part` is how many
-    products are summed before they are added to the others, where that does not follow from the sizes. Equal products
-    of a module are one function.
+    products are summed before they are added to the others, where that does not follow from the sizes. What comes
+    `after` has pointers to more arrays, and the first that it writes is in the place of the product. Equal products of
+    a module are one function.
     """
-    return _Matrices(b, dtype, x, y, tuple(places), lead or y.shape[1], adds, part or part_of(x, y)).name
+    return _Matrices(b, dtype, x, y, tuple(places), lead or y.shape[1], adds, part or part_of(x, y), after).name
 
 
 def part_of(x: Layout, y: Layout) -> int:
@@ -194,15 +214,16 @@ class _Matrices(_Text):
         lead: int,
         adds: bool,
         part: int,
+        after: After | None,
     ) -> None:
         super().__init__(dtype)
-        self.x, self.y, self.lead, self.part = x, y, lead, part
+        self.x, self.y, self.lead, self.part, self.after = x, y, lead, part, after
         self.rows_placed, self.columns_placed = bool(places) and y.strides[0] == 0, bool(places) and y.strides[1] == 0
         self.places = _places(caller, places, self.lanes) if places else ""
         (self.rows, self.summed), self.columns = x.shape, y.shape[1]
         kind = f"f{8 * dtype.itemsize}_{self.rows}_{self.summed}_{self.columns}_{part}"
         strides = "_".join(map(str, (*x.strides, *y.strides, lead))).replace("-", "m")
-        self.name = f"product_{kind}_{strides}{self.places.replace('@', '_')}{'_adds' * adds}"
+        self.name = f"product_{kind}_{strides}{self.places.replace('@', '_')}{'_adds' * adds}{_key(after)}"
         if self.name in caller.called:
             return
         if self.columns_placed and adds and self.rows <= _DOTS:
@@ -210,7 +231,7 @@ class _Matrices(_Text):
         else:
             self._panels(adds)
         caller.called.update(self.b.called)
-        caller.called[self.name] = self.closed(self.name, "ptr noalias %x, ptr noalias %y, ptr noalias %out")
+        caller.called[self.name] = self.closed(self.name, f"ptr noalias %x, ptr noalias %y, {_others(after)}")
 
     def _panels(self, adds: bool) -> None:
         """By tiles: of one panel after the other, or of the same rows."""
@@ -249,12 +270,21 @@ class _Matrices(_Text):
             )
 
     def _sums(self, adds: bool, body: Callable[[str, int], None]) -> None:
-        """Parts of the sum, of which the first is written and others are added, or all are."""
-        self.adds = adds
+        """Parts of the sum, of which the first is written and others are added, or all are; one is the last."""
+        self.adds, self.ends = adds, self.part == self.summed
         if not adds:
             body("0", self.part)
+        first = 0 if adds else self.part
+        if self.after is None or first == self.summed:
+            self.adds = True
+            self._in_steps(self.summed, self.part, body, first=first)
+            return
+        last = (self.summed - 1) // self.part * self.part
         self.adds = True
-        self._in_steps(self.summed, self.part, body, first=0 if adds else self.part)
+        if first < last:
+            self._in_steps(last, self.part, body, first=first)
+        self.ends = True
+        body(str(last), self.summed - last)
 
     def _in_steps(self, total: int, step: int, body: Callable[[str, int], None], first: int = 0) -> None:
         """A loop over so many with steps of this size, and what is left."""
@@ -307,36 +337,39 @@ class _Matrices(_Text):
             self._copy(y, columns, count, first)
             y, apart = self.panel, len(self.vectors(columns)) * self.lanes
         x = self.at("%x", (start, self.x.strides[1]))
-        out = self.at("%out", (first, 1))
 
         def tile(row: str, rows: int) -> None:
             there = self.at(x, (row, self.x.strides[0]))
-            self._tile(
-                there, self.x.strides, y, apart, self.at(out, (row, self.lead)), Shape(rows, columns), start, count
-            )
+            self._tile(there, y, apart, (row, first), Shape(rows, columns), start, count)
 
         self._in_steps(self.rows, self.tile.rows, tile)
 
     def _rows(self, start: str, count: int, row: str, rows: int) -> None:
         """So many summed columns of some rows of `x`, for all columns of the result."""
         x = self.at("%x", (start, self.x.strides[1]), (row, self.x.strides[0]))
-        y, out = self.at("%y", (start, self.y.strides[0])), self.at("%out", (row, self.lead))
+        y = self.at("%y", (start, self.y.strides[0]))
 
         def tile(first: str, columns: int) -> None:
-            given = x, self.x.strides, self.at(y, (first, 1)), self.y.strides[0], self.at(out, (first, 1))
-            self._tile(*given, Shape(rows, columns), start, count)
+            there = self.at(y, (first, 1))
+            self._tile(x, there, self.y.strides[0], (row, first), Shape(rows, columns), start, count)
 
         self._in_steps(self.columns, self.tile.columns, tile)
 
-    def _tile(
-        self, x: str, of_x: tuple[int, ...], y: str, of_y: int, out: str, shape: Shape, start: str, count: int
-    ) -> None:
+    def _tile(self, x: str, y: str, of_y: int, place: tuple[str, str], shape: Shape, start: str, count: int) -> None:
+        row, column = place
         places = "null"
         if self.rows_placed:
             places = self.b(f"getelementptr i64, ptr {self.places}, i64 {start}")
-        how = self.copies, self.adds, self.rows_placed
-        name = _Tile(self.b, self.dtype, shape, of_x, of_y, self.lead, *how).name
-        self.b.do(f"call void @{name}(ptr {x}, ptr {y}, ptr {out}, i64 {count}, ptr {places})")
+        after = self.after if self.ends else None
+        how = self.copies, self.adds, self.rows_placed, after
+        name = _Tile(self.b, self.dtype, shape, self.x.strides, of_y, self.lead, *how).name
+        given = [self.at("%out", (row, self.lead), (column, 1))]
+        if after is not None:
+            strides = [(down, 1) for down in after.written[1:]] + list(after.read)
+            for pointer, (down, right) in zip(after.arguments(), strides, strict=True):
+                given.append(self.at(pointer, (row, down), (column, right)))
+        pointers = ", ".join(f"ptr {p}" for p in given)
+        self.b.do(f"call void @{name}(ptr {x}, ptr {y}, i64 {count}, ptr {places}, {pointers})")
 
     def _copy(self, y: str, columns: int, count: int, first: str) -> None:
         """The panel, its rows one after the other, in whole vectors: what is not there is zero."""
@@ -440,14 +473,16 @@ class _Tile(_Text):
         filled: bool,
         adds: bool,
         placed: bool,
+        after: After | None,
     ) -> None:
         super().__init__(dtype)
         strides = "_".join(map(str, (*of_x, of_y, lead))).replace("-", "m")
-        kind = "_filled" * filled + "_adds" * adds + "_placed" * placed
+        kind = "_filled" * filled + "_adds" * adds + "_placed" * placed + _key(after)
         self.name = f"tile_f{8 * dtype.itemsize}_{shape.rows}_{shape.columns}_{strides}{kind}"
         if self.name in caller.called:
             return
         b, v, vectors = self.b, Vector(self.b, self.lanes), self.vectors(shape.columns)
+        self.v, self.live = v, vectors
         places = [(i, k) for i in range(shape.rows) for k in range(len(vectors))]
         loop = b.begin("%count", 1, [(v.type(self.type), "zeroinitializer")] * len(places))
         if placed:
@@ -471,11 +506,45 @@ class _Tile(_Text):
         if adds:  # all are read before the first is written: reads wait for a masked write beside them
             before = [self.load(v, place, vectors[k]) for (_, k), place in zip(places, to, strict=True)]
             totals = [v.two("fadd", self.type, x, y) for x, y in zip(before, totals, strict=True)]
+        if after is not None:
+            totals = self._followed(after, places, totals)
         for (_, k), total, place in zip(places, totals, to, strict=True):
             self.store(v, total, place, vectors[k])
         caller.called.update(b.called)
-        arguments = "ptr noalias %x, ptr noalias %y, ptr noalias %out, i64 %count, ptr noalias %places"
-        caller.called[self.name] = self.closed(self.name, arguments)
+        arguments = "ptr noalias %x, ptr noalias %y, i64 %count, ptr noalias %places, "
+        caller.called[self.name] = self.closed(self.name, arguments + _others(after))
+
+    def _followed(self, after: After, places: Sequence[tuple[int, int]], totals: Sequence[str]) -> list[str]:
+        """What is written in the place of the product; what is written elsewhere is."""
+        v, known, found = self.v, dict[tuple[int, int, int], str](), []
+        for (i, k), total in zip(places, totals, strict=True):
+            read = []
+            for r, (down, right) in enumerate(after.read):
+                key = r, i * bool(down), k * right
+                if key not in known:
+                    place = self.at(f"%r{r}", offset=i * down + k * self.lanes * right)
+                    if right:
+                        known[key] = self.load(v, place, self.live[k])
+                    else:
+                        one = self.b(f"load {self.type}, ptr {place}, align {self.dtype.itemsize}")
+                        known[key] = v.spread(one, self.type)
+                read.append(known[key])
+            first, *others = after.made(v, total, read)
+            for w, (down, x) in enumerate(zip(after.written[1:], others, strict=True), 1):
+                self.store(v, x, self.at(f"%w{w}", offset=i * down + k * self.lanes), self.live[k])
+            found.append(first)
+        return found
+
+
+def _key(after: After | None) -> str:
+    return "" if after is None else f"_then_{after.key}"
+
+
+def _others(after: After | None) -> str:
+    """Parameters: where the product is written, and what comes after reads and writes, which may be the same memory."""
+    if after is None:
+        return "ptr noalias %out"
+    return ", ".join(f"ptr {p}" for p in ("%out", *after.arguments()))
 
 
 def tile_shape(rows: int, columns: int, lanes: int) -> Shape:
