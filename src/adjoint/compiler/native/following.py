@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from adjoint.compiler.graph import Equation, Value
 from adjoint.compiler.native.elementary import CALLED, EXACT
 from adjoint.compiler.native.elements import BOOL, EMITTERS, constant
+from adjoint.compiler.native.gemm import part_of
 from adjoint.compiler.native.kernels import Host, Kernel, Product, Step, squashed
 from adjoint.compiler.native.views import Layout, contiguous, merged
 
@@ -142,6 +143,12 @@ class _Followed:
         return bool(steps or hosts) or any(self._root(x) is out for x in plan.graph.outputs)
 
     def _waits(self, x: Any) -> bool:
-        """Whether an argument is read between: the kernel could have written over it, if it is donated."""
-        root, between = self._root(x), self.plan.steps[self.place + 1 : self.after]
-        return root in self.plan.graph.inputs and any(_reads(self.plan, step, root) for step in between)
+        """Whether a donated argument is written over by the kernel, and cannot be by tiles: it is read between, or the
+        sum has parts, which lie where the result will.
+        """
+        root, product = self._root(x), self.product
+        if root not in self.plan.donated:
+            return False
+        between = self.plan.steps[self.place + 1 : self.after]
+        parts = part_of(product.x, product.y) < product.x.shape[-1]
+        return parts or any(_reads(self.plan, step, root) for step in between)

@@ -11,7 +11,7 @@ rows are.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -59,6 +59,7 @@ class Plan:
 
     taken: ClassVar[Mapping[str, Callable[[Any, Equation], bool]]]
     checks: bool
+    donated: Container[Any]
     graph: Graph
     inner: bool
     memory: dict[Value, Value]
@@ -70,8 +71,9 @@ class Plan:
         checks: bool = True,
         pairs: assignments.Pairs = (),
         prepared: dict[Graph, Graph] | None = None,
+        donated: Container[Any] = (),
     ) -> None:
-        self.inner, self.checks = inner, checks
+        self.inner, self.checks, self.donated = inner, checks, donated
         self.prepared: dict[Graph, Graph] = {} if prepared is None else prepared  # graphs of equations
         self.graph, self.memory = assignments.in_place(graph, pairs, self._prepare)  # which outputs have an input's
         self.steps: list[Step] = []
