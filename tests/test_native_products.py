@@ -17,7 +17,7 @@ from test_native import native as native
 import adjoint as ad
 from adjoint.compiler import passes
 from adjoint.compiler.native import calls as native_calls
-from adjoint.compiler.native import gemm, lowering, machine, plan, text
+from adjoint.compiler.native import following, gemm, lowering, machine, plan, text
 from adjoint.compiler.native.views import Layout
 
 pytest.importorskip("llvmlite")
@@ -305,6 +305,84 @@ def test_products_larger_than_the_caches(dtype: str, monkeypatch: pytest.MonkeyP
             assert is_as_exact(ad.compile(f)(*xs), x @ y, exact, added)
 
 
+FOLLOWED: list[tuple[int, Callable[..., Any]]] = [  # how many kernels are left, and functions of matrices
+    (0, lambda p, b, c, d, s: ad.nn.relu(p() + b)),
+    (0, lambda p, b, c, d, s: c - 0.1 * p()),
+    (0, lambda p, b, c, d, s: (y := p(), ad.nn.relu(y) + c)),  # the product itself is wanted as well
+    (0, lambda p, b, c, d, s: (d * p() + b) * s),
+    (0, lambda p, b, c, d, s: (y := p(), v := 0.9 * c + y, d - 0.1 * v)[1:]),  # with what does not follow from it
+    (0, lambda p, b, c, d, s: (y := p(), ad.where(c > 0.0, y, ad.sqrt(ad.abs(c))))[1]),
+    (0, lambda p, b, c, d, s: ad.clip(p(), -1.0, 1.0).reshape(-1)[3:]),
+    (1, lambda p, b, c, d, s: (x := p(), y := ad.where(c > 0.0, x, 0.0), y.sum(axis=0))[1:]),
+    (1, lambda p, b, c, d, s: (y := p() * s, y.sum(axis=-1), (y * d).max())),
+    (1, lambda p, b, c, d, s: ad.nn.softmax(p() * 0.5 + c)),  # the scores would be written for it
+    (1, lambda p, b, c, d, s: ad.tanh(p() + b)),  # a function that needs registers
+    (1, lambda p, b, c, d, s: p() + c[::-1, ::-1]),
+    (1, lambda p, b, c, d, s: (p() > c, p() * 2)),  # truth is not written by tiles
+    (0, lambda p, b, c, d, s: p().T * 2 + b[0]),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("blocks", [False, True])
+def test_what_follows_a_product_is_computed_in_its_tiles(
+    dtype: str, blocks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the last bit as in a kernel of its own, for sums of one part and of several, and by threads."""
+    if blocks:
+        monkeypatch.setattr(gemm, "_BLOCK", 1 << 13)
+    rng = np.random.default_rng(3)
+    of = lambda *shape: rng.normal(size=shape).astype(dtype)
+    for i, (m, k, n) in enumerate(((40, 30, 20), (37, 130, 70), (66, 33, 51))):
+        xs = of(m, k), of(k, n), of(n), of(m, n), of(m, 1), of()
+        if i == 1:
+            xs = of(k, m).T, of(n, k).T, *xs[2:]
+        for count, f in FOLLOWED:
+            run = lambda x, y, *others, f=f: f(lambda: x @ y, *others)
+            joined = ad.compile(run)
+            assert len(joined.lower(*xs).kernels) == 1 + count
+            with monkeypatch.context() as apart:
+                apart.setattr(following, "join", lambda plan: None)
+                expected = ad.tree.flatten(ad.compile(run)(*map(ad.asarray, xs)))[0]
+            same(ad.tree.flatten(joined(*map(ad.asarray, xs)))[0], expected)
+
+
+def test_what_follows_products_of_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    x, y, b, c, mask = (rng.normal(size=s) for s in ((2, 3, 20, 30), (2, 3, 30, 25), (25,), (2, 3, 20, 25), (20, 25)))
+    for others, f in (
+        ((x, y, b, c), lambda x, y, b, c: ad.nn.relu(x @ y + b) * c),
+        ((x, y[0, 0], b, c), lambda x, y, b, c: ad.nn.relu(x @ y + b) * c),
+        ((x, y, mask), lambda x, y, mask: x @ y * 0.5 + mask),
+        ((x, y[0, 0], mask), lambda x, y, mask: x @ y * 0.5 + mask),
+        ((x, y, c[:, :1], c[:, :, :1, :1]), lambda x, y, c, d: (x @ y - c) * d),
+        ((x[:1, :1], y[0, 0], b), lambda x, y, b: ad.nn.relu(x @ y + b)),
+    ):
+        found = ad.compile(f)(*map(ad.asarray, others))
+        with monkeypatch.context() as apart:
+            apart.setattr(following, "join", lambda plan: None)
+            same([found], [ad.compile(lambda *xs, f=f: f(*xs))(*map(ad.asarray, others))])
+
+
+def test_parameters_are_moved_where_they_are_if_they_are_donated() -> None:
+    """Also where the sum has parts, or somebody reads them after the gradient."""
+    rng = np.random.default_rng(5)
+    w = rng.normal(size=(60, 50))
+    for k in (20, 300):
+        x, g = rng.normal(size=(k, 60)), rng.normal(size=(k, 50))
+        step = ad.compile(lambda w, x, g: w - 0.1 * (x.T @ g), donate=0)
+        both = ad.compile(lambda w, x, g: (y := x.T @ g, g @ w.T, w - 0.1 * y)[1:], donate=0)
+        for f in (step, both):
+            given = ad.tensor(w)
+            place = given.detach().numpy().ctypes.data
+            found = f(given, ad.tensor(x), ad.tensor(g))
+            *others, moved = found if isinstance(found, tuple) else (found,)
+            assert moved.detach().numpy().ctypes.data == place
+            np.testing.assert_allclose(moved.numpy(), w - 0.1 * (x.T @ g), rtol=1e-12, atol=1e-12)
+            for other in others:
+                np.testing.assert_allclose(other.numpy(), g @ w.T, rtol=1e-12, atol=1e-12)
+
+
 WAYS: list[Callable[[Any], Any]] = [  # how the rows and columns of a matrix may lie in memory
     lambda x: np.pad(x, ((0, 2), (0, 3)))[:-2, :-3],
     lambda x: np.pad(x, ((0, 2), (0, 3))).T.copy().T[:-2, :-3],
@@ -321,6 +399,7 @@ def test_products_by_tiles(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip("this processor has no such vectors")
     monkeypatch.setattr(gemm, "vector_bytes", lambda: width)
     monkeypatch.setattr(gemm, "_APART", 64)
+    monkeypatch.setattr(gemm, "_OFTEN", 3)
     monkeypatch.setattr(gemm, "registers", lambda: 32 if width == 64 else 16)
     monkeypatch.setattr(gemm, "adds_products", lambda: width > 16)
     rng, calls, given, b = np.random.default_rng(width), [], [], text.Builder()

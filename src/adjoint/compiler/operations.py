@@ -36,7 +36,9 @@ def operations_of_region(region: Region) -> int:
     for step in region.steps:
         if isinstance(step, Kernel):
             found += sum(map(operations_of, step.equations))
-        elif isinstance(step, (Product, Convolution)):
+        elif isinstance(step, Product):
+            found += 2 * step.work + sum(map(operations_of, step.follows))
+        elif isinstance(step, Convolution):
             found += 2 * step.work
         elif isinstance(step, (Loop, Choice)):
             found += operations_of(step.equation)

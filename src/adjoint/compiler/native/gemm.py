@@ -3,9 +3,10 @@
 The tile is some rows of the result by a few vectors of columns. For each summed index, the vectors of one row of `y`
 are read once, and each is multiplied with one number of each row of `x` and added to its place in the tile. So two
 reads serve many multiplications. The columns of `y` that a tile needs are a panel, which all tiles of these columns
-read. If its rows do not lie as vectors, or lie far apart and are read often, it is first copied to where they follow
-each other. Long sums are made in parts, so that a panel stays in the cache nearest to the processor; long sums of few
-numbers in shorter parts, so that they are about as exact as BLAS's.
+read. If its rows do not lie as vectors, or lie far apart and are read very often, it is first copied to where they
+follow each other: the second cache has time enough to give a tile its two vectors at a time. Long sums are made in
+parts, so that a panel stays in the caches near to the processor; long sums of few numbers in shorter parts, so that
+they are about as exact as BLAS's.
 
 This is the scheme of Goto and van de Geijn (Anatomy of high-performance matrix multiplication, 2008) and of BLIS (Van
 Zee and van de Geijn, 2015), without the copies of `x` that very large matrices need: those go to BLAS, if its vectors
@@ -25,16 +26,15 @@ from adjoint.primitives import DType
 
 _SUMMED = 256  # rows of a panel: as many as the nearest cache has room for
 _EXACT, _CHEAP = 32, 1_000_000  # rows of a panel where there are so few multiplications
-_NEAR = 1 << 13  # bytes of a panel that is read as it lies
-_OFTEN = 3  # tiles that read a panel, from which on a copy of it pays
-_APART = 256  # numbers between lines of `x` that are read across, from which on a copy of some rows pays
+_APART = 4000  # bytes between rows of `y`, from which on each is on a page of memory of its own
+_OFTEN = 20  # tiles that read a panel, from which on a copy of such rows pays
 _DOTS = 3  # rows of the result, up to which sums are made along what is summed, of columns at places
 _TURNED = 16  # rows of the result, from which on turning `y` pays
 _FEW, _MOST = 1 << 14, 1 << 26  # multiplications: cheap in any case; of ours
 _BLOCK = 1 << 20  # multiplications of a block that a thread computes, at least
 _BLOCKS, _ENOUGH = 32, 8  # blocks at most; and where more of them read more often
 _ROOM = 1 << 20  # bytes of `x` that panels read one after the other: what the second cache has room for
-_TILES = 4  # of a block in each direction, where rows of `x` are copied
+_TILES = 4  # of a block's columns, where `x` is read across
 
 
 class Shape(NamedTuple):
@@ -42,6 +42,24 @@ class Shape(NamedTuple):
 
     rows: int
     columns: int
+
+
+class After(NamedTuple):
+    """What is computed with a vector of the product before it is written.
+
+    `read` has the strides of arrays along rows and columns, of which the latter is 1 or 0, `written` how far the rows
+    of arrays are apart. `made` gives what is written to each of these, of a vector of the product and one of each array
+    that is read. Whoever has the same `key` computes the same.
+    """
+
+    key: str
+    read: Sequence[tuple[int, int]]
+    written: Sequence[int]
+    made: Callable[[Vector, str, Sequence[str]], Sequence[str]]
+
+    def arguments(self) -> list[str]:
+        """The names of pointers to arrays, those that are written first; where parts of sums lie is the first one."""
+        return [f"%w{i}" for i in range(1, len(self.written))] + [f"%r{i}" for i in range(len(self.read))]
 
 
 def product(
@@ -53,15 +71,17 @@ def product(
     lead: int = 0,
     adds: bool = False,
     part: int = 0,
+    after: After | None = None,
 ) -> str:
     """The name of a function of pointers to the first elements of two matrices and of their product.
 
     `places` are where the rows of `y` begin, or the columns, where their stride is 0. `lead` is how far the rows of the
     product are apart, if they do not follow each other. `adds` has it added to what is there. `part` is how many
-    products are summed before they are added to the others, where that does not follow from the sizes. Equal products
-    of a module are one function.
+    products are summed before they are added to the others, where that does not follow from the sizes. What comes
+    `after` has pointers to more arrays, and the first that it writes is in the place of the product. Equal products of
+    a module are one function.
     """
-    return _Matrices(b, dtype, x, y, tuple(places), lead or y.shape[1], adds, part or part_of(x, y)).name
+    return _Matrices(b, dtype, x, y, tuple(places), lead or y.shape[1], adds, part or part_of(x, y), after).name
 
 
 def part_of(x: Layout, y: Layout) -> int:
@@ -77,11 +97,10 @@ def block_of(x: Layout, y: Layout, itemsize: int) -> Shape:
         return Shape(rows, columns)
     tile = tile_shape(rows, columns, vector_bytes() // itemsize)
     tall, wide = -(-rows // tile.rows), -(-columns // tile.columns)
-    if _copies_rows(x, y, wide > 1):
-        across = max(1, min(wide // _TILES, _ENOUGH // 2))
-        down = max(1, min(count, _ENOUGH) // across)
-        down = max(1, min(down, tall // _TILES))
-    else:  # there is a copy of each panel in any case
+    if _is_across(x, y):
+        down = min(count, tall)
+        across = max(1, min(count // down, wide // _TILES))
+    else:
         near = max(1, _ROOM // (part_of(x, y) * itemsize * tile.rows))  # tiles
         low = -(-tall // near)
         across = min(max(1, count // low), wide)
@@ -89,9 +108,9 @@ def block_of(x: Layout, y: Layout, itemsize: int) -> Shape:
     return Shape(min(rows, -(-tall // down) * tile.rows), min(columns, -(-wide // across) * tile.columns))
 
 
-def _copies_rows(x: Layout, y: Layout, several: bool) -> bool:
-    """Whether rows of `x` are copied, which is read across, and not panels of `y`."""
-    return several and x.strides[-2] == 1 and x.strides[-1] >= _APART and y.strides[-1] == 1
+def _is_across(x: Layout, y: Layout) -> bool:
+    """Whether each number of a row of `x` lies on another line of memory, and all panels are better read with it."""
+    return x.strides[-2] == 1 < x.strides[-1] and y.strides[-1] == 1
 
 
 def is_vector(x: Layout, y: Layout) -> bool:
@@ -195,15 +214,16 @@ class _Matrices(_Text):
         lead: int,
         adds: bool,
         part: int,
+        after: After | None,
     ) -> None:
         super().__init__(dtype)
-        self.x, self.y, self.lead, self.part = x, y, lead, part
+        self.x, self.y, self.lead, self.part, self.after = x, y, lead, part, after
         self.rows_placed, self.columns_placed = bool(places) and y.strides[0] == 0, bool(places) and y.strides[1] == 0
         self.places = _places(caller, places, self.lanes) if places else ""
         (self.rows, self.summed), self.columns = x.shape, y.shape[1]
         kind = f"f{8 * dtype.itemsize}_{self.rows}_{self.summed}_{self.columns}_{part}"
         strides = "_".join(map(str, (*x.strides, *y.strides, lead))).replace("-", "m")
-        self.name = f"product_{kind}_{strides}{self.places.replace('@', '_')}{'_adds' * adds}"
+        self.name = f"product_{kind}_{strides}{self.places.replace('@', '_')}{'_adds' * adds}{_key(after)}"
         if self.name in caller.called:
             return
         if self.columns_placed and adds and self.rows <= _DOTS:
@@ -211,24 +231,20 @@ class _Matrices(_Text):
         else:
             self._panels(adds)
         caller.called.update(self.b.called)
-        caller.called[self.name] = self.closed(self.name, "ptr noalias %x, ptr noalias %y, ptr noalias %out")
+        caller.called[self.name] = self.closed(self.name, f"ptr noalias %x, ptr noalias %y, {_others(after)}")
 
     def _panels(self, adds: bool) -> None:
-        """By tiles: of one panel after the other, or of the same rows, of which a copy is made."""
+        """By tiles: of one panel after the other, or of the same rows."""
         self.tile = tile_shape(self.rows, self.columns, self.lanes)
         often = self.rows >= _OFTEN * self.tile.rows
-        several = self.columns > self.tile.columns
-        far = self.part * self.tile.columns * self.dtype.itemsize > _NEAR and several
+        far = self.y.strides[0] * self.dtype.itemsize >= _APART and self.columns > self.tile.columns
         turned = self.y.strides[1] != 1
-        blocks = _copies_rows(self.x, self.y, several)
-        self.copies = turned or (often and far and not self.rows_placed and not blocks)
+        self.copies = turned or (often and far and not self.rows_placed)
         if self.copies:
             size = -(-self.part // self.lanes) * self.lanes  # whole squares
             size *= len(self.vectors(self.tile.columns)) * self.lanes
             self.panel = self.b(f"alloca [{size} x {self.type}], align 64")
-        if blocks:
-            self.wide = len(self.vectors(self.tile.rows)) * self.lanes
-            self.block = self.b(f"alloca [{self.part * self.wide} x {self.type}], align 64")
+        if _is_across(self.x, self.y) and not self.copies:
             self._sums(
                 adds,
                 lambda start, count: self._in_steps(
@@ -254,12 +270,21 @@ class _Matrices(_Text):
             )
 
     def _sums(self, adds: bool, body: Callable[[str, int], None]) -> None:
-        """Parts of the sum, of which the first is written and others are added, or all are."""
-        self.adds = adds
+        """Parts of the sum, of which the first is written and others are added, or all are; one is the last."""
+        self.adds, self.ends = adds, self.part == self.summed
         if not adds:
             body("0", self.part)
+        first = 0 if adds else self.part
+        if self.after is None or first == self.summed:
+            self.adds = True
+            self._in_steps(self.summed, self.part, body, first=first)
+            return
+        last = (self.summed - 1) // self.part * self.part
         self.adds = True
-        self._in_steps(self.summed, self.part, body, first=0 if adds else self.part)
+        if first < last:
+            self._in_steps(last, self.part, body, first=first)
+        self.ends = True
+        body(str(last), self.summed - last)
 
     def _in_steps(self, total: int, step: int, body: Callable[[str, int], None], first: int = 0) -> None:
         """A loop over so many with steps of this size, and what is left."""
@@ -312,41 +337,39 @@ class _Matrices(_Text):
             self._copy(y, columns, count, first)
             y, apart = self.panel, len(self.vectors(columns)) * self.lanes
         x = self.at("%x", (start, self.x.strides[1]))
-        out = self.at("%out", (first, 1))
 
         def tile(row: str, rows: int) -> None:
             there = self.at(x, (row, self.x.strides[0]))
-            self._tile(
-                there, self.x.strides, y, apart, self.at(out, (row, self.lead)), Shape(rows, columns), start, count
-            )
+            self._tile(there, y, apart, (row, first), Shape(rows, columns), start, count)
 
         self._in_steps(self.rows, self.tile.rows, tile)
 
     def _rows(self, start: str, count: int, row: str, rows: int) -> None:
-        """So many summed columns of some rows of `x`, copied one after the other, for all columns of the result."""
-        v, x = Vector(self.b, self.lanes), self.at("%x", (start, self.x.strides[1]), (row, 1))
-        loop = self.b.begin(count)
-        for k, live in enumerate(self.vectors(rows)):
-            found = self.load(v, self.at(x, (loop.counter, self.x.strides[1]), offset=k * self.lanes), live)
-            self.store(v, found, self.at(self.block, (loop.counter, self.wide), offset=k * self.lanes), v.lanes)
-        self.b.end(loop)
-        y, out = self.at("%y", (start, self.y.strides[0])), self.at("%out", (row, self.lead))
+        """So many summed columns of some rows of `x`, for all columns of the result."""
+        x = self.at("%x", (start, self.x.strides[1]), (row, self.x.strides[0]))
+        y = self.at("%y", (start, self.y.strides[0]))
 
         def tile(first: str, columns: int) -> None:
-            given = self.block, (1, self.wide), self.at(y, (first, 1)), self.y.strides[0], self.at(out, (first, 1))
-            self._tile(*given, Shape(rows, columns), start, count)
+            there = self.at(y, (first, 1))
+            self._tile(x, there, self.y.strides[0], (row, first), Shape(rows, columns), start, count)
 
         self._in_steps(self.columns, self.tile.columns, tile)
 
-    def _tile(
-        self, x: str, of_x: tuple[int, ...], y: str, of_y: int, out: str, shape: Shape, start: str, count: int
-    ) -> None:
+    def _tile(self, x: str, y: str, of_y: int, place: tuple[str, str], shape: Shape, start: str, count: int) -> None:
+        row, column = place
         places = "null"
         if self.rows_placed:
             places = self.b(f"getelementptr i64, ptr {self.places}, i64 {start}")
-        how = self.copies, self.adds, self.rows_placed
-        name = _Tile(self.b, self.dtype, shape, of_x, of_y, self.lead, *how).name
-        self.b.do(f"call void @{name}(ptr {x}, ptr {y}, ptr {out}, i64 {count}, ptr {places})")
+        after = self.after if self.ends else None
+        how = self.copies, self.adds, self.rows_placed, after
+        name = _Tile(self.b, self.dtype, shape, self.x.strides, of_y, self.lead, *how).name
+        given = [self.at("%out", (row, self.lead), (column, 1))]
+        if after is not None:
+            strides = [(down, 1) for down in after.written[1:]] + list(after.read)
+            for pointer, (down, right) in zip(after.arguments(), strides, strict=True):
+                given.append(self.at(pointer, (row, down), (column, right)))
+        pointers = ", ".join(f"ptr {p}" for p in given)
+        self.b.do(f"call void @{name}(ptr {x}, ptr {y}, i64 {count}, ptr {places}, {pointers})")
 
     def _copy(self, y: str, columns: int, count: int, first: str) -> None:
         """The panel, its rows one after the other, in whole vectors: what is not there is zero."""
@@ -361,19 +384,7 @@ class _Matrices(_Text):
             self.b.end(loop)
             return
         if down == 1:
-            name = _Turned(self.b, self.dtype, self.columns_placed).name
-            loop = self.b.begin(count, self.lanes)
-            left = self.b(f"sub nsw i64 {count}, {loop.counter}")
-            for k, live in enumerate(self.vectors(columns)):
-                place = self.at(y, (loop.counter, 1), offset=k * self.lanes * right)
-                to = self.at(self.panel, (loop.counter, apart), offset=k * self.lanes)
-                apart_there = f"i64 {right}"
-                if self.columns_placed:
-                    at = self.b(f"add nsw i64 {first}, {k * self.lanes}")
-                    apart_there = f"ptr {self.b(f'getelementptr i64, ptr {self.places}, i64 {at}')}"
-                given = f"ptr {place}, {apart_there}, i64 {live}, i64 {left}, ptr {to}, i64 {apart}"
-                self.b.do(f"call void @{name}({given})")
-            self.b.end(loop)
+            self._in_steps(count, self.lanes, lambda row, rows: self._turn(y, columns, first, row, rows))
             return
         loop = self.b.begin(count)
         for k, live in enumerate(self.vectors(columns)):
@@ -385,6 +396,20 @@ class _Matrices(_Text):
             self.store(v, found, self.at(self.panel, (loop.counter, apart), offset=k * self.lanes), v.lanes)
         self.b.end(loop)
 
+    def _turn(self, y: str, columns: int, first: str, row: str, rows: int) -> None:
+        """Some rows of the panel, from the columns in which they lie."""
+        apart, right = len(self.vectors(columns)) * self.lanes, self.y.strides[1]
+        for k, live in enumerate(self.vectors(columns)):
+            place = self.at(y, (row, 1), offset=k * self.lanes * right)
+            to = self.at(self.panel, (row, apart), offset=k * self.lanes)
+            apart_there = f"i64 {right}"
+            if self.columns_placed:
+                at = self.b(f"add nsw i64 {first}, {k * self.lanes}")
+                apart_there = f"ptr {self.b(f'getelementptr i64, ptr {self.places}, i64 {at}')}"
+            given = f"ptr {place}, {apart_there}, i64 {live}, i64 {rows}, ptr {to}, i64 {apart}"
+            name = _Turned(self.b, self.dtype, self.columns_placed, live == rows == self.lanes).name
+            self.b.do(f"call void @{name}({given})")
+
 
 class _Turned(_Text):
     """The function that copies a square of numbers, its columns as rows, of which some are there: others are zero.
@@ -392,9 +417,9 @@ class _Turned(_Text):
     Lines of the square are read as vectors. Then halves change places between lines, halves of halves, and so on.
     """
 
-    def __init__(self, caller: Builder, dtype: DType, placed: bool) -> None:
+    def __init__(self, caller: Builder, dtype: DType, placed: bool, whole: bool) -> None:
         super().__init__(dtype)
-        self.name = f"turned_f{8 * dtype.itemsize}{'_placed' * placed}"
+        self.name = f"turned_f{8 * dtype.itemsize}{'_placed' * placed}{'_whole' * whole}"
         if self.name in caller.called:
             return
         b, v = self.b, Vector(self.b, self.lanes)
@@ -404,13 +429,16 @@ class _Turned(_Text):
         b.called[name] = f"declare {t} @{name}(ptr, i32, {v.type('i1')}, {t})"
         lines = []
         for line in range(lanes):
-            there = b(f"select i1 {b(f'icmp ult i64 {line}, %lines')}, i64 %count, i64 0")
-            mask = b(f"icmp ult {v.type('i64')} {numbers}, {v.spread(there, 'i64')}")
             if placed:
                 far = b(f"load i64, ptr {b(f'getelementptr i64, ptr %apart, i64 {line}')}, align 8")
             else:
                 far = b(f"mul nsw i64 %apart, {line}")
             place = b(f"getelementptr {self.type}, ptr %from, i64 {far}")
+            if whole:
+                lines.append(self.load(v, place, lanes))
+                continue
+            there = b(f"select i1 {b(f'icmp ult i64 {line}, %lines')}, i64 %count, i64 0")
+            mask = b(f"icmp ult {v.type('i64')} {numbers}, {v.spread(there, 'i64')}")
             given = f"ptr {place}, i32 {dtype.itemsize}, {v.type('i1')} {mask}, {t} zeroinitializer"
             lines.append(b(f"call {t} @{name}({given})"))
         while half:
@@ -445,14 +473,16 @@ class _Tile(_Text):
         filled: bool,
         adds: bool,
         placed: bool,
+        after: After | None,
     ) -> None:
         super().__init__(dtype)
         strides = "_".join(map(str, (*of_x, of_y, lead))).replace("-", "m")
-        kind = "_filled" * filled + "_adds" * adds + "_placed" * placed
+        kind = "_filled" * filled + "_adds" * adds + "_placed" * placed + _key(after)
         self.name = f"tile_f{8 * dtype.itemsize}_{shape.rows}_{shape.columns}_{strides}{kind}"
         if self.name in caller.called:
             return
         b, v, vectors = self.b, Vector(self.b, self.lanes), self.vectors(shape.columns)
+        self.v, self.live = v, vectors
         places = [(i, k) for i in range(shape.rows) for k in range(len(vectors))]
         loop = b.begin("%count", 1, [(v.type(self.type), "zeroinitializer")] * len(places))
         if placed:
@@ -472,14 +502,49 @@ class _Tile(_Text):
                 spread = v.spread(b(f"load {self.type}, ptr {place}, align {dtype.itemsize}"), self.type)
             totals.append(_added(v, self.type, spread, row[k], total))
         b.end(loop, totals)
-        for (i, k), total in zip(places, totals, strict=True):
-            place = self.at("%out", offset=i * lead + k * self.lanes)
-            if adds:
-                total = v.two("fadd", self.type, self.load(v, place, vectors[k]), total)
+        to = [self.at("%out", offset=i * lead + k * self.lanes) for i, k in places]
+        if adds:  # all are read before the first is written: reads wait for a masked write beside them
+            before = [self.load(v, place, vectors[k]) for (_, k), place in zip(places, to, strict=True)]
+            totals = [v.two("fadd", self.type, x, y) for x, y in zip(before, totals, strict=True)]
+        if after is not None:
+            totals = self._followed(after, places, totals)
+        for (_, k), total, place in zip(places, totals, to, strict=True):
             self.store(v, total, place, vectors[k])
         caller.called.update(b.called)
-        arguments = "ptr noalias %x, ptr noalias %y, ptr noalias %out, i64 %count, ptr noalias %places"
-        caller.called[self.name] = self.closed(self.name, arguments)
+        arguments = "ptr noalias %x, ptr noalias %y, i64 %count, ptr noalias %places, "
+        caller.called[self.name] = self.closed(self.name, arguments + _others(after))
+
+    def _followed(self, after: After, places: Sequence[tuple[int, int]], totals: Sequence[str]) -> list[str]:
+        """What is written in the place of the product; what is written elsewhere is."""
+        v, known, found = self.v, dict[tuple[int, int, int], str](), []
+        for (i, k), total in zip(places, totals, strict=True):
+            read = []
+            for r, (down, right) in enumerate(after.read):
+                key = r, i * bool(down), k * right
+                if key not in known:
+                    place = self.at(f"%r{r}", offset=i * down + k * self.lanes * right)
+                    if right:
+                        known[key] = self.load(v, place, self.live[k])
+                    else:
+                        one = self.b(f"load {self.type}, ptr {place}, align {self.dtype.itemsize}")
+                        known[key] = v.spread(one, self.type)
+                read.append(known[key])
+            first, *others = after.made(v, total, read)
+            for w, (down, x) in enumerate(zip(after.written[1:], others, strict=True), 1):
+                self.store(v, x, self.at(f"%w{w}", offset=i * down + k * self.lanes), self.live[k])
+            found.append(first)
+        return found
+
+
+def _key(after: After | None) -> str:
+    return "" if after is None else f"_then_{after.key}"
+
+
+def _others(after: After | None) -> str:
+    """Parameters: where the product is written, and what comes after reads and writes, which may be the same memory."""
+    if after is None:
+        return "ptr noalias %out"
+    return ", ".join(f"ptr {p}" for p in ("%out", *after.arguments()))
 
 
 def tile_shape(rows: int, columns: int, lanes: int) -> Shape:

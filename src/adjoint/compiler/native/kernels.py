@@ -64,6 +64,7 @@ class Product:
     """A product of two matrices, or of stacks of them: as `loops`, by `tiles`, or a call of `blas` for each."""
 
     operands: Sequence[Value]
+    roots: dict[Value, Value]
     way: str
     work: int
     x: Layout
@@ -74,7 +75,17 @@ class Product:
         self.operands, self.x, self.y, self.way = operands, x, y, way
         self.out: Any = out
         self.stored: dict[Any, None] = {self.out: None}
+        self.follows: list[Equation] = []  # what tiles compute with it before they are written
+        self.beside: dict[Value, Layout] = {}  # what they read for that, with the axes of the product
         self.work = math.prod(self.out.shape) * x.shape[-1]
+
+    def have_follow(
+        self, equations: list[Equation], stored: Sequence[Value], beside: dict[Value, Layout], roots: dict[Value, Value]
+    ) -> None:
+        """Have tiles compute equations, of which this is stored; `roots` are what their operands are views of."""
+        self.follows, self.beside, self.roots = equations, beside, roots
+        self.stored = dict.fromkeys(stored)
+        self.read = {**self.read, **beside}
 
 
 class Convolution:

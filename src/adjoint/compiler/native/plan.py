@@ -11,13 +11,13 @@ rows are.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from adjoint.compiler.graph import Equation, Graph, Value
-from adjoint.compiler.native import assignments, images, orders
+from adjoint.compiler.native import assignments, following, images, orders
 from adjoint.compiler.native.elements import computable, constant, supported
 from adjoint.compiler.native.gemm import is_vector, pays
 from adjoint.compiler.native.kernels import (
@@ -59,6 +59,7 @@ class Plan:
 
     taken: ClassVar[Mapping[str, Callable[[Any, Equation], bool]]]
     checks: bool
+    donated: Container[Any]
     graph: Graph
     inner: bool
     memory: dict[Value, Value]
@@ -70,8 +71,9 @@ class Plan:
         checks: bool = True,
         pairs: assignments.Pairs = (),
         prepared: dict[Graph, Graph] | None = None,
+        donated: Container[Any] = (),
     ) -> None:
-        self.inner, self.checks = inner, checks
+        self.inner, self.checks, self.donated = inner, checks, donated
         self.prepared: dict[Graph, Graph] = {} if prepared is None else prepared  # graphs of equations
         self.graph, self.memory = assignments.in_place(graph, pairs, self._prepare)  # which outputs have an input's
         self.steps: list[Step] = []
@@ -87,6 +89,7 @@ class Plan:
         for e in self.graph.equations:
             self._take(e)
         self._store()
+        following.join(self)
 
     def _take(self, e: Equation) -> None:
         if is_view(e) and self._take_view(e):
@@ -252,7 +255,7 @@ class Plan:
         self.steps.append(kernel)
         return True
 
-    def _axes(self, kernel: Kernel, x: Value) -> tuple[int | None, ...] | None:
+    def axes_in(self, kernel: Kernel, x: Value) -> tuple[int | None, ...] | None:
         """On which axes of a kernel's domain the axes of a value lie that it computes; None of others."""
         chain = []
         while x not in kernel.axes:
@@ -283,7 +286,7 @@ class Plan:
         inside: dict[Value, tuple[int | None, ...]] = {}
         for x in operands:
             if self._step(x) == place:
-                axes = self._axes(kernel, x)
+                axes = self.axes_in(kernel, x)
                 if axes is None or kernel.kind[self.root.get(x, x)] == "late":
                     return False
                 inside[x] = axes

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from adjoint.compiler.graph import Value
-from adjoint.compiler.native.gemm import block_of, part_of, product
+from adjoint.compiler.native.elements import EMITTERS, constant, operand_dtypes
+from adjoint.compiler.native.gemm import After, block_of, part_of, product
 from adjoint.compiler.native.kernels import Product
 from adjoint.compiler.native.loops import Nest
 from adjoint.compiler.native.machine import integer_bits, vector_bytes
@@ -26,22 +28,25 @@ class Called(Nest):
     dtype: Any
     name: str
     plan: Plan
+    step: Product
     type: str
-    written_to: Any
     x: Layout
     y: Layout
 
     def __init__(self, plan: Plan, step: Product, name: str) -> None:
         self.plan, self.name = plan, name
         self.b, self.buffers = Builder(), []
-        self.dtype, self.type, self.written_to = step.out.dtype, memory_type(step.out.dtype), step.out
+        self.dtype, self.type, self.step = step.out.dtype, memory_type(step.out.dtype), step
         self.x, self.y = step.x, step.y
         x, y, out = _stack(step.x, step.out.shape), _stack(step.y, step.out.shape), contiguous(step.out.shape)
+        beside = list(step.beside.values())
         if not any(y.strides[:-2]) and (one := self._as_one(x)) is not None:
             x, y, out = one, Layout(y.shape[-2:], y.offset, y.strides[-2:]), contiguous((one.shape[0], y.shape[-1]))
-        arrays = x, y, out
-        pointers = [self._pointer(self._root(a)) for a in (*step.operands, step.out)]
+            beside = [_rows_as_one(z) for z in beside]
+        arrays = x, y, *[out] * len(step.stored), *beside
+        pointers = [self._pointer(self._root(a)) for a in (*step.operands, *step.stored, *step.beside)]
         offsets, sizes = [str(z.offset) for z in arrays], out.shape[:-2]
+        self.beside: list[Layout] = beside
         self.count: int = math.prod(sizes)  # of matrices
         loops, counters, self.parts = begun(self.b, sizes, self._parts_of_stack(step.work))
         for axis, counter in enumerate(counters):
@@ -70,7 +75,7 @@ class Called(Nest):
 
     @property
     def written(self) -> list[Value]:
-        return [self.written_to]
+        return list(self.step.stored)
 
     def _as_one(self, x: Layout) -> Layout | None:
         """All matrices of a stack, one under the other, if they lie so."""
@@ -85,8 +90,8 @@ class Called(Nest):
     def _reads(self, x: Layout) -> bool:
         return transposed(x) is not None
 
-    def _call(self, x: Layout, y: Layout, x_place: str, y_place: str, out: str) -> None:
-        (rows, summed), columns = x.shape[-2:], y.shape[-1]
+    def _call(self, x: Layout, y: Layout, x_place: str, y_place: str, *places: str) -> None:
+        (rows, summed), columns, (out,) = x.shape[-2:], y.shape[-1], places
         one, zero = (f"{self.type} {number(value, self.dtype)}" for value in (1, 0))
         along = [z.strides[axis] if summed > 1 else 1 for z, axis in ((x, -1), (y, -2))]  # of vectors
         if rows == columns == 1:
@@ -148,45 +153,102 @@ def _stack(x: Layout, shape: Shape) -> Layout:
     return Layout((*shape[:-2], *x.shape[-2:]), x.offset, (*[0] * missing, *own, *x.strides[-2:]))
 
 
+def _rows_as_one(x: Layout) -> Layout:
+    """The rows of all matrices of a stack, one under the other."""
+    runs = merged(list(x.shape[:-1]), list(x.strides[:-1]))
+    return Layout((math.prod(x.shape[:-1]), x.shape[-1]), x.offset, (runs[0][1], x.strides[-1]))
+
+
 class Tiled(Called):
     """The text of a product's function that computes it tile by tile: threads share matrices, or blocks of one."""
 
     def shown(self) -> list[str]:
         parts = f"in {self.parts} parts: " if self.parts > 1 else ""
-        return [f"{self.name}: {parts}{_product(self.x, self.y)}"]
+        then = ", ".join(["", *[e.name for e in self.step.follows]])
+        return [f"{self.name}: {parts}{_product(self.x, self.y)}{then}"]
 
     def _reads(self, x: Layout) -> bool:
         return True
 
+    def over(self) -> list[tuple[Value, Value]]:
+        """Of a sum that is made at once, what follows may be written over what a tile reads for it."""
+        if part_of(self.x, self.y) < self.x.shape[-1]:
+            return []
+        like = contiguous(self.step.out.shape)
+        roots = [self._root(x) for x in (*self.step.operands, *self.step.beside)]
+        fit = [self._root(x) for x, layout in self.step.beside.items() if layout == like]
+        size = math.prod(like.shape)
+        fit = [x for x in fit if roots.count(x) == 1 and x.const is None and math.prod(x.shape) == size]
+        return [(out, x) for out in self.step.stored for x in fit]
+
+    def _after(self) -> After | None:
+        """What tiles compute before they are written."""
+        step = self.step
+        if not step.follows:
+            return None
+        at = {x: i for i, x in enumerate(step.beside)}
+        numbers = {step.out: 0, **{e.results[0]: i for i, e in enumerate(step.follows, 1)}}
+
+        def named(x: Any) -> Any:
+            fixed = constant(x)
+            if fixed is not None:
+                return repr(fixed)
+            return ("beside", at[x]) if x in at else numbers[step.roots[x]]
+
+        def made(v: Vector, total: str, read: Sequence[str]) -> list[str]:
+            known: dict[Any, str] = {step.out: total}
+            for e in step.follows:
+                wanted: Any = operand_dtypes(e)
+                operands = []
+                for x, dtype in zip(e.operands, wanted, strict=True):
+                    fixed = constant(x)
+                    if fixed is not None:
+                        operands.append(v.constant(fixed, dtype))
+                    else:
+                        operands.append(read[at[x]] if x in at else known[step.roots[x]])
+                known[e.results[0]] = EMITTERS[e.name](v, wanted[-1], operands, e)
+            return [known[x] for x in step.stored]
+
+        text = [(e.name, e.parameters, [named(x) for x in e.operands]) for e in step.follows]
+        strides = [layout.strides[-2:] for layout in self.beside]
+        key = hashlib.sha256(repr((text, strides, [numbers[x] for x in step.stored])).encode()).hexdigest()[:16]
+        return After(key, strides, [self.y.shape[-1]] * len(step.stored), made)
+
     def _parts_of_stack(self, work: int) -> int:
         return parts_of(self.count, work)
 
-    def _call(self, x: Layout, y: Layout, x_place: str, y_place: str, out: str) -> None:
+    def _call(self, x: Layout, y: Layout, x_place: str, y_place: str, *places: str) -> None:
         x, y = (Layout(z.shape[-2:], 0, z.strides[-2:]) for z in (x, y))
         rows, columns = x.shape[0], y.shape[1]
         block = block_of(x, y, self.dtype.itemsize)
+        after = self._after()
         if self.count > 1 or block == (rows, columns):
-            self.b.do(f"call void @{product(self.b, self.dtype, x, y)}(ptr {x_place}, ptr {y_place}, ptr {out})")
+            given = ", ".join(f"ptr {p}" for p in (x_place, y_place, *places))
+            self.b.do(f"call void @{product(self.b, self.dtype, x, y, after=after)}({given})")
             return
         b, across = self.b, -(-columns // block.columns)
         self.parts = -(-rows // block.rows) * across
         row = b(f"mul nuw nsw i64 {b(f'udiv i64 %part, {across}')}, {block.rows}")
         column = b(f"mul nuw nsw i64 {b(f'urem i64 %part, {across}')}, {block.columns}")
-        places = self._block_at(x_place, (row, x.strides[0])), self._block_at(y_place, (column, y.strides[1]))
-        given = ", ".join(f"ptr {p}" for p in (*places, self._block_at(out, (row, columns), (column, 1))))
+        strides = [(columns, 1)] * len(self.step.stored) + [layout.strides[-2:] for layout in self.beside]
+        blocks = [self._block_at(x_place, (row, x.strides[0])), self._block_at(y_place, (column, y.strides[1]))]
+        for place, (down, right) in zip(places, strides, strict=True):
+            blocks.append(self._block_at(place, (row, down), (column, right)))
+        given = ", ".join(f"ptr {p}" for p in blocks)
         last_row, last_column = ((n - 1) // size * size for n, size in zip((rows, columns), block, strict=True))
-        part, after = part_of(x, y), b.name()
+        part, done = part_of(x, y), b.name()
         for here, height in _sizes(b, row, last_row, block.rows, rows):
             for there, width in _sizes(b, column, last_column, block.columns, columns):
                 mine, other = b.name(), b.name()
                 b.do(f"br i1 {b(f'and i1 {here}, {there}')}, label %{mine}, label %{other}")
                 b.label(mine)
                 of_x, of_y = Layout((height, x.shape[1]), 0, x.strides), Layout((y.shape[0], width), 0, y.strides)
-                b.do(f"call void @{product(b, self.dtype, of_x, of_y, lead=columns, part=part)}({given})")
-                b.do(f"br label %{after}")
+                name = product(b, self.dtype, of_x, of_y, lead=columns, part=part, after=after)
+                b.do(f"call void @{name}({given})")
+                b.do(f"br label %{done}")
                 b.label(other)
-        b.do(f"br label %{after}")
-        b.label(after)
+        b.do(f"br label %{done}")
+        b.label(done)
 
     def _block_at(self, place: str, *steps: tuple[str, int]) -> str:
         for index, stride in steps:

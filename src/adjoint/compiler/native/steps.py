@@ -28,7 +28,7 @@ def with_regions(
     `checks` says that machine code may check values, and the graph be run again where these are not as they should be.
     `apart` makes an equation of each kernel, so that each can be timed.
     """
-    plan = Plan(lowered(graph, checks), checks=checks)
+    plan = Plan(lowered(graph, checks), checks=checks, donated=donated)
     made, found = joined(plan, "native", lambda wanted: regions(plan, wanted, name, donated, apart), apart)
     return made, list(found.values())
 
