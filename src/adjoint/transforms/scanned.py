@@ -212,9 +212,7 @@ class _Scanned(CustomRules):
                 start = [*[_or_zeros(there.get(i), xs[i]) for i in some]]
                 start += [_or_zeros(totals.get(i), xs[i]) for i in staying]
                 step = functools.partial(back, plan)
-                loop = _Scanned(
-                    self.name, step, len(start), len(rows), self.length - apart, not self.reverse, 0
-                )
+                loop = _Scanned(self.name, step, len(start), len(rows), self.length - apart, not self.reverse, 0)
                 found = apply_on_level(loop, [*start, *rows, *xs[n + m :]])
                 out = dict(zip([*some, *staying, *along], found, strict=True))
                 out = {i: c for i, c in out.items() if not silent[i] or i in totals or (i in along and apart)}
@@ -308,9 +306,7 @@ class _Scanned(CustomRules):
                 rows = [*map(cut, xs[n : n + m]), *[cut(given[i]) for i in along]]
                 rest = [*xs[n + m :], *[given[i] for i in staying]]
                 step = functools.partial(forth, plan)
-                loop = _Scanned(
-                    self.name, step, len(start), len(rows), self.length - apart, self.reverse, self.numbers
-                )
+                loop = _Scanned(self.name, step, len(start), len(rows), self.length - apart, self.reverse, self.numbers)
                 found = apply_on_level(loop, [*start, *rows, *rest])
                 carry = found[:n]
                 there = {i: t for i, t in zip(some, found[n:], strict=False) if i not in silent}
