@@ -8,6 +8,7 @@ examples of a batch carries what is of each.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -35,7 +36,9 @@ from adjoint.transforms.recomputed import (
     each,
 )
 from adjoint.transforms.staged import nothing_assigned, on_arrays
-from adjoint.transforms.taped import Places, Plan, Taped, planned, pushed
+from adjoint.transforms.taped import APART, Places, Plan, Taped, planned, pushed
+
+MUCH = 2**27  # bytes
 
 
 def scanned(
@@ -181,7 +184,7 @@ class _Scanned(CustomRules):
             taped, found = pulled(args, dict(zip(some, both, strict=False)), g)
             if plan is None and looks:
                 looks = False
-                self._planned_back(run, taped, places, given)
+                self._planned_back(run, taped, places, given, carries)
             silent.update((i, c is None) for i, c in found.items())
             totals = dict(zip(staying, both[len(some) : sums], strict=True))
             added = [totals[i] if found[i] is None else totals[i] + found[i] for i in staying]
@@ -193,8 +196,8 @@ class _Scanned(CustomRules):
             there = {i: given[i] for i in carried if i in given}
             totals: dict[int, Any] = {}
             pieces: dict[int, list[Any]] = {i: [] for i in along}
-            order = range(self.length) if self.reverse else range(self.length - 1, -1, -1)
-            for t in order[:apart]:
+            for k in range(apart):
+                t = k if self.reverse else -1 - k
                 rows = [x[t] for x in stacks]
                 args = all_on(common_backend(*rows, *xs), [*rows[: n + m], *xs[n + m :]])
                 _, found = pulled(args, there, rows[n + m :])
@@ -207,7 +210,7 @@ class _Scanned(CustomRules):
             if apart == self.length:
                 out = {**there, **totals}
             else:
-                left = slice(apart, None) if self.reverse else slice(0, self.length - apart)
+                left = slice(apart, None) if self.reverse else slice(-apart)
                 rows = [x[left] for x in stacks] if apart else stacks
                 start = [*[_or_zeros(there.get(i), xs[i]) for i in some]]
                 start += [_or_zeros(totals.get(i), xs[i]) for i in staying]
@@ -230,8 +233,12 @@ class _Scanned(CustomRules):
                 raise
             return run(error.plan)
 
-    def _planned_back(self, loop: Any, taped: Taped, places: list[int], given: Iterable[int]) -> None:
-        """Raises _PlannedError if the loop backward is to be another one than that of all steps and all cotangents."""
+    def _planned_back(self, loop: Any, taped: Taped, places: list[int], given: Iterable[int], carries: Tensors) -> None:
+        """Raises _PlannedError if the loop backward is to be another one than that of all steps and all cotangents.
+
+        A step apart reads the carry it began with as a whole, of which a loop may need parts alone. So there is none
+        where all carries are much.
+        """
         n = self.count
         beside = frozenset([i for i in given if i >= n])
 
@@ -243,6 +250,7 @@ class _Scanned(CustomRules):
             self.length,
             before,
             lambda always, sometimes: taped.takes_zeros_back(always | beside, sometimes),
+            APART if sum([math.prod(x.shape) * x.dtype.itemsize for x in carries]) <= MUCH else 0,
         )
         if plan != (0, frozenset([i for i in places if i < n])):
             raise _PlannedError(loop, plan)
@@ -290,17 +298,17 @@ class _Scanned(CustomRules):
             carry, there = xs[:n], {i: given[i] for i in carried if i in given}
             pieces: list[Tensors] = []
             beside: list[dict[int, Any]] = []
-            order = range(self.length - 1, -1, -1) if self.reverse else range(self.length)
-            for t in order[:apart]:
+            for k in range(apart):
+                t = -1 - k if self.reverse else k
                 args = [*carry, *[x[t] for x in xs[n : n + m]], *xs[n + m :]]
                 args = all_on(common_backend(*xs), args)
                 rows = {i: given[i][t] for i in along}
                 ys, found = moved(args, {**there, **rows, **{i: given[i] for i in staying}})
-                carry, there = ys[:n], {i: t for i, t in found.items() if i < n}
+                carry, there = ys[:n], {i: moves for i, moves in found.items() if i < n}
                 pieces.append([y[None] for y in ys[n:]])
-                beside.append({i: t[None] for i, t in found.items() if i >= n})
+                beside.append({i: moves[None] for i, moves in found.items() if i >= n})
             if apart < self.length:
-                left = slice(0, self.length - apart) if self.reverse else slice(apart, None)
+                left = slice(-apart) if self.reverse else slice(apart, None)
                 cut = lambda x: x[left] if apart else x
                 start = [*carry, *[_or_zeros(there.get(i), xs[i]) for i in some]]
                 rows = [*map(cut, xs[n : n + m]), *[cut(given[i]) for i in along]]
@@ -309,7 +317,7 @@ class _Scanned(CustomRules):
                 loop = _Scanned(self.name, step, len(start), len(rows), self.length - apart, self.reverse, self.numbers)
                 found = apply_on_level(loop, [*start, *rows, *rest])
                 carry = found[:n]
-                there = {i: t for i, t in zip(some, found[n:], strict=False) if i not in silent}
+                there = {i: moves for i, moves in zip(some, found[n:], strict=False) if i not in silent}
                 stacks = found[n + len(some) :]
                 pieces.append(stacks[: count - n])
                 tangents = enumerate(stacks[count - n :], n)

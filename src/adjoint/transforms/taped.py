@@ -129,12 +129,16 @@ class Plan(NamedTuple):
 
 
 def planned(
-    first: Places, length: int, after: Callable[[Places], Places], takes_zeros: Callable[[Places, Places], bool]
+    first: Places,
+    length: int,
+    after: Callable[[Places], Places],
+    takes_zeros: Callable[[Places, Places], bool],
+    most: int = APART,
 ) -> Plan:
     """The plan of a loop that begins with what is `first` there, and has what is there `after` a step next.
 
-    `takes_zeros(always, sometimes)` says whether zeros will do for what is there sometimes. If they never do, they
-    count after all.
+    `takes_zeros(always, sometimes)` says whether zeros will do for what is there sometimes. If they do not after the
+    `most` steps that may be apart, they count after all.
     """
     there, again = [first], length  # where it repeats itself from
     while len(there) <= length:
@@ -143,8 +147,10 @@ def planned(
             again = there.index(following)
             break
         there.append(following)
-    for apart in range(min(APART, length) + 1):
-        rest = there[min(apart, again) :]
+    for apart in range(most + 1):
+        if apart > length:  # which may be a symbol
+            break
+        rest = there[apart if apart < again else again :]
         some, always = frozenset().union(*rest), rest[0].intersection(*rest)
         if apart == length or takes_zeros(always, some - always):
             return Plan(apart, some)
