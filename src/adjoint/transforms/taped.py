@@ -140,17 +140,14 @@ def planned(
     `takes_zeros(always, sometimes)` says whether zeros will do for what is there sometimes. If they do not after the
     `most` steps that may be apart, they count after all.
     """
-    there, again = [first], length  # where it repeats itself from
-    while len(there) <= length:
-        following = after(there[-1])
-        if following in there:
-            again = there.index(following)
-            break
+    there = [first]
+    while len(there) <= length and (following := after(there[-1])) not in there:
         there.append(following)
+    again = there.index(following) if following in there else len(there)  # where it repeats itself from
     for apart in range(most + 1):
         if apart > length:  # which may be a symbol
             break
-        rest = there[apart if apart < again else again :]
+        rest = there[min(apart, again) :]
         some, always = frozenset().union(*rest), rest[0].intersection(*rest)
         if apart == length or takes_zeros(always, some - always):
             return Plan(apart, some)
