@@ -112,10 +112,9 @@ class Memory:
                 found = self._masked(v, "load", place, dtype, live)
         else:
             found = "poison" if live == v.lanes else "zeroinitializer"
+            first = self._apart(t, pointer, index, stride)
             for lane in range(live):
-                at = self.b(f"add nsw i64 {index}, {lane}")
-                at = self.b(f"mul nsw i64 {at}, {stride}")
-                place = self.b(f"getelementptr {t}, ptr {pointer}, i64 {at}")
+                place = self.b(f"getelementptr {t}, ptr {first}, i64 {lane * stride}") if lane else first
                 x = self.b(f"load {t}, ptr {place}, align {dtype.itemsize}")
                 found = self.b(f"insertelement {v.type(t)} {found}, {t} {x}, i64 {lane}")
         return v.two("icmp ne", "i8", found, "zeroinitializer") if dtype.kind == "b" else found
@@ -126,12 +125,10 @@ class Memory:
             x = v.cast("zext", x, "i1", "i8")
         # of a masked store of one integer LLVM 22 may store the eight bytes that it was made of
         if stride not in (0, 1) or (live == 1 < v.lanes and dtype.kind in "biu"):
+            first = self._apart(t, pointer, index, stride or 1)
             for lane in range(live):
-                at = index
-                if stride not in (0, 1):
-                    at = self.b(f"mul nsw i64 {self.b(f'add nsw i64 {index}, {lane}')}, {stride}")
                 one = self.b(f"extractelement {v.type(t)} {x}, i64 {lane}")
-                place = self.b(f"getelementptr {t}, ptr {pointer}, i64 {at}")
+                place = self.b(f"getelementptr {t}, ptr {first}, i64 {lane * stride}") if lane else first
                 self.b.do(f"store {t} {one}, ptr {place}, align {dtype.itemsize}")
             return
         place = self.b(f"getelementptr {t}, ptr {pointer}, i64 {index}")
@@ -139,6 +136,11 @@ class Memory:
             self.b.do(f"store {v.type(t)} {x}, ptr {place}, align {dtype.itemsize}")
         else:
             self._masked(v, "store", place, dtype, live, x)
+
+    def _apart(self, t: str, pointer: str, index: str, stride: int) -> str:
+        """The pointer to the first of elements that lie so far apart: the others are at fixed places behind it."""
+        at = index if stride == 1 else self.b(f"mul nsw i64 {index}, {stride}")
+        return self.b(f"getelementptr {t}, ptr {pointer}, i64 {at}")
 
     def _masked(self, v: Vector, what: str, place: str, dtype: DType, live: int, x: str = "") -> str:
         t = memory_type(dtype)
