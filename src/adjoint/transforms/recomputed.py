@@ -6,6 +6,7 @@ loops, the nodes are what takes the memory; running the Python function again ma
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,9 +20,8 @@ from adjoint.functions.shape import broadcast_to
 from adjoint.operands import common_backend, lift_to, lower
 from adjoint.random_keys import Replay, replayed
 from adjoint.tensor import Tensor, wrap
-from adjoint.transforms.forward import jvp
 from adjoint.transforms.levels import CustomRules, Tensors, apply, same_zeros
-from adjoint.transforms.reverse import vjp
+from adjoint.transforms.taped import Taped, pushed
 
 Flat = Callable[[Tensors], Tensors]
 
@@ -111,9 +111,28 @@ class Recomputed(CustomRules):
         active = [*self.active, *[True] * len(cotangents)]
         return self.like(self.pulled, active, 1).on([*saved, *cotangents])
 
+    def backward_of(
+        self, saved: Tensors, cotangents: Sequence[Tensor[Any] | None], results: Tensors
+    ) -> Sequence[Tensor[Any] | None]:
+        given = [i for i, c in enumerate(cotangents) if c is not None]
+        active, reached = [*self.active, *[True] * len(given)], set[int]()
+        f = functools.partial(self.pulled_from, given, reached)
+        found = self.like(f, active, 1).on([*saved, *[c for c in cotangents if c is not None]])
+        return [x if i in reached else None for i, x in enumerate(found)]
+
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
         out = self.like(self.pushed, self.active * 2, 1).on([*xs, *tangents])
         return out[: len(out) // 2], out[len(out) // 2 :]
+
+    def push_of(
+        self, xs: Tensors, tangents: Sequence[Tensor[Any] | None]
+    ) -> tuple[Tensors, Sequence[Tensor[Any] | None]]:
+        given = [i for i, t in enumerate(tangents) if t is not None]
+        active, moved = [*self.active, *[self.active[i] for i in given]], set[int]()
+        f = functools.partial(self.pushed_from, given, moved)
+        out = self.like(f, active, 1).on([*xs, *[t for t in tangents if t is not None]])
+        half = len(out) // 2
+        return out[:half], [t if i in moved else None for i, t in enumerate(out[half:])]
 
     def batch(
         self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors
@@ -127,17 +146,33 @@ class Recomputed(CustomRules):
 
     def pulled(self, both: Tensors) -> Tensors:
         """The cotangents of the arguments, from those and the cotangents of the results."""
+        return self.pulled_from(None, set(), both)
+
+    def pulled_from(self, given: Sequence[int] | None, reached: set[int], both: Tensors) -> Tensors:
+        """`pulled` from the cotangents of some results, None for all; what has any itself is added to `reached`."""
         count = len(self.active)
-        active, f = self._of_active(both[:count])
-        found = iter(vjp(f, *active)[1](both[count:]) if active else ())
-        return [next(found) if self._moves(i, x) else same_zeros(x) for i, x in enumerate(both[:count])]
+        xs, cotangents = both[:count], both[count:]
+        active, f = self._of_active(xs)
+        if not active:
+            return list(map(same_zeros, xs))
+        taped = Taped(self.name, f, active)
+        known = dict(enumerate(cotangents) if given is None else zip(given, cotangents, strict=True))
+        found = iter(taped.pull([known.get(i) for i in range(len(taped.roots))]))
+        answers = [next(found) if self._moves(i, x) else None for i, x in enumerate(xs)]
+        reached.update(i for i, g in enumerate(answers) if g is not None)
+        return [same_zeros(x) if g is None else g for g, x in zip(answers, xs, strict=True)]
 
     def pushed(self, both: Tensors) -> Tensors:
         """The results and their tangents, from the arguments and theirs."""
-        count = len(self.active)
-        active, f = self._of_active(both[:count])
-        ys, moved = jvp(f, active, [t for i, t in enumerate(both[count:]) if self._moves(i, t)])
-        return [*ys, *moved]
+        return self.pushed_from(range(len(self.active)), set(), both)
+
+    def pushed_from(self, given: Sequence[int], moved: set[int], both: Tensors) -> Tensors:
+        """`pushed` from the tangents of some arguments; the results that have any themselves are added to `moved`."""
+        xs, tangents = both[: len(self.active)], both[len(self.active) :]
+        there = {i: t for i, t in zip(given, tangents, strict=True) if self._moves(i, t)}
+        ys, found = pushed(lambda *xs: self._run(all_on(common_backend(*xs), list(xs))), xs, there)
+        moved.update(found)
+        return [*ys, *[found[i] if i in found else same_zeros(y) for i, y in enumerate(ys)]]
 
     def _moves(self, i: int, x: Tensor[Any]) -> bool:
         return self.active[i] and x.dtype.kind in INEXACT

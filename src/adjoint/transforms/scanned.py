@@ -7,7 +7,9 @@ examples of a batch carries what is of each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+import math
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from adjoint import errors
@@ -15,15 +17,14 @@ from adjoint.backend import Backend, LeafBackend
 from adjoint.concrete import Staged
 from adjoint.decorators.batched import Batched
 from adjoint.dtypes import INEXACT
-from adjoint.functions.shape import moveaxis
+from adjoint.functions.shape import concat, moveaxis
 from adjoint.operands import common_backend
 from adjoint.random_keys import without_calls
 from adjoint.tensor import Tensor, same, wrap
-from adjoint.transforms.arguments import Function, check_pair, zeros_like
+from adjoint.transforms.arguments import Function, check_pair
 from adjoint.transforms.carries import Carry, TreeType, assignable
 from adjoint.transforms.closures import opened
-from adjoint.transforms.forward import jvp
-from adjoint.transforms.levels import CustomRules, Tensors
+from adjoint.transforms.levels import CustomRules, Tensors, same_zeros
 from adjoint.transforms.recomputed import (
     Examples,
     Flat,
@@ -34,8 +35,10 @@ from adjoint.transforms.recomputed import (
     apply_on_level,
     each,
 )
-from adjoint.transforms.reverse import vjp
 from adjoint.transforms.staged import nothing_assigned, on_arrays
+from adjoint.transforms.taped import APART, Places, Plan, Taped, planned, pushed
+
+MUCH = 2**27  # bytes
 
 
 def scanned(
@@ -143,63 +146,221 @@ class _Scanned(CustomRules):
         return step
 
     def backward(self, saved: Any, cotangents: Tensors) -> Tensors:
+        found = self.backward_of(saved, cotangents, cotangents)
+        return [_or_zeros(g, x) for g, x in zip(found, saved[0], strict=True)]
+
+    def backward_of(
+        self, saved: Any, cotangents: Sequence[Tensor[Any] | None], results: Tensors
+    ) -> Sequence[Tensor[Any] | None]:
+        """The loop the other way round.
+
+        It carries the cotangents of the carry and sums for what stays. The steps that have others than the rest come
+        before it, each by itself.
+        """
         xs, carries = saved
         n, m = self.count, self.rows
         carried, along, staying = self.moving(xs)
         places = [*carried, *along, *staying]
-        sums = len(carried) + len(staying)
+        given = {i: c for i, c in enumerate(cotangents) if c is not None and c.dtype.kind in INEXACT}
+        beside = [i for i in given if i >= n]
+        stacks = [*carries, *xs[n : n + m], *[given[i] for i in beside]]
 
-        def back(both: Tensors) -> list[Any]:
-            given, totals = both[: len(carried)], both[len(carried) : sums]
-            args, g = both[sums : sums + n + m], both[sums + n + m : sums + n + m + len(cotangents) - n]
-            args = [*args, *both[sums + n + m + len(g) :]]
-            of_carry = dict(zip(carried, given, strict=True))
+        def pulled(args: Tensors, there: dict[int, Any], g: Tensors) -> tuple[Taped, dict[int, Any]]:
+            """The cotangents of the arguments of a step, from those that are there of what it gives."""
             with without_calls():  # forward made them
-                ys, pull = vjp(self.of(args, places), *[args[i] for i in places])
-                found = pull([*[of_carry.get(i, ys[i]) for i in range(n)], *g])
-            a, b = len(carried), len(carried) + len(along)
-            added = [total + c for total, c in zip(totals, found[b:], strict=True)]
-            return [*found[:a], *added, *found[a:b]]
+                taped = Taped(self.name, self.of(args, places), [args[i] for i in places])
+                there = {**there, **dict(zip(beside, g, strict=True))}
+                return taped, dict(zip(places, taped.pull([there.get(i) for i in range(len(cotangents))]), strict=True))
 
-        start = [*[cotangents[i] for i in carried], *[_zeros(xs[i]) for i in staying]]
-        rows = [*carries, *xs[n : n + m], *cotangents[n:]]
-        loop = _Scanned(self.name, back, sums, len(rows), self.length, not self.reverse, 0)
-        out = apply_on_level(loop, [*start, *rows, *xs[n + m :]])
-        slots: dict[int, Any] = dict(zip([*carried, *staying, *along], out, strict=True))
-        return [slots.get(i, x) for i, x in enumerate(xs)]
+        looks = True
+        silent: dict[int, bool] = {}  # what a step of the loop gives no cotangent of
+
+        def back(plan: Plan | None, both: Tensors) -> list[Any]:
+            nonlocal looks
+            some = carried if plan is None else sorted(plan.some)
+            sums = len(some) + len(staying)
+            args, g = both[sums : sums + n + m], both[sums + n + m : sums + n + m + len(beside)]
+            args = [*args, *both[sums + n + m + len(g) :]]
+            taped, found = pulled(args, dict(zip(some, both, strict=False)), g)
+            if plan is None and looks:
+                looks = False
+                self._planned_back(run, taped, places, given, carries)
+            silent.update((i, c is None) for i, c in found.items())
+            totals = dict(zip(staying, both[len(some) : sums], strict=True))
+            added = [totals[i] if found[i] is None else totals[i] + found[i] for i in staying]
+            each = [_or_zeros(found[i], args[i]) for i in (*some, *along)]
+            return [*each[: len(some)], *added, *each[len(some) :]]
+
+        def run(plan: Plan | None) -> Sequence[Tensor[Any] | None]:
+            apart, some = (0, carried) if plan is None else (plan.apart, sorted(plan.some))
+            there = {i: given[i] for i in carried if i in given}
+            totals: dict[int, Any] = {}
+            pieces: dict[int, list[Any]] = {i: [] for i in along}
+            for k in range(apart):
+                t = k if self.reverse else -1 - k
+                rows = [x[t] for x in stacks]
+                args = all_on(common_backend(*rows, *xs), [*rows[: n + m], *xs[n + m :]])
+                _, found = pulled(args, there, rows[n + m :])
+                there = {i: found[i] for i in carried if found[i] is not None}
+                for i in staying:
+                    if found[i] is not None:
+                        totals[i] = totals[i] + found[i] if i in totals else found[i]
+                for i in along:
+                    pieces[i].append(_or_zeros(found[i], args[i])[None])
+            if apart == self.length:
+                out = {**there, **totals}
+            else:
+                left = slice(apart, None) if self.reverse else slice(-apart)
+                rows = [x[left] for x in stacks] if apart else stacks
+                start = [*[_or_zeros(there.get(i), xs[i]) for i in some]]
+                start += [_or_zeros(totals.get(i), xs[i]) for i in staying]
+                step = functools.partial(back, plan)
+                loop = _Scanned(self.name, step, len(start), len(rows), self.length - apart, not self.reverse, 0)
+                found = apply_on_level(loop, [*start, *rows, *xs[n + m :]])
+                out = dict(zip([*some, *staying, *along], found, strict=True))
+                out = {i: c for i, c in out.items() if not silent[i] or i in totals or (i in along and apart)}
+            for i in along:
+                if i not in out and not pieces[i]:
+                    continue
+                parts = [*pieces[i], out[i]] if i in out else pieces[i]
+                out[i] = concat(parts if self.reverse else parts[::-1]) if len(parts) > 1 else parts[0]
+            return [out.get(i) for i in range(len(xs))]
+
+        try:
+            return run(None)
+        except _PlannedError as error:
+            if error.loop is not run:  # but one inside
+                raise
+            return run(error.plan)
+
+    def _planned_back(self, loop: Any, taped: Taped, places: list[int], given: Iterable[int], carries: Tensors) -> None:
+        """Raises _PlannedError if the loop backward is to be another one than that of all steps and all cotangents.
+
+        A step apart reads the carry it began with as a whole, of which a loop may need parts alone. So there is none
+        where all carries are much.
+        """
+        n = self.count
+        beside = frozenset([i for i in given if i >= n])
+
+        def before(there: Places) -> Places:
+            return frozenset([places[k] for k in taped.leading(there | beside) if places[k] < n])
+
+        plan = planned(
+            frozenset([i for i in given if i < n]),
+            self.length,
+            before,
+            lambda always, sometimes: taped.takes_zeros_back(always | beside, sometimes),
+            APART if sum([math.prod(x.shape) * x.dtype.itemsize for x in carries]) <= MUCH else 0,
+        )
+        if plan != (0, frozenset([i for i in places if i < n])):
+            raise _PlannedError(loop, plan)
 
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
+        ys, moved = self.push_of(xs, tangents)
+        return ys, [_or_zeros(t, y) for t, y in zip(moved, ys, strict=True)]
+
+    def push_of(
+        self, xs: Tensors, tangents: Sequence[Tensor[Any] | None]
+    ) -> tuple[Tensors, Sequence[Tensor[Any] | None]]:
+        """The loop that carries tangents along, after the steps that have others than the rest, each by itself."""
         n, m = self.count, self.rows
         carried, along, staying = self.moving(xs)
-        places = [*carried, *along, *staying]
-        cuts = [n, len(carried), m, len(along), len(xs) - n - m]
+        given = {i: t for i, t in enumerate(tangents) if t is not None and t.dtype.kind in INEXACT}
+        along, staying = [i for i in along if i in given], [i for i in staying if i in given]
 
-        def pushed(both: Tensors) -> Tensors:
+        def moved(args: Tensors, there: dict[int, Any]) -> tuple[Tensors, dict[int, Any]]:
+            """What a step gives, and the tangents that there are of that."""
+            return pushed(lambda *xs: self.step.f(all_on(common_backend(*xs), list(xs))), args, there)
+
+        looks, count = True, 0
+        silent: set[int] = set()  # what a step of the loop gives no tangent of
+
+        def forth(plan: Plan | None, both: Tensors) -> Tensors:
+            nonlocal looks, count
+            some = carried if plan is None else sorted(plan.some)
             parts, start = [], 0
-            for size in cuts:
+            for size in (n, len(some), m, len(along), len(xs) - n - m, len(staying)):
                 parts.append(both[start : start + size])
                 start += size
-            carry, moved, rows, beside, rest = parts
-            ys, out = jvp(
-                self.of([*carry, *rows, *rest], places),
-                [[*carry, *rows, *rest][i] for i in places],
-                [*moved, *beside, *both[start:]],
-            )
-            return [*ys[:n], *[out[i] for i in carried], *ys[n:], *out[n:]]
+            args = [*parts[0], *parts[2], *parts[4]]
+            places = [*some, *along, *staying]
+            if plan is None and looks:
+                looks = False
+                self._planned_forth(run, args, [*carried, *along, *staying], given)
+            ys, found = moved(args, dict(zip(places, [*parts[1], *parts[3], *parts[5]], strict=True)))
+            count = len(ys)
+            silent.update(i for i in range(count) if i not in found)
+            out = [_or_zeros(found.get(i), y) for i, y in enumerate(ys)]
+            return [*ys[:n], *[out[i] for i in some], *ys[n:], *out[n:]]
 
-        given = [
-            *xs[:n],
-            *[tangents[i] for i in carried],
-            *xs[n : n + m],
-            *[tangents[i] for i in along],
-            *xs[n + m :],
-            *[tangents[i] for i in staying],
-        ]
-        found = apply_on_level(self.like(pushed, n + len(carried), m + len(along)), given)
-        count = (len(found) - n - len(carried)) // 2
-        of_carry = dict(zip(carried, found[n : n + len(carried)], strict=True))
-        ys, moved = found[len(found) - 2 * count : len(found) - count], found[len(found) - count :]
-        return [*found[:n], *ys], [*[of_carry[i] if i in of_carry else _zeros(xs[i]) for i in range(n)], *moved]
+        def run(plan: Plan | None) -> tuple[Tensors, Sequence[Tensor[Any] | None]]:
+            apart, some = (0, carried) if plan is None else (plan.apart, sorted(plan.some))
+            carry, there = xs[:n], {i: given[i] for i in carried if i in given}
+            pieces: list[Tensors] = []
+            beside: list[dict[int, Any]] = []
+            for k in range(apart):
+                t = -1 - k if self.reverse else k
+                args = [*carry, *[x[t] for x in xs[n : n + m]], *xs[n + m :]]
+                args = all_on(common_backend(*xs), args)
+                rows = {i: given[i][t] for i in along}
+                ys, found = moved(args, {**there, **rows, **{i: given[i] for i in staying}})
+                carry, there = ys[:n], {i: moves for i, moves in found.items() if i < n}
+                pieces.append([y[None] for y in ys[n:]])
+                beside.append({i: moves[None] for i, moves in found.items() if i >= n})
+            if apart < self.length:
+                left = slice(-apart) if self.reverse else slice(apart, None)
+                cut = lambda x: x[left] if apart else x
+                start = [*carry, *[_or_zeros(there.get(i), xs[i]) for i in some]]
+                rows = [*map(cut, xs[n : n + m]), *[cut(given[i]) for i in along]]
+                rest = [*xs[n + m :], *[given[i] for i in staying]]
+                step = functools.partial(forth, plan)
+                loop = _Scanned(self.name, step, len(start), len(rows), self.length - apart, self.reverse, self.numbers)
+                found = apply_on_level(loop, [*start, *rows, *rest])
+                carry = found[:n]
+                there = {i: moves for i, moves in zip(some, found[n:], strict=False) if i not in silent}
+                stacks = found[n + len(some) :]
+                pieces.append(stacks[: count - n])
+                tangents = enumerate(stacks[count - n :], n)
+                beside.append({i: t for i, t in tangents if i not in silent})
+            if self.reverse:
+                pieces.reverse()
+                beside.reverse()
+            ys = [concat(parts) if len(parts) > 1 else parts[0] for parts in map(list, zip(*pieces, strict=True))]
+            out = [there.get(i) for i in range(n)]
+            for i in range(n, n + len(ys)):
+                if any(i in found for found in beside):
+                    parts = [_or_zeros(found.get(i), part[i - n]) for found, part in zip(beside, pieces, strict=True)]
+                    out.append(concat(parts) if len(parts) > 1 else parts[0])
+                else:
+                    out.append(None)
+            return [*carry, *ys], out
+
+        try:
+            return run(None)
+        except _PlannedError as error:
+            if error.loop is not run:  # but one inside
+                raise
+            return run(error.plan)
+
+    def _planned_forth(self, loop: Any, args: Tensors, places: list[int], given: Iterable[int]) -> None:
+        """As `_planned_back`, for tangents. `places` are those of all arguments that may have one."""
+        n, k = self.count, len([i for i in places if i < self.count])
+        taped = Taped(self.name, self.of(args, places), [args[i] for i in places])
+        beside = frozenset(range(k, len(places)))
+        as_places = lambda there: frozenset([j for j, i in enumerate(places) if i in there and i < n])
+
+        def after(there: Places) -> Places:
+            found = taped.following(as_places(there) | beside)
+            return frozenset([i for i in places if i < n and i in found])
+
+        plan = planned(
+            frozenset([i for i in given if i < n]),
+            self.length,
+            after,
+            lambda always, sometimes: taped.takes_zeros_forth(as_places(always) | beside, as_places(sometimes)),
+        )
+        if plan != (0, frozenset([i for i in places if i < n])):
+            raise _PlannedError(loop, plan)
 
     def batch(self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
         """Of what is carried along, that is of each example which is so in some step."""
@@ -229,5 +390,13 @@ class _Scanned(CustomRules):
         return [*ys[:n], *[moveaxis(y, 1, 0) if flag else y for y, flag in zip(ys[n:], outs[n:], strict=True)]], outs
 
 
-def _zeros(x: Tensor[Any]) -> Tensor[Any]:
-    return wrap(zeros_like(x.device, x._array), x.device)
+class _PlannedError(Exception):
+    """The loop is to go by a plan."""
+
+    def __init__(self, loop: Any, plan: Plan) -> None:
+        super().__init__(plan)
+        self.loop, self.plan = loop, plan
+
+
+def _or_zeros(x: Tensor[Any] | None, like: Tensor[Any]) -> Tensor[Any]:
+    return same_zeros(like) if x is None else x

@@ -6,6 +6,7 @@ closes over as arguments, and has rules: derivatives and batches of a choice are
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -327,10 +328,32 @@ class _Chosen(CustomRules):
         active = [*self.active, *[True] * len(cotangents)]
         return [index, *_Chosen(self.name, pulled, active).on(index, [*xs, *cotangents])]
 
+    def backward_of(
+        self, saved: Tensors, cotangents: Sequence[Tensor[Any] | None], results: Tensors
+    ) -> Sequence[Tensor[Any] | None]:
+        index, *xs = saved
+        given = [i for i, c in enumerate(cotangents) if c is not None]
+        reached: set[int] = set()  # by some branch
+        pulled = [functools.partial(part.pulled_from, given, reached) for part in self.parts]
+        active = [*self.active, *[True] * len(given)]
+        found = _Chosen(self.name, pulled, active).on(index, [*xs, *[c for c in cotangents if c is not None]])
+        return [None, *[x if i in reached else None for i, x in enumerate(found)]]
+
     def push(self, xs: Tensors, tangents: Tensors) -> tuple[Tensors, Tensors]:
         pushed = [part.pushed for part in self.parts]
         out = _Chosen(self.name, pushed, self.active * 2).on(xs[0], [*xs[1:], *tangents[1:]])
         return out[: len(out) // 2], out[len(out) // 2 :]
+
+    def push_of(
+        self, xs: Tensors, tangents: Sequence[Tensor[Any] | None]
+    ) -> tuple[Tensors, Sequence[Tensor[Any] | None]]:
+        given = [i for i, t in enumerate(tangents[1:]) if t is not None]
+        moved: set[int] = set()  # in some branch
+        pushed = [functools.partial(part.pushed_from, given, moved) for part in self.parts]
+        active = [*self.active, *[self.active[i] for i in given]]
+        out = _Chosen(self.name, pushed, active).on(xs[0], [*xs[1:], *[t for t in tangents[1:] if t is not None]])
+        half = len(out) // 2
+        return out[:half], [t if i in moved else None for i, t in enumerate(out[half:])]
 
     def batch(self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
         """A result is of each example where that of some branch is."""

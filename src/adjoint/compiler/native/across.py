@@ -16,13 +16,14 @@ from adjoint.compiler.graph import Equation, Value
 from adjoint.compiler.native import reductions
 from adjoint.compiler.native.elementary import CALLED
 from adjoint.compiler.native.kernels import REDUCTIONS, Kernel, split_of
-from adjoint.compiler.native.machine import vector_bytes
+from adjoint.compiler.native.machine import has_avx512, vector_bytes
 from adjoint.compiler.native.parallel import Shared, call_parts, divided, parts_of_kernel, shared
 from adjoint.compiler.native.text import Vector, element_type, memory_type
 
 _COLUMNS = 16  # of what is written out, at most; twice as many where functions are called, which take turns
 _WORK = 600  # operations that are written out, a function counted as `_CALLED`
 _CALLED = 8
+_FEW = 2048  # elements for whose loop an instruction that gathers is as quick as loads one by one, and shorter
 _WOVEN = 4  # vectors that are taken from memory, or go there, as one piece
 
 Place = tuple[int, ...]  # along the axes that are written out; 0 on those that a value does not have
@@ -72,6 +73,7 @@ class Across(Shared):
         self.axis: int = axis
         self.lanes = self.carried = _lanes(kernel)
         self.row, self.wide = Vector(self.b, 1), Vector(self.b, self.lanes)
+        self.gathers = has_avx512() and self.lanes > 2 and math.prod(kernel.domain) <= _FEW
         self.outer: int = math.prod(kernel.domain[:axis])
         self.whole: int = kernel.domain[axis] // self.lanes * self.lanes
         self._ordered = sorted(kernel.equations, key=lambda e: self.level[e.results[0]])  # type: ignore[index]

@@ -39,6 +39,7 @@ class Memory:
     row: Vector
     split: int
     wide: Vector
+    gathers = False  # whether elements that lie apart are loaded by one instruction
 
     def _root(self, x: Value) -> Value:
         return self.plan.root.get(x, x)  # type: ignore[no-any-return]
@@ -112,10 +113,11 @@ class Memory:
                 found = self._masked(v, "load", place, dtype, live)
         else:
             found = "poison" if live == v.lanes else "zeroinitializer"
+            first = self._apart(t, pointer, index, stride)
+            if self.gathers and live == v.lanes and dtype.itemsize >= 4:
+                return self._at_once(v, first, dtype, stride)
             for lane in range(live):
-                at = self.b(f"add nsw i64 {index}, {lane}")
-                at = self.b(f"mul nsw i64 {at}, {stride}")
-                place = self.b(f"getelementptr {t}, ptr {pointer}, i64 {at}")
+                place = self.b(f"getelementptr {t}, ptr {first}, i64 {lane * stride}") if lane else first
                 x = self.b(f"load {t}, ptr {place}, align {dtype.itemsize}")
                 found = self.b(f"insertelement {v.type(t)} {found}, {t} {x}, i64 {lane}")
         return v.two("icmp ne", "i8", found, "zeroinitializer") if dtype.kind == "b" else found
@@ -126,12 +128,10 @@ class Memory:
             x = v.cast("zext", x, "i1", "i8")
         # of a masked store of one integer LLVM 22 may store the eight bytes that it was made of
         if stride not in (0, 1) or (live == 1 < v.lanes and dtype.kind in "biu"):
+            first = self._apart(t, pointer, index, stride or 1)
             for lane in range(live):
-                at = index
-                if stride not in (0, 1):
-                    at = self.b(f"mul nsw i64 {self.b(f'add nsw i64 {index}, {lane}')}, {stride}")
                 one = self.b(f"extractelement {v.type(t)} {x}, i64 {lane}")
-                place = self.b(f"getelementptr {t}, ptr {pointer}, i64 {at}")
+                place = self.b(f"getelementptr {t}, ptr {first}, i64 {lane * stride}") if lane else first
                 self.b.do(f"store {t} {one}, ptr {place}, align {dtype.itemsize}")
             return
         place = self.b(f"getelementptr {t}, ptr {pointer}, i64 {index}")
@@ -139,6 +139,23 @@ class Memory:
             self.b.do(f"store {v.type(t)} {x}, ptr {place}, align {dtype.itemsize}")
         else:
             self._masked(v, "store", place, dtype, live, x)
+
+    def _at_once(self, v: Vector, first: str, dtype: DType, stride: int) -> str:
+        """Elements that lie so far apart, by one instruction."""
+        t = memory_type(dtype)
+        kind = {"float": "f32", "double": "f64"}.get(t, t)
+        name, whole = f"llvm.masked.gather.v{v.lanes}{kind}.v{v.lanes}p0", v.type(t)
+        places, mask = v.type("ptr"), v.type("i1")
+        self.b.called[name] = f"declare {whole} @{name}({places}, i32, {mask}, {whole})"
+        steps = ", ".join(f"i32 {lane * stride}" for lane in range(v.lanes))
+        at = self.b(f"getelementptr {t}, ptr {first}, {v.type('i32')} <{steps}>")
+        size = dtype.itemsize
+        return self.b(f"call {whole} @{name}({places} {at}, i32 {size}, {mask} splat (i1 true), {whole} poison)")
+
+    def _apart(self, t: str, pointer: str, index: str, stride: int) -> str:
+        """The pointer to the first of elements that lie so far apart: the others are at fixed places behind it."""
+        at = index if stride == 1 else self.b(f"mul nsw i64 {index}, {stride}")
+        return self.b(f"getelementptr {t}, ptr {pointer}, i64 {at}")
 
     def _masked(self, v: Vector, what: str, place: str, dtype: DType, live: int, x: str = "") -> str:
         t = memory_type(dtype)
