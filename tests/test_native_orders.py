@@ -53,12 +53,6 @@ def test_no_array_is_written_for_the_order_alone(f: Any, kernels: int) -> None:
     assert len(ad.compile(f).lower(x).kernels) == kernels
 
 
-def test_transposes_of_complex_numbers_are_numpys() -> None:
-    x = np.arange(6.0).reshape(2, 3) * (1 + 2j)
-    f = lambda x: [ad.permute_dims(x, (1, 0)) * 4, 1 + ad.conj(x.T), ad.abs(x.T) * 2]
-    same([*map(ad.asarray, ad.compile(f)(x))], f(ad.asarray(x)))
-
-
 def test_gradients_of_transposes() -> None:
     x = np.random.default_rng(0).normal(size=(20, 30))
     f = ad.grad(lambda x: (ad.tanh(x.T) ** 2 * x.T).sum())

@@ -62,7 +62,7 @@ def _fits(x: Any, dtype: DType) -> bool:
         return x.__class__ in (int, float, bool) and (x.__class__ is float or abs(x) < 2**53)
     if dtype.kind == "b":
         return x.__class__ is bool
-    return dtype.kind in "iu" and x.__class__ is int and np.iinfo(dtype).min <= x <= np.iinfo(dtype).max
+    return x.__class__ is int and np.iinfo(dtype).min <= x <= np.iinfo(dtype).max
 
 
 def supported(e: Equation) -> bool:

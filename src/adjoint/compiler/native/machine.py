@@ -17,7 +17,7 @@ from adjoint import locks
 from adjoint.compiler.setting import setting
 from adjoint.lines import stack_level
 
-VERSION = 2  # of what passes make of a text
+VERSION = 3  # of what passes make of a text
 _VECTORS = re.compile(r"<(?!1 x)\d+ x")  # of more than one number
 _ONE_INTEGER = "<1 x i"
 _AS_ONE = re.compile(r"bitcast (i\d+) (\S+) to <1 x \1>")
