@@ -161,5 +161,5 @@ def test_loops_do_not_write_over_what_each_step_reads() -> None:
     f = lambda x: (ad.fori_loop(0, 3, lambda i, c: c + (x + 1.0) * 2.0, ad.zeros(N, dtype=ad.float64)), x * 3.0)
     for found, wanted in zip(ad.compile(f, donate=0)(x.copy()), f(ad.asarray(x)), strict=True):
         np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-12)
-    g = lambda x: ad.scan(lambda c, _: ((x - 2.0)[0], c), ad.asarray(0.0), None, length=3)[1]
+    g = lambda x: ad.scan(lambda c, _: ((x - 2.0)[0], c), ad.zeros((), dtype=ad.float64), None, length=3)[1]
     np.testing.assert_array_equal(ad.compile(g, donate=0)(numbers()), [0.0, -2.0, -2.0])
