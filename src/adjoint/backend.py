@@ -191,7 +191,7 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
 
     def forget(self, name: str | None = None) -> None:
         """Drop what was answered for a primitive, or for all; `implement` is asked again."""
-        known = self.__dict__
+        known: Any = self.__dict__
         if name is None:
             kept = known.copy()
             for attribute in known["_attributes"]:
@@ -244,7 +244,7 @@ class Backend(Transfer, RandomKeys, Values, metaclass=_Interned):
         """
         self.ended = True
         self.forget()
-        known = self.__dict__
+        known: Any = self.__dict__
         for others in ("_decorated", "_siblings"):
             if others in known:
                 for level in list(known.pop(others).values()):

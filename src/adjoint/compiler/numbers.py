@@ -166,7 +166,7 @@ def as_arrays(operands: Sequence[Any], numbers: Numbers, elementwise: bool) -> t
     def of(x: Any) -> Any:
         if not is_number(x):
             return x
-        whole = isinstance(x, int)
+        whole = issubclass(x.__class__, int)
         if len(dtypes) != 1 or (whole and not elementwise) or not (whole or inexact):
             return x.known()
         return numbers.array(x, next(iter(dtypes)))

@@ -119,7 +119,7 @@ def make_vjp(
     spreads = functools.partial(spreading, of_numbers, found, scope, inner)
     if start != 2 or not _mirrored(parts, "s[0]", "s[1]"):
         return made(*every), spreads, None
-    once, by_numbers = (f"(c := {_applied(parts[:1], *how)[:-2]}), c, " for how in (("B",), ("N", True)))
+    once, by_numbers = (f"(c := {_applied(parts[:1], place, place == 'N')[:-2]}), c, " for place in "BN")
     [double] = _recorded([_twice(parts[0])], primitive, inner, scope)
     shared = once, by_numbers, once if double[1].operands else _applied([double], "B") + "None, "
     # a hook may have given one of the two other values

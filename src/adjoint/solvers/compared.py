@@ -24,7 +24,7 @@ from adjoint.functions import reduction
 from adjoint.functions.elementwise import abs, maximum, where
 from adjoint.solvers.steps import Control, Vector, values_of
 from adjoint.transforms.forward import jvp
-from adjoint.transforms.levels import Tensors, same_zeros
+from adjoint.transforms.levels import CustomRules, Tensors, same_zeros
 from adjoint.transforms.recomputed import Flat, Recomputed
 from adjoint.transforms.reverse import vjp
 
@@ -126,6 +126,7 @@ class Compared(Recomputed):
 
     depth: int
     grids: Grids
+    backward_of, push_of = CustomRules.backward_of, CustomRules.push_of
 
     def __init__(self, name: str, f: Flat, active: Sequence[bool], grids: Grids, depth: int = 0) -> None:
         super().__init__(name, f, active)

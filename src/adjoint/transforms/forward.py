@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import tree as trees
+from adjoint.backend import Backend
 from adjoint.decorators.tangent import Dual, Tangent
 from adjoint.devices import current_level, transform_level
 from adjoint.dtypes import choosing, chosen_dtype, creating_in, default_dtype, float64
@@ -56,10 +57,13 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
 
 
 def _jvp(name: str, f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> Any:
-    base: Any = current_level()
-    duals = None if base is None or not callable(f) else _nested_duals(base, primals, tangents)
+    around = current_level()
+    duals = None if around is None or not callable(f) else _nested_duals(around, primals, tangents)
     call: Arguments | None = None
-    if duals is None:
+    base: Backend
+    if around is not None and duals is not None:
+        base = around
+    else:
         leaves, structure = trees.flatten(list(tangents))
         call = Arguments(name, f, range(len(primals)), (*primals,), {}, beside=leaves)
         base = call.base

@@ -17,7 +17,7 @@ from adjoint.dtypes import DType
 from adjoint.operands import common_backend, lift_to
 from adjoint.primitives import Shape
 from adjoint.tensor import Tensor, wrap
-from adjoint.transforms.levels import Tensors
+from adjoint.transforms.levels import CustomRules, Tensors
 from adjoint.transforms.recomputed import Examples, Flat, Recomputed, active_ones
 
 Types = Sequence[tuple[Shape, DType]]
@@ -41,6 +41,8 @@ class _Hosted(Recomputed):
     """`results` gives the types of the results from those of the arguments."""
 
     differs = True
+    # a step runs later: now nobody knows what has no cotangents
+    backward_of, push_of = CustomRules.backward_of, CustomRules.push_of
 
     def __init__(self, name: str, f: Flat, active: Sequence[bool], results: Callable[[Types], Types]) -> None:
         super().__init__(name, f, active)

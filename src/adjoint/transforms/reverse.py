@@ -101,15 +101,11 @@ def pulled(
     name: str, f: Function, argnums: Argnums, has_aux: bool, holomorphic: bool, args: Any, kwargs: Any
 ) -> tuple[Arguments, Array, Any, Any]:
     """The arguments, f's value as an array of their base, what it returns beside it, and the gradient."""
-    base = current_level()
-    if base is not None and not kwargs and not holomorphic and callable(f) and are_on(base, args):
-        single = argnums.__class__ is int and argnums == 0 and len(args) == 1
-        if not single and (argnums.__class__ is not range or argnums != range(len(args))):
-            base = None
-    else:
-        base = None
-    if base is not None:
-        call: Arguments = Nested(base, args, single)
+    around = current_level()
+    single = argnums.__class__ is int and argnums == 0 and len(args) == 1
+    every = single or (argnums.__class__ is range and argnums == range(len(args)))
+    if around is not None and every and not kwargs and not holomorphic and callable(f) and are_on(around, args):
+        call: Arguments = Nested(around, args, single)
         arrays = [x._array for x in args]
     else:
         call = Arguments(name, f, argnums, args, kwargs)

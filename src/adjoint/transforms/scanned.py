@@ -216,8 +216,8 @@ class _Scanned(CustomRules):
                 start += [_or_zeros(totals.get(i), xs[i]) for i in staying]
                 step = functools.partial(back, plan)
                 loop = _Scanned(self.name, step, len(start), len(rows), self.length - apart, not self.reverse, 0)
-                found = apply_on_level(loop, [*start, *rows, *xs[n + m :]])
-                out = dict(zip([*some, *staying, *along], found, strict=True))
+                results = apply_on_level(loop, [*start, *rows, *xs[n + m :]])
+                out = dict(zip([*some, *staying, *along], results, strict=True))
                 out = {i: c for i, c in out.items() if not silent[i] or i in totals or (i in along and apart)}
             for i in along:
                 if i not in out and not pieces[i]:
@@ -309,19 +309,19 @@ class _Scanned(CustomRules):
                 beside.append({i: moves[None] for i, moves in found.items() if i >= n})
             if apart < self.length:
                 left = slice(-apart) if self.reverse else slice(apart, None)
-                cut = lambda x: x[left] if apart else x
                 start = [*carry, *[_or_zeros(there.get(i), xs[i]) for i in some]]
-                rows = [*map(cut, xs[n : n + m]), *[cut(given[i]) for i in along]]
+                stacks = [*xs[n : n + m], *[given[i] for i in along]]
+                stacks = [x[left] for x in stacks] if apart else stacks
                 rest = [*xs[n + m :], *[given[i] for i in staying]]
                 step = functools.partial(forth, plan)
-                loop = _Scanned(self.name, step, len(start), len(rows), self.length - apart, self.reverse, self.numbers)
-                found = apply_on_level(loop, [*start, *rows, *rest])
-                carry = found[:n]
-                there = {i: moves for i, moves in zip(some, found[n:], strict=False) if i not in silent}
-                stacks = found[n + len(some) :]
-                pieces.append(stacks[: count - n])
-                tangents = enumerate(stacks[count - n :], n)
-                beside.append({i: t for i, t in tangents if i not in silent})
+                left_over = self.length - apart
+                loop = _Scanned(self.name, step, len(start), len(stacks), left_over, self.reverse, self.numbers)
+                results = apply_on_level(loop, [*start, *stacks, *rest])
+                carry = results[:n]
+                there = {i: moves for i, moves in zip(some, results[n:], strict=False) if i not in silent}
+                results = results[n + len(some) :]
+                pieces.append(results[: count - n])
+                beside.append({i: moves for i, moves in enumerate(results[count - n :], n) if i not in silent})
             if self.reverse:
                 pieces.reverse()
                 beside.reverse()
@@ -347,7 +347,9 @@ class _Scanned(CustomRules):
         n, k = self.count, len([i for i in places if i < self.count])
         taped = Taped(self.name, self.of(args, places), [args[i] for i in places])
         beside = frozenset(range(k, len(places)))
-        as_places = lambda there: frozenset([j for j, i in enumerate(places) if i in there and i < n])
+
+        def as_places(there: Places) -> Places:
+            return frozenset([j for j, i in enumerate(places) if i in there and i < n])
 
         def after(there: Places) -> Places:
             found = taped.following(as_places(there) | beside)
@@ -393,7 +395,10 @@ class _Scanned(CustomRules):
 class _PlannedError(Exception):
     """The loop is to go by a plan."""
 
-    def __init__(self, loop: Any, plan: Plan) -> None:
+    loop: object
+    plan: Plan
+
+    def __init__(self, loop: object, plan: Plan) -> None:
         super().__init__(plan)
         self.loop, self.plan = loop, plan
 

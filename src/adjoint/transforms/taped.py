@@ -114,7 +114,7 @@ def pushed(
         level = current_level()
         assert level is not None
         ys = [wrap(lift_to(y, level), level) for y in f(*given)]
-        moves[:] = [i for i, y in enumerate(ys) if level.is_active(y._array)]  # type: ignore[attr-defined]
+        moves[:] = [i for i, y in enumerate(ys) if level.is_active(y._array)]
         return ys
 
     ys, out = jvp(run, [args[i] for i in places], [*tangents.values()])
@@ -140,7 +140,7 @@ def planned(
     `takes_zeros(always, sometimes)` says whether zeros will do for what is there sometimes. If they do not after the
     `most` steps that may be apart, they count after all.
     """
-    there = [first]
+    there, following = [first], first
     while len(there) <= length and (following := after(there[-1])) not in there:
         there.append(following)
     again = there.index(following) if following in there else len(there)  # where it repeats itself from

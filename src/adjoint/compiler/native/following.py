@@ -78,7 +78,8 @@ class _Followed:
         return x in self.kernel.read and self._root(x) is self.product.out
 
     def _try(self, e: Equation) -> None:
-        (made,), kernel, dtype = e.results, self.kernel, self.product.out.dtype
+        made: Any = e.results[0]
+        kernel, dtype = self.kernel, self.product.out.dtype
         if e.name not in EMITTERS or e.name in _LONG or kernel.kind[made] != "full":
             return
         if made in kernel.target or made in self.plan.memory or (made in kernel.stored and made.dtype != dtype):

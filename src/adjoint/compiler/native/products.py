@@ -210,7 +210,7 @@ class Tiled(Called):
             return [known[x] for x in step.stored]
 
         text = [(e.name, e.parameters, [named(x) for x in e.operands]) for e in step.follows]
-        strides = [layout.strides[-2:] for layout in self.beside]
+        strides = [(layout.strides[-2], layout.strides[-1]) for layout in self.beside]
         key = hashlib.sha256(repr((text, strides, [numbers[x] for x in step.stored])).encode()).hexdigest()[:16]
         return After(key, strides, [self.y.shape[-1]] * len(step.stored), made)
 
