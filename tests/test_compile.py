@@ -701,3 +701,15 @@ def test_results_without_arrays_are_tensors(disabled: bool) -> None:
         assert type(found) is type(slope(*args)) is np.float64
         assert found == 4
     assert type(ad.compile(lambda x: TENSOR * x)(X)) is np.ndarray
+
+
+@pytest.mark.parametrize("values", [range(1, 9), [k + 0.5 for k in range(8)]], ids=["integers", "floats"])
+@pytest.mark.parametrize("transform", [lambda f: f, ad.grad, ad.value_and_grad, ad.hessian, ad.checkpoint])
+def test_numbers_beside_what_is_differentiated_are_traced(transform: Any, values: Any) -> None:
+    f = lambda x, n: (x**2 * n).sum() / (n + 1)
+    way = transform(f)
+    compiled = ad.compile(way)
+    for n in values:
+        for found, expected in zip(ad.tree.leaves(compiled(X, n)), ad.tree.leaves(way(X, n)), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-14)
+    assert compiled._recordings == 2

@@ -10,6 +10,7 @@ from __future__ import annotations
 import collections
 import contextvars
 import functools
+import inspect
 import operator
 import sys
 import types
@@ -76,7 +77,11 @@ def _names(code: types.CodeType, count: int) -> tuple[str, ...]:
 
 
 def asks_for_types(f: Any) -> bool:
-    """Whether a function calls `type`, which tells a symbol from the number that it stands for."""
+    """Whether a function calls `type`, which tells a symbol from the number that it stands for.
+
+    Of a derivative the function itself counts: ours know symbols.
+    """
+    f = inspect.unwrap(f)
     return isinstance(f, types.FunctionType) and "type" in _names(f.__code__, callbacks.count)
 
 
