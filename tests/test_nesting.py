@@ -573,3 +573,76 @@ def test_the_graph_of_a_pullback_goes_with_it(no_collector: None) -> None:
     assert kept[1]() is None  # used up: what remains is the graph of the pullback
     del along
     assert _alive() == before
+
+
+# --- what a transform meets inside of another one ---
+
+TANGENTS: dict[str, Any] = {
+    "of the level": lambda x: x * 2,
+    "its own": lambda x: x,
+    "a constant": lambda x: ad.full(x.shape, 2.0, dtype=x.dtype),
+    "of another type": lambda x: ad.full(x.shape, 2.0, dtype=ad.float32),
+    "NumPy's": lambda x: np.full(x.shape, 2.0),
+    "a number of NumPy": lambda x: np.float64(2.0) if not x.shape else np.full(x.shape, 2.0),
+}
+OUTER: dict[str, Any] = {
+    "grad": lambda f: ad.grad(lambda x: f(x).sum()),
+    "jvp": lambda f: lambda x: ad.jvp(f, (x,), (np.ones_like(x),))[1],
+    "vmap of grad": lambda f: ad.vmap(ad.grad(lambda x: f(x).sum())),
+    "hessian": lambda f: ad.hessian(lambda x: f(x).sum()),
+    "nothing": lambda f: f,
+}
+
+
+@pytest.mark.parametrize("x", [np.array(0.7), np.array([0.7, -0.3])], ids=["number", "array"])
+@pytest.mark.parametrize("outer", OUTER)
+@pytest.mark.parametrize("tangent", TANGENTS)
+def test_a_push_inside_is_its_formula(tangent: str, outer: str, x: Any) -> None:
+    if outer == "vmap of grad" and not x.shape:
+        x = x[None]
+    along = TANGENTS[tangent]
+    pushed = lambda x: ad.jvp(lambda y: ad.sin(y) * y, (x,), (along(x),))[1]
+    formula = lambda x: (ad.cos(x) * x + ad.sin(x)) * along(x)
+    pulled = lambda x: ad.grad(lambda y: (ad.sin(y) * y * ad.asarray(along(x))).sum())(x)
+    by_parts = lambda x: ad.value_and_grad(lambda y, z: (ad.sin(y) * z).sum(), argnums=(0, 1))(x, x)[1]
+    both = lambda x: ad.cos(x) * x + 3 * ad.sin(x)
+    expected = OUTER[outer](formula)(x)
+    np.testing.assert_allclose(OUTER[outer](pushed)(x), expected, rtol=1e-13)
+    if tangent != "of the level" and tangent != "its own":
+        np.testing.assert_allclose(OUTER[outer](pulled)(x), expected, rtol=1e-13)
+    found = OUTER[outer](lambda x: by_parts(x)[0] + 3 * by_parts(x)[1])(x)
+    np.testing.assert_allclose(found, OUTER[outer](both)(x), rtol=1e-13)
+
+
+WRONG_INSIDE: dict[str, Any] = {
+    "no function": lambda x: ad.jvp(3, (x,), (x,)),
+    "too few tangents": lambda x: ad.jvp(lambda x: x, (x,), ()),
+    "shape of a tangent": lambda x: ad.jvp(lambda x: x, (x,), (ad.ones(3),)),
+    "number as tangent of an array": lambda x: ad.jvp(lambda x: x, (x,), (np.float64(1),)),
+    "tuple": lambda x: ad.jvp(lambda x: x, x, x),
+    "gradient of no function": lambda x: ad.grad(3)(x),
+    "gradient of an array": lambda x: ad.grad(lambda x: x)(x),
+    "gradient of an integer": lambda x: ad.grad(lambda x: x.sum())(ad.astype(x, ad.int64)),
+    "argument that is not there": lambda x: ad.grad(lambda x: x.sum(), argnums=1)(x),
+    "too many arguments": lambda x: ad.grad(lambda: x.sum())(x),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_INSIDE)
+def test_a_transform_inside_refuses_what_it_refuses_outside(wrong: str) -> None:
+    call = WRONG_INSIDE[wrong]
+
+    def told(x: Any) -> tuple[type, str]:
+        try:
+            call(x)
+        except Exception as error:
+            return type(error), str(error)
+        return type(None), "nothing"
+
+    found: list[Any] = []
+    outside = told(ad.tensor([0.5, 1.5], dtype=ad.float64))
+    ad.grad(lambda x: (found.append(told(x)), x.sum())[1])(np.array([0.5, 1.5]))
+    ad.jvp(lambda x: (found.append(told(x)), x)[1], (np.array([0.5, 1.5]),), (np.ones(2),))
+    assert issubclass(outside[0], Exception)
+    assert [kind for kind, _ in found] == [outside[0]] * 2
+    assert {message[:30] for _, message in found} == {outside[1][:30]}  # what follows may name the level
