@@ -356,7 +356,7 @@ class _Body:
     def lines(self, e: Equation) -> list[str]:
         if e.name == "native":
             return self.native(e)
-        self.writer.warns = True
+        self.writer.warns = self.writer.warns or not self._is_of_numbers(e)
         call = self.segment(e) if e.name == "segment" else self.primitive(e) if e.name in TABLE else self.special(e)
         dead = list(dict.fromkeys(x for x in e.reads() if self.last.get(x) is e and x not in self.inputs))
         names = [self.names[x] for x in dead]
@@ -430,11 +430,19 @@ class _Body:
             writer.scope["Drawn"], writer.scope["draw"] = Drawn, writer.base.next_key
             return f"(Drawn(draw, {e.parameters['late']}),)"
         self.owned.difference_update(e.reads())  # a step may give what it gets
+        if self._is_of_numbers(e):
+            return f"{writer.constant(e.parameters['function'])}({', '.join(map(self.read, e.operands))})"
         run = writer.constant(_scan if e.name == "scan" and writer.on_numpy else SPECIAL[e.name])
         functions = "".join(f"{self.inner[id(g)]}, " for g in e.graphs)
         operands = "".join(f"{self.read(x)}, " for x in e.operands)
         parameters = "".join(f", {name}={self.function(value)}" for name, value in e.parameters.items())
         return f"{run}(leaf, ({functions}), ({operands}){parameters})"
+
+    def _is_of_numbers(self, e: Equation) -> bool:
+        """Whether it is arithmetic with Python's numbers, which has no need of the leaf."""
+        if e.name != "host" or not self.writer.on_numpy or self.writer.symbols is not None:
+            return False
+        return hasattr(e.parameters["function"], "of_numbers")
 
     def function(self, value: Any) -> str:
         """A parameter of what is no primitive: a function of the recording may have sizes in its closure."""
