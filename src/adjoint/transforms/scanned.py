@@ -184,7 +184,8 @@ class _Scanned(CustomRules):
             taped, found = pulled(args, dict(zip(some, both, strict=False)), g)
             if plan is None and looks:
                 looks = False
-                self._planned_back(run, taped, places, given, carries)
+                with without_calls():
+                    self._planned_back(run, taped, places, given, carries)
             silent.update((i, c is None) for i, c in found.items())
             totals = dict(zip(staying, both[len(some) : sums], strict=True))
             added = [totals[i] if found[i] is None else totals[i] + found[i] for i in staying]
@@ -286,7 +287,8 @@ class _Scanned(CustomRules):
             places = [*some, *along, *staying]
             if plan is None and looks:
                 looks = False
-                self._planned_forth(run, args, [*carried, *along, *staying], given)
+                with without_calls():
+                    self._planned_forth(run, args, [*carried, *along, *staying], given)
             ys, found = moved(args, dict(zip(places, [*parts[1], *parts[3], *parts[5]], strict=True)))
             count = len(ys)
             silent.update(i for i in range(count) if i not in found)
