@@ -165,7 +165,7 @@ def spreading(
                 found[first] = B.add_into(found[first], c0)
             else:
                 found[first] = B.add(found[first], c0)
-                owned.add(first)
+                owned.update((first,))
     """
     count = len(of_arrays)
     parents = ["first", "second"][:count] if count <= 2 else ["first", *[f"n{i}" for i in range(1, count)]]
@@ -204,7 +204,7 @@ def spreading(
             f"    found[{parent}] = B.add_into(found[{parent}], c{i})",
             "else:",
             f"    found[{parent}] = B.add(found[{parent}], c{i})",
-            f"    owned.add({parent})",
+            f"    owned.update(({parent},))",
         ]
         if may_be_none or together:
             adding = [f"if c{i} is not None:", *[f"    {line}" for line in adding]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -183,6 +182,8 @@ class Tiled(Called):
 
     def _after(self) -> After | None:
         """What tiles compute before they are written."""
+        import hashlib  # as in machine.py
+
         step = self.step
         if not step.follows:
             return None
