@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from each import Each
+from test_compile_programs import laid
 
 import adjoint as ad
 from adjoint import errors
@@ -193,13 +194,6 @@ def inputs(r: random.Random) -> list[np.ndarray[Any, Any]]:
             x = np.where(rng.random(axes) < 0.2, rng.choice(EDGES, axes), x)
         found.append((np.abs(x) if kind.kind == "u" else x * (1 + 2j) if kind.kind == "c" else x).astype(kind))
     return found
-
-
-def laid(x: Any) -> Any:
-    """The same values, but not one after the other in memory, and in the other order of bytes."""
-    room = np.zeros((*x.shape, 2), x.dtype.newbyteorder())
-    room[..., 1] = x
-    return room[..., 1]
 
 
 def same(found: Sequence[Any], expected: Sequence[Any]) -> None:

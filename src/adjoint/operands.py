@@ -504,23 +504,9 @@ def refuse(wrong: Any, error: Callable[[], Exception], name: str) -> bool:
     return True
 
 
-def unary(name: str, x: Tensor[Any]) -> Tensor[Any]:
-    """An elementwise primitive of one operand, with promotion."""
-    primitive = TABLE[name]
-    if x._dtype.kind not in primitive.direct:
-        x = cast(x, available_dtype(primitive.promoted(x._dtype), [x]))
-        if x._dtype.kind in primitive.identity:
-            return same(x)
-    device, array = x._device, x._array
-    try:
-        out = (device.implementations.get(name) or device[name])(array)
-    except Exception as error:
-        fail(error, device, name, [array], {})
-    return wrap(out, device, x._dtype if primitive.keeps_dtype else None)
-
-
+@functools.cache
 def unary_of(name: str) -> Callable[[Tensor[Any]], Tensor[Any]]:
-    """`unary` of one primitive."""
+    """An elementwise primitive of one operand as a function of tensors, with promotion."""
     primitive = TABLE[name]
     direct, keeps_dtype = primitive.direct, primitive.keeps_dtype
     usual = dtypes.float64 if dtypes.float64.kind in direct else None  # which needs no look at its kind
@@ -528,7 +514,10 @@ def unary_of(name: str) -> Callable[[Tensor[Any]], Tensor[Any]]:
     def body(x: Tensor[Any]) -> Tensor[Any]:
         dtype: Any = x._dtype
         if dtype is not usual and dtype.kind not in direct:
-            return unary(name, x)
+            x = cast(x, available_dtype(primitive.promoted(dtype), [x]))
+            dtype = x._dtype
+            if dtype.kind in primitive.identity:
+                return same(x)
         device: Any = x._device
         try:
             array = (device.implementations.get(name) or device[name])(x._array)

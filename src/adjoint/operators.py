@@ -16,7 +16,6 @@ from adjoint.operands import (
     fail,
     met,
     refuse_leaf,
-    unary,
     unary_of,
 )
 from adjoint.primitives import TABLE
@@ -110,7 +109,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
 def _of_number(name: str, short: str) -> None:
     """The operators of a primitive for chosen numbers, which no short way leads past `binary`."""
     if len(TABLE[name].operands) == 1:
-        setattr(Number, f"__{short}__", lambda x: chosen_number(unary(name, same(x))))
+        setattr(Number, f"__{short}__", lambda x: chosen_number(unary_of(name)(same(x))))
     elif short not in COMPARISONS:
         setattr(Number, f"__{short}__", lambda x, y: binary(name, x, y))
         setattr(Number, f"__r{short}__", lambda x, y: binary(name, y, x))

@@ -23,7 +23,6 @@ from adjoint.operands import (
     is_weak,
     operand,
     run,
-    unary,
     unary_of,
 )
 from adjoint.operators import assigning, infix
@@ -38,16 +37,20 @@ Numbers = Any  # a tensor, a Python scalar, or a NumPy array
 def elementwise_primitive(function: F) -> F:
     """The body of a function that is the elementwise primitive of its name, with promotion."""
     name = function.__name__
+    body: Any
+    if len(TABLE[name].operands) == 1:
+        run_one = unary_of(name)
 
-    run_one = unary_of(name) if len(TABLE[name].operands) == 1 else None
+        def one(x: Any, /) -> Any:
+            return run_one(x if x.__class__ is Tensor else as_tensor(x, name))
 
-    def one(x: Any, /) -> Any:
-        return run_one(x if x.__class__ is Tensor else as_tensor(x, name))  # type: ignore[misc]
+        body = one
+    else:
 
-    def two(x: Any, y: Any, /) -> Any:
-        return _of_two(name, x, y)
+        def two(x: Any, y: Any, /) -> Any:
+            return _of_two(name, x, y)
 
-    body: Any = one if len(TABLE[name].operands) == 1 else two
+        body = two
     body.__name__ = body.__qualname__ = name
     body.__doc__, body.__module__ = function.__doc__, function.__module__
     body.__annotations__ = function.__annotations__
@@ -164,7 +167,7 @@ def logaddexp(x: Operand[B], y: Numbers, /) -> Tensor[B]:
 def _complex_logaddexp(x: Tensor[Any], y: Tensor[Any]) -> Any:
     first = run("greater_equal", (x.real, y.real))
     large, less = where(first, x, y), where(first, y, x)
-    same = unary("isinf", large.real) & (large.real == less.real)  # whose difference is no number
+    same = unary_of("isinf")(large.real) & (large.real == less.real)  # whose difference is no number
     power = exp(where(same, 0.0, less) - where(same, 0.0, large))
     return large + where(same, 0.0, log1p(power))
 
@@ -231,20 +234,20 @@ def round(x: Operand[B], /, decimals: int = 0) -> Tensor[B]:
     """x rounded to a number of decimals (-1: to tens), halves to even; the derivative is zero."""
     x = as_tensor(x, "round")
     if decimals.__class__ is int and not decimals:
-        return unary("round", x)
+        return unary_of("round")(x)
     digits = as_integer(decimals, "round", "decimals")
     whole = x.dtype.kind in "iu"
     if not digits or (whole and digits > 0):
-        return unary("round", x)
+        return unary_of("round")(x)
     if whole:
         return _rounded_to_zeros(x, -digits)
     x = inexact(x, "round")
     largest = float(dtypes.finfo(x.dtype).max)
     scale = 10.0 ** builtins.min(builtins.abs(digits), int(math.log10(largest)))
     if digits < 0:
-        return unary("round", x / scale) * scale
+        return unary_of("round")(x / scale) * scale
     few = run("abs", (x,)) < largest / scale  # the others have no decimals, and would overflow
-    return where(few, unary("round", where(few, x, 0.0) * scale) / scale, x.detach())
+    return where(few, unary_of("round")(where(few, x, 0.0) * scale) / scale, x.detach())
 
 
 def _rounded_to_zeros(x: Tensor[Any], zeros: int) -> Tensor[Any]:
@@ -360,7 +363,7 @@ def rsqrt(x: Operand[B], /) -> Tensor[B]:
     >>> ad.rsqrt(ad.tensor([4.0, 0.25])).tolist()
     [0.5, 2.0]
     """
-    return binary("divide", 1.0, unary("sqrt", inexact(x, "rsqrt")))  # type: ignore[no-any-return]
+    return binary("divide", 1.0, unary_of("sqrt")(inexact(x, "rsqrt")))  # type: ignore[no-any-return]
 
 
 @elementwise_primitive

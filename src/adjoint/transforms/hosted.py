@@ -41,7 +41,7 @@ class _Hosted(Recomputed):
     """`results` gives the types of the results from those of the arguments."""
 
     differs = True
-    # a step runs later: now nobody knows what has no cotangents
+    # with zeros: what has no cotangent is known when the step has run, and the program is made before
     backward_of, push_of = CustomRules.backward_of, CustomRules.push_of
 
     def __init__(self, name: str, f: Flat, active: Sequence[bool], results: Callable[[Types], Types]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from adjoint import errors
 from adjoint.backend import Backend, LeafBackend
@@ -39,6 +39,8 @@ from adjoint.transforms.staged import nothing_assigned, on_arrays
 from adjoint.transforms.taped import APART, Places, Plan, Taped, planned, pushed
 
 MUCH = 2**27  # bytes
+
+T = TypeVar("T")
 
 
 def scanned(
@@ -227,12 +229,7 @@ class _Scanned(CustomRules):
                 out[i] = concat(parts if self.reverse else parts[::-1]) if len(parts) > 1 else parts[0]
             return [out.get(i) for i in range(len(xs))]
 
-        try:
-            return run(None)
-        except _PlannedError as error:
-            if error.loop is not run:  # but one inside
-                raise
-            return run(error.plan)
+        return _by_its_plan(run)
 
     def _planned_back(self, loop: Any, taped: Taped, places: list[int], given: Iterable[int], carries: Tensors) -> None:
         """Raises _PlannedError if the loop backward is to be another one than that of all steps and all cotangents.
@@ -316,8 +313,8 @@ class _Scanned(CustomRules):
                 stacks = [x[left] for x in stacks] if apart else stacks
                 rest = [*xs[n + m :], *[given[i] for i in staying]]
                 step = functools.partial(forth, plan)
-                left_over = self.length - apart
-                loop = _Scanned(self.name, step, len(start), len(stacks), left_over, self.reverse, self.numbers)
+                count_left = self.length - apart
+                loop = _Scanned(self.name, step, len(start), len(stacks), count_left, self.reverse, self.numbers)
                 results = apply_on_level(loop, [*start, *stacks, *rest])
                 carry = results[:n]
                 there = {i: moves for i, moves in zip(some, results[n:], strict=False) if i not in silent}
@@ -337,12 +334,7 @@ class _Scanned(CustomRules):
                     out.append(None)
             return [*carry, *ys], out
 
-        try:
-            return run(None)
-        except _PlannedError as error:
-            if error.loop is not run:  # but one inside
-                raise
-            return run(error.plan)
+        return _by_its_plan(run)
 
     def _planned_forth(self, loop: Any, args: Tensors, places: list[int], given: Iterable[int]) -> None:
         """As `_planned_back`, for tangents. `places` are those of all arguments that may have one."""
@@ -392,6 +384,16 @@ class _Scanned(CustomRules):
         loop = self.like(lambda xs: examples.as_wide_as(outs, xs), n, self.rows)
         ys = apply_on_level(loop, [*wide, *rows, *xs[m:]])
         return [*ys[:n], *[moveaxis(y, 1, 0) if flag else y for y, flag in zip(ys[n:], outs[n:], strict=True)]], outs
+
+
+def _by_its_plan(run: Callable[[Plan | None], T]) -> T:
+    """A loop by the plan that its first step makes, or as it is."""
+    try:
+        return run(None)
+    except _PlannedError as error:
+        if error.loop is not run:  # but one inside
+            raise
+        return run(error.plan)
 
 
 class _PlannedError(Exception):

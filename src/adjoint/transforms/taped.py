@@ -32,7 +32,7 @@ class Taped:
         call = Arguments(name, f, range(len(primals)), (*primals,), {}, keep=True)
         self.base = call.base
         self.level = reverse_level(call.base)
-        with transform_level(self.level, dtype=call.dtype):
+        with transform_level(self.level, call.dtype):
             self.leaves = list(map(new_leaf, call.arrays))
             self.roots = [on_level(x, self.level) for x in results_of(name, call.run(f, self.level, self.leaves))[0]]
         self._behind: list[set[Node]] = [set(ancestors(root.node)) for root in self.roots]

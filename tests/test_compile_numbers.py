@@ -1,0 +1,291 @@
+"""Python's numbers among the arguments of compiled functions: traced from their second value on, and still Python's."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from test_compile import LEAVES, X, counted
+
+import adjoint as ad
+from adjoint import errors
+
+
+def test_an_integer_that_changes_is_traced() -> None:
+    f, runs = counted(lambda x, n: (x * n, n + 1))
+    for n in range(5):
+        out, after = f(ad.tensor(X), n)
+        assert after == n + 1
+        assert type(after) is int
+        np.testing.assert_array_equal(out.numpy(), (ad.tensor(X) * n).numpy())
+    assert len(runs) == 2
+
+
+@pytest.mark.parametrize("dtype", [ad.float32, ad.float64, ad.complex64, ad.int32])
+@pytest.mark.parametrize(
+    ("f", "often"),
+    [
+        (lambda x, r: x * r + r, 2),
+        (lambda x, r: (1 - r) ** 2 / 3 * x, 2),
+        (lambda x, r: (r, -r, 2.0**r, x / r, r / (x + 3)), 2),
+        (lambda x, r: ad.where(x.real > 2 * r, r, x.real), 2),
+        (lambda x, r: ad.maximum(x.real, r), 2),
+        (lambda x, r: ad.full((2,), r) + ad.asarray(r), 6),  # not yet
+        (lambda x, r: x if r > 0.25 else -x, 3),
+        (lambda x, r: x * min(r, 0.25), 3),
+        (lambda x, r: x * math.sin(r), 6),
+        (lambda x, r: ad.scan(lambda c, _: (c * r - 1 / r, c), x * 1.0, None, length=3)[0], 2),
+        (lambda x, r: ad.cond(x.real.sum() > 0, lambda y: y * r, lambda y: y / r, x * 1.0), 2),
+        (lambda x, r: ad.grad(lambda y: (y.real * r).sum() ** 2)(x * 1.0), 2),
+        (lambda x, r: ad.vmap(lambda y: y * r)(x), 2),
+        (lambda x, r: ad.checkpoint(lambda y: ad.sin(y * r))(x), 2),
+    ],
+)
+def test_a_float_that_changes_is_traced(f: Any, often: int, dtype: Any) -> None:
+    g, runs = counted(f)
+    x = ad.tensor([0.5, -1.5]).astype(dtype)
+    for r in (0.1, 0.2, 0.3, -0.3, 3.0):
+        for found, expected in zip(ad.tree.leaves(g(x, r)), ad.tree.leaves(f(x, r)), strict=True):
+            assert type(found) is type(expected)
+            assert getattr(found, "dtype", None) is getattr(expected, "dtype", None)
+            np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+    assert len(runs) == often
+    with contextlib.suppress(ZeroDivisionError), np.errstate(all="ignore"):
+        expected = ad.tree.leaves(f(x, 0.0))
+        for found, wanted in zip(ad.tree.leaves(g(x, 0.0)), expected, strict=True):
+            np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
+
+
+def test_numbers_of_which_one_has_to_be_itself() -> None:
+    f, runs = counted(lambda x, n, r, s: sum([x * r] * n, x) if s < 0.5 else x)
+    for k in range(1, 8):
+        np.testing.assert_allclose(f(X, k % 2, 1.5 * k, 0.1), X + (k % 2) * X * 1.5 * k)
+    runs.clear()
+    for k in range(1, 8):
+        np.testing.assert_allclose(f(X, k % 2, 2.5 * k, 0.1), X + (k % 2) * X * 2.5 * k)
+    assert not runs
+    np.testing.assert_array_equal(f(X, 1, 3.0, 0.7), X)
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x, n, r: x * (n * r), lambda x, n, r: x + (r - n) ** 2, lambda x, n, r: (x, n * r)]
+)
+def test_an_integer_beside_a_float_is_as_exact_as_both(f: Any) -> None:
+    g = ad.compile(f)
+    for n, r in ((1, 0.1), (2, 0.3), (3, 0.7)):
+        for x, y in zip(ad.tree.leaves(g(X, n, r)), ad.tree.leaves(f(X, n, r)), strict=True):
+            assert type(x) is type(y)
+            np.testing.assert_array_equal(x, y)
+
+
+def test_zeros_and_infinities_of_a_traced_float() -> None:
+    f, runs = counted(lambda x, r: (-r, x * r, r * x))
+    for r in (1.0, 0.0, -0.0, math.inf, -math.inf):
+        for found, expected in zip(f(X, r), (-r, X * r, r * X), strict=True):
+            np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+            np.testing.assert_array_equal(found, expected)
+    assert len(runs) == 2
+    np.testing.assert_array_equal(f(X, math.nan)[1], [math.nan] * 2)
+    inverse = ad.compile(lambda x, r: x * (1 / r))
+    np.testing.assert_array_equal(inverse(X, 1.0) - inverse(X, 2.0), X / 2)
+    with pytest.raises(ZeroDivisionError):
+        inverse(X, 0.0)
+
+
+def test_a_float_is_as_it_is_where_levels_see_the_call() -> None:
+    f, runs = counted(lambda x, r: (x * r).sum())
+    w = ad.tensor(X).require_grad()
+    for r in (0.5, 2.0, 3.0):
+        f(X, r)
+    assert len(runs) == 2
+    for r in (0.5, 2.0):
+        np.testing.assert_array_equal(f(w, r).backward()[w].numpy(), [r, r])
+        np.testing.assert_array_equal(ad.grad(lambda x, r=r: f(x, r))(X), [r, r])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, n: x * (n / 3),  # which an integer tensor would give in float32
+        lambda x, n: sum([x] * n, x),
+        lambda x, n: x if n > 2 else -x,
+        lambda x, n: ad.zeros(n) + x.sum(),
+        lambda x, n: (x.astype(ad.int8) * n, n / 2),
+    ],
+)
+def test_an_integer_that_has_to_be_one_is_no_tensor(f: Any) -> None:
+    g = ad.compile(f)
+    for n in range(1, 5):
+        for x, y in zip(ad.tree.leaves(g(ad.tensor(X), n)), ad.tree.leaves(f(ad.tensor(X), n)), strict=True):
+            assert type(x) is type(y)
+            assert getattr(x, "dtype", None) is getattr(y, "dtype", None)
+            np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda n: n + 1,
+        lambda n: n - 1,
+        lambda n: n * n,
+        lambda n: n**3,
+        lambda n: 2 ** (n % 100),
+        lambda n: 2 ** (n if abs(n) < 99 else -1),
+        lambda n: 2 ** (n // max(abs(n) // 9, 1)),
+        lambda n: n << 3,
+        lambda n: (-n, abs(n), ~n, n & 6, n | 1, n ^ 3),
+        lambda n: sum([n, n]),
+        lambda n: (n + 1) / 2,
+        lambda n: ad.ones(2) * (n * n),
+        lambda n: ad.arange(3) * (n * n),
+        lambda n: 1 // n,
+        lambda n: 7 % (n - 3),
+        lambda n: ad.ones(2) * (1 / (n - 3)),
+        lambda n: ad.fori_loop(0, 3, lambda i, c: c + n * n * n * (i + 1), ad.zeros(2)),
+        lambda n: ad.where(ad.ones(2) > 0, n * n * n, 0),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*was recorded 8 times")
+def test_an_integer_has_as_many_digits_as_pythons(f: Any) -> None:
+    """They wrapped at 64 bits, and 1 // 0 was 0."""
+    g = ad.compile(f)
+    for n in (1, 2, 3, -1, -3, 0, 70, 2**31 - 1, 2**31, 2**32, -(2**32), 2**40, 2**62, 2**63 - 1, -(2**63), 2**80):
+        try:
+            with np.errstate(all="ignore"):
+                expected = f(n)
+        except (ZeroDivisionError, errors.AdjointError) as error:
+            with pytest.raises(type(error)):
+                g(n)
+            continue
+        with np.errstate(all="ignore"):
+            assert repr(g(n)) == repr(expected)
+
+
+@pytest.mark.parametrize("dtype", [ad.int8, ad.uint8, ad.int32, ad.uint64, ad.int64, ad.bool, ad.float16])
+def test_an_integer_takes_the_type_of_what_the_function_makes(dtype: Any) -> None:
+    """A constant of int8 beside a number of Python's became int64 from the number's second value on."""
+    for f in (
+        lambda x, n: ad.ones(2, dtype=dtype) * n,
+        lambda x, n: ad.ones(2, dtype=dtype) - (n + 1),
+        lambda x, n: x * n,
+        lambda x, n: ad.fori_loop(0, 3, lambda i, c: c * n, ad.ones(2, dtype=dtype) * 1) if dtype != ad.bool else x,
+        lambda x, n: ad.scan(lambda c, y: (c + ad.ones(2, dtype=dtype) * n, y), x * n, None, 2)[0],
+    ):
+        g, x = ad.compile(f), ad.ones(2, dtype=dtype)
+        for n in (1, 2, 3, 4):
+            found, expected = g(x, n), f(x, n)
+            assert found.dtype is expected.dtype
+            assert found.tolist() == expected.tolist()
+
+
+def test_a_number_is_pythons_whoever_asks() -> None:
+    """An integer was a tensor from its second value on: no `int`, and text that says so."""
+    for f in (
+        lambda n: isinstance(n, int),
+        lambda n: isinstance(n + 1, (int, str)),
+        lambda n: (str(n), f"{n}", f"{n:.2f}", format(n)),
+        lambda n: type(n),
+        lambda n: type(n) is int,
+        lambda n: complex(n, 1),
+        lambda n: (n, [n], {"n": n}, {n: n}, {n}, slice(n), range(int(n))),
+        lambda n: np.arange(5) * n,
+        lambda n: np.sqrt(n),
+        lambda n: "ab" * int(n),
+        lambda n: [1, 2, 3, 4, 5][int(n)],
+        lambda n: n in (1, 2),
+        lambda n: n or 3,
+        lambda n: divmod(n, 2),
+        lambda n: pow(n, 2),
+        lambda n: n.real + n.imag,
+        lambda n: ad.ones(6).reshape(n, -1) if isinstance(n, int) else n,
+        lambda n: ad.ones(6).sum(axis=int(n - n)),
+        lambda n: (n - 9) ** 0.5,
+        lambda n: ad.arange(4)[n] if isinstance(n, int) else n,
+        lambda n: ad.ones(3, dtype=ad.int32) + n if isinstance(n, int) else n,
+        lambda n: ad.ones(3, dtype=ad.bool) * n,
+        lambda n: ad.asarray([n, 2]),
+        lambda n: ad.clip(ad.arange(5.0), n, 3),
+        lambda n: ad.ones(3) ** n,
+        lambda n: ad.fori_loop(0, 3, lambda i, c: c + n * i, ad.zeros(2) + n),
+    ):
+        for values in ((1, 2, 3, 2), (1.0, 2.0, 3.0, 2.0)):
+            g = ad.compile(f)
+            for n in values:
+                with ad.disable_compile():
+                    expected = g(n)
+                assert repr(g(n)) == repr(expected)
+
+
+def test_a_comparison_is_recorded_for_what_it_gives() -> None:
+    f, runs = counted(lambda x, n, r: (x if n % 3 == 0 else -x) * (r if r < 1 else 1 / r))
+    for n in range(1, 30):
+        r = n / 9
+        np.testing.assert_array_equal(f(X, n, r), (X if n % 3 == 0 else -X) * (r if r < 1 else 1 / r))
+    assert len(runs) == 5
+    with pytest.raises(ZeroDivisionError):
+        ad.compile(lambda x, n: x * (1 / n) if n < 3 else x)(X, 0)
+    g, runs = counted(lambda x, n: x * next(k for k in range(99) if k == n))
+    with pytest.warns(RuntimeWarning, match="argument 1 changes, and with it what comparisons give"):
+        found = [g(X, n) for n in range(1, 25)]
+    np.testing.assert_array_equal(found, [X * n for n in range(1, 25)])
+    assert len(runs) == 24
+
+
+def test_sizes_and_numbers_that_change_together() -> None:
+    f, runs = counted(lambda x, n, r: sum([x * r] * n, x))
+    for size in range(2, 12):
+        x = np.ones(size)
+        np.testing.assert_array_equal(f(x, size % 2 + 1, size / 2), x + x * (size / 2) * (size % 2 + 1))
+    assert len(runs) < 8
+    np.testing.assert_array_equal(f(np.ones(3), 2, 0.5), [2.0] * 3)
+
+
+def test_a_tensor_made_of_an_integer_is_one() -> None:
+    """From the number's second value on it was Python's number."""
+    for f in (ad.asarray, lambda n: ad.add(n, n), lambda n: ad.maximum(n, 2), lambda n: [n + 1, ad.asarray(n) + 1]):
+        g = ad.compile(f)
+        for n in (1, 2, 3):
+            assert repr(g(n)) == repr(f(n))
+
+
+@pytest.mark.parametrize("device", LEAVES)
+@pytest.mark.parametrize("values", [(0.1, 0.2, -3.0), (1, 2, -3)], ids=["floats", "integers"])
+def test_a_number_that_changes_on_every_leaf(values: Any, device: str) -> None:
+    """Also on JAX, which has no array as exact as Python's numbers: there each is recorded."""
+
+    def f(x: Any, r: float) -> dict[str, Any]:
+        slope = ad.grad(lambda y: (y * y * r).sum())(x)
+        return {"rate": 2 * r, "value": x * r + (1 - r) ** 2 / 3, "slope": slope}
+
+    g, x = ad.compile(f), ad.tensor(X, dtype=ad.float32, device=device)
+    for r in values:
+        found, expected = g(x, r), f(x, r)
+        assert found["rate"] == expected["rate"]
+        for name in ("value", "slope"):
+            assert found[name].dtype is expected[name].dtype
+            np.testing.assert_allclose(found[name].numpy(), expected[name].numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("values", [range(1, 9), [k + 0.5 for k in range(8)]], ids=["integers", "floats"])
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f: f,
+        *(ad.grad, ad.value_and_grad, ad.hessian, ad.checkpoint),
+        lambda f: ad.vmap(f, in_axes=(0, None)),
+        lambda f: ad.vmap(ad.grad(f), in_axes=(0, None)),
+        lambda f: lambda x, n: ad.jvp(lambda x: f(x, n), (x,), (x * n,)),
+        lambda f: ad.grad(lambda x, n: ad.scan(lambda c, y: (c * n, f(y, n) + c), f(x, n), x)[1].sum()),
+    ],
+)
+def test_numbers_beside_what_is_differentiated_are_traced(transform: Any, values: Any) -> None:
+    f = lambda x, n: (x**2 * n).sum() / (n + 1)
+    way = transform(f)
+    compiled = ad.compile(way)
+    for n in values:
+        for found, expected in zip(ad.tree.leaves(compiled(X, n)), ad.tree.leaves(way(X, n)), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-14)
+    assert compiled._recordings == 2
