@@ -16,6 +16,7 @@ from adjoint.concrete import Check, Lazy, collecting
 from adjoint.devices import leaf_of
 from adjoint.dtypes import DType
 from adjoint.primitives import CAST, TABLE, Spec, result_spec
+from adjoint.primitives.sizes import LATER
 from adjoint.tensor import Number, Scalar, Tensor, allocate, raw_array, same, wrap
 
 _LARGEST = int(np.finfo(np.float64).max)
@@ -398,9 +399,6 @@ def refuse_operand(value: Any, like: Tensor[Any], name: str) -> Any:
         f"{name}: expected a tensor, an array or a number, received {errors.shown(value)} of type "
         f"{type(value).__name__}; convert it to numbers first"
     )
-
-
-LATER: set[type] = set()  # classes of numbers that stand for others, which are looked at when those are known
 
 
 def of_later(x: Any, place: Backend, wide: bool = False) -> Tensor[Any]:

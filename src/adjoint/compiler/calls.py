@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,10 +13,10 @@ from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.compiler.environment import Environment, changed, may_change, may_run, plain
 from adjoint.compiler.general import Axes
-from adjoint.compiler.numbers import Numbers, can_vary
+from adjoint.compiler.numbers import can_vary
 from adjoint.compiler.programs import Place, Program, placed, results_of
 from adjoint.compiler.sizes import Symbols
-from adjoint.compiler.traced import Traced, line_of, refuse_closed
+from adjoint.compiler.traced import Traced, line_of, refuse_closed, symbol_of
 from adjoint.concrete import callbacks
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, observed_leaf
@@ -74,6 +74,7 @@ class Signature:
     def __init__(self, owner: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.f, self.name, self.of_module = owner.f, owner.name, owner.of_module
         self.varying, self.named, self.dynamic = owner.varying, bool(kwargs), owner.dynamic
+        self.asked_on_levels: Mapping[int, Line | None] = owner.asked_on_levels
         self.changing: set[str] = owner.changing
         self.level = level = current_level()
         self.recording: bool = level is not None and isinstance(level.leaf, Traced)
@@ -117,8 +118,8 @@ class Signature:
         self.specs: list[Any] = []
         for i, x in enumerate(self.leaves):
             self.specs.append(self._spec(i, x))
-        if self.around and self.numbers:  # levels know no symbols
-            return self.as_they_are()
+        if self.around and not self.asked_on_levels.keys().isdisjoint(self.numbers):
+            return self.as_they_are(self.asked_on_levels)
         self.inputs += self.closed
         specs = (*self.specs, *[self._of_tensor(x) for x in self.closed])
         self.key = (
@@ -165,9 +166,9 @@ class Signature:
             ) from None
         return found
 
-    def as_they_are(self) -> None:
-        """Read the call again, with the values of numbers as parts of what is recorded."""
-        self.varying = set()
+    def as_they_are(self, fixed: Collection[int] | None = None) -> None:
+        """Read the call again, with the values of numbers, by default of all, as parts of what is recorded."""
+        self.varying = set() if fixed is None else self.varying.difference(fixed)
         self.read()
 
     def _of_tensor(self, x: Tensor[Any]) -> Any:
@@ -343,12 +344,10 @@ class Signature:
         numbers = {k for k, i in enumerate(self.places) if i in self.numbers}
         place.recording.symbols = symbols
         place.leaf.arrays_on = place.device if self.as_numpy else None
-        symbolic = place.recording.numbers = Numbers(place.recording.top) if numbers else None
-        given = [
-            symbolic.add(x.item()) if symbolic is not None and k in numbers else self._argument(place, x, shape)
-            for k, (x, shape) in enumerate(zip(self.inputs, shapes, strict=True))
-        ]
-        tensors: list[Any] = [x for _, x in given]
+        given = [self._argument(place, x, shape) for x, shape in zip(self.inputs, shapes, strict=True)]
+        place.recording.values = {given[k][0]: self.leaves[self.places[k]] for k in numbers}
+        tensors: list[Any] = [symbol_of(value) if k in numbers else x for k, (value, x) in enumerate(given)]
+        symbolic = place.recording.numbers
         before = [None if k in numbers else raw_array(x) for k, x in enumerate(tensors)]
         guard = self.guard
         out = self.call(tensors)

@@ -25,7 +25,7 @@ from adjoint.compiler.numbers import OtherNumberError, can_vary
 from adjoint.compiler.passes import after_each
 from adjoint.compiler.programs import Program, line_of, one_by_one
 from adjoint.compiler.replay import makes_code
-from adjoint.compiler.rules import Family, Made, Rules
+from adjoint.compiler.rules import Answers, AskedError, Family, Made, Rules, number_of
 from adjoint.compiler.setting import setting
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, libraries_imported
@@ -41,8 +41,8 @@ from adjoint.tensor import Tensor, raw_array, wrap
 from adjoint.transforms.arguments import array_of, arrays_on, to_numpy
 from adjoint.transforms.libraries import of_any_library
 
-RECENT = 4  # kinds of calls of which it is looked first whether a call is of them
 OFTEN = 8  # recordings after which a warning says what changes
+RECENT = 4  # kinds of calls of which it is looked first whether a call is of them
 
 
 def compile(f: Callable[..., Any], *, dynamic: Any = None, donate: Any = ()) -> Compiled:
@@ -219,12 +219,13 @@ class Compiled:
         self._programs: collections.OrderedDict[Any, Program] = collections.OrderedDict()
         self._others: dict[Any, list[Program]] = {}  # ... for numbers of which comparisons give something else
         self._general: collections.OrderedDict[Any, General] = collections.OrderedDict()
-        self._families: collections.OrderedDict[Any, Called] = collections.OrderedDict()
+        self._families: collections.OrderedDict[Any, tuple[Called, ...]] = collections.OrderedDict()
         self._recordings = 0
         self._last: Seen | None = None
         self._again: collections.OrderedDict[Program, Again | None] = collections.OrderedDict()
         self._recent: tuple[Again, ...] = ()  # those of the last kinds of calls
         self.varying: set[Any] = set()  # places of numbers that are traced
+        self.asked_on_levels: dict[int, Line | None] = {}  # ... of which calls on levels ask for the values
         self.surroundings: Environment | None = None  # of the last call
         self.changing: set[str] = set()  # attributes that f itself changes, which are read when it is recorded
         self._fixed: dict[int, Line | str | None] = {}  # ... and of those that cannot be: who asks for their values
@@ -246,8 +247,7 @@ class Compiled:
         """The call, recorded for these numbers alone: what follows from them has too many digits, say."""
         call = Signature(self, args, kwargs)  # which refuses what was given away
         call.as_they_are()
-        program = self._program(call)
-        return program.arrays(call.arrays) if call.as_numpy else program.tensors(call.arrays, call.inputs)
+        return self._run(call)[0]
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
@@ -312,20 +312,23 @@ class Compiled:
             return self.f(*args, **kwargs)
         if call.foreign:  # a decorator of which nothing is known here
             return _eager(self.f, args, kwargs)
+        out, program = self._run(call)
+        if program is not None:
+            self._remember(call, program, args, kwargs)
+        return out
+
+    def _run(self, call: Signature) -> tuple[Any, Program | None]:
+        """The result, and the program by which calls like this one can run again without being read from scratch."""
         if call.around:
-            return self._called(call)
+            return self._called(call), None
         program = self._program(call)
         if program.live:
-            if call.numbers:
-                call.as_they_are()
-                return self._called(call)
+            numbers = call.numbers
             out = self._called(call)
-        elif self.donate:
-            return self._donated(program, call)
-        else:
-            out = program.arrays(call.arrays) if call.as_numpy else program.tensors(call.arrays, call.inputs)
-        self._remember(call, program, args, kwargs)
-        return out
+            return out, program if call.numbers == numbers else None
+        if self.donate:
+            return self._donated(program, call), None
+        return program.arrays(call.arrays) if call.as_numpy else program.tensors(call.arrays, call.inputs), program
 
     def _remember(self, call: Signature, program: Program, args: Any, kwargs: Any) -> None:
         """Have calls like this one run without being read from scratch, from the third on: many are made once."""
@@ -333,7 +336,7 @@ class Compiled:
         if known is None:
             known = None
             if program in self._again:
-                known = again(self.f, call, program, self._families.get(call.key), args, kwargs)
+                known = again(self.f, call, program, self._family(call), args, kwargs)
             self._again[program] = known
             while len(self._again) > KEPT:
                 self._again.popitem(last=False)
@@ -467,7 +470,7 @@ class Compiled:
         if self._recordings == OFTEN and self._last is not None:
             warnings.warn(
                 f"{self.name} was recorded {OFTEN} times, which takes longer than running it once: "
-                f"{call.difference(self._last, self._fixed)}{self._asked(call)}",
+                f"{call.difference(self._last, self._fixed | self.asked_on_levels)}{self._asked(call)}",
                 RuntimeWarning,
                 stacklevel=stack_level(),
             )
@@ -476,7 +479,7 @@ class Compiled:
         """Where the function asks for a size or a number, for the warning."""
         last = self._last
         if last is not None and len(last.specs) == len(call.specs):
-            for i, asked in self._fixed.items():
+            for i, asked in (self._fixed | self.asked_on_levels).items():
                 if asked is not None and last.specs[i] != call.specs[i]:
                     return f"; its value is asked for at {asked}"
         general = self._general.get(call.ranks())
@@ -485,25 +488,49 @@ class Compiled:
 
     def _called(self, call: Signature) -> Any:
         """The call on levels that have to see it."""
-        called = self._families.get(call.key)
+        called = self._family(call)
         if called is None:
             with one_by_one():
-                called = self._families.get(call.key)
-                if called is None:
-                    self._count(call)
-                    self._last = call.seen()
-                    called = self._families[call.key] = Called(copy.copy(call))
-                    while len(self._families) > KEPT:
-                        self._families.popitem(last=False)
-        return called.run(call)
+                if call.key not in self._families:
+                    self._settle(call)
+                called = self._family(call) or self._new_family(call)
+        try:
+            return called.run(call)
+        except AskedError as error:
+            asked: dict[int, Line | None] = {call.numbers[k]: line for k, line in error.asked.items()}
+        except (errors.AdjointError, TypeError):
+            if not call.numbers or called.has_run:
+                raise
+            asked = dict.fromkeys(call.numbers)
+        self.asked_on_levels.update(asked)
+        call.read()
+        return self._called(call)
+
+    def _family(self, call: Signature) -> Called | None:
+        found = self._families.get(call.key, ())
+        return next((x for x in found if x.family.answers.hold(call.values)), None) if found else None
+
+    def _new_family(self, call: Signature) -> Called:
+        known = self._families.get(call.key, ())
+        if len(known) == OFTEN and (first := known[0].family.answers.first) is not None:
+            self.asked_on_levels.update({call.numbers[k]: line for k, line in first.compared.items()})
+            call.read()
+            known = self._families.get(call.key, ())
+        self._count(call)
+        self._last = call.seen()
+        called = Called(copy.copy(call))
+        self._families[call.key] = (called, *known)
+        while len(self._families) > KEPT:
+            self._families.popitem(last=False)
+        return called
+
+
+# --- on levels -------------------------------------------------------------------------------------
 
 
 @of_any_library
 def _of_any_library(compiled: Compiled, *args: Any, **kwargs: Any) -> Any:
     return compiled.run(*args, **kwargs)
-
-
-# --- on levels -------------------------------------------------------------------------------------
 
 
 class Called:
@@ -513,25 +540,29 @@ class Called:
         self.structure: Any = None
         self.fixed: list[Any] = []  # results, with None where a tensor is
         self.options = call.options()
+        numbers = [k for k, i in enumerate(call.places) if i in call.numbers]
         call.leaves, call.device = call.without_arrays(), call.base
         call.closed, call.inputs, call.environment = [], [], None
-        self.call = call
-        self.family = Family(call.name, self._flat)
+        self.call, self.numbers, self.has_run = call, set(numbers), False
+        self.family = Family(call.name, self._flat, Answers())
 
     def _flat(self, xs: list[Tensor[Any]]) -> list[Tensor[Any]]:
-        xs = [wrap(x._array, x._device) for x in xs]
-        before = [raw_array(x) for x in xs]
+        xs = [number_of(x) if k in self.numbers else wrap(x._array, x._device) for k, x in enumerate(xs)]
+        before = [None if k in self.numbers else raw_array(x) for k, x in enumerate(xs)]
         guard = self.call.as_before(len(xs) - len(self.call.places))
         out = self.call.call(xs)
         self.call._nothing_assigned(xs, before, guard)
         leaves, self.structure = trees.flatten(out)
         self.call.refuse_used_up(leaves)
         self.fixed = [None if isinstance(x, Tensor) else x for x in leaves]
+        if self.numbers:  # which asks for those that are in it
+            repr((self.structure, [getattr(x, "__dict__", x) for x in self.fixed]))
         return [x for x in leaves if isinstance(x, Tensor)]
 
     def run(self, call: Signature) -> Any:
         xs = self._given(call)
         ys = iter(Rules(self.family, self.options).on(xs) if xs else self._flat([]))
+        self.has_run = True
         leaves = [next(ys) if x is None else x for x in self.fixed]
         return trees.unflatten(self.structure, leaves)
 
@@ -544,6 +575,7 @@ class Called:
         device = call.device
         if (
             type(device) is not Autodiff
+            or call.numbers
             or device.is_fresh
             or device.aliases is not None
             or device.inner is not call.base

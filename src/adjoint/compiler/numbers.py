@@ -14,8 +14,8 @@ import numpy as np
 from adjoint.compiler.graph import Equation, Graph, Name, Value
 from adjoint.compiler.sizes import Size, Symbols, is_size
 from adjoint.lines import Line
-from adjoint.operands import LATER
 from adjoint.primitives import DType
+from adjoint.primitives.sizes import LATER
 
 
 def bounds_loops(graph: Graph, numbers: Sequence[Name]) -> bool:
@@ -75,11 +75,14 @@ class Numbers(Symbols):
         self._computed = _Computed(self)
         self._equation: Equation | None = None
 
-    def add(self, x: float) -> tuple[Value, Size]:
-        name, value = f"f{len(self.inputs)}", Value((), np.asarray(x).dtype)
-        self.values[name] = x
-        self.inputs.append(value)
-        return value, Size(x, None, name, self)
+    def add(self, x: float, value: Value) -> Size:
+        """The symbol of an input of the graph, which is x in this call."""
+        known = next((k for k, found in enumerate(self.inputs) if found is value), None)
+        name = f"f{len(self.inputs) if known is None else known}"
+        if known is None:
+            self.values[name] = x
+            self.inputs.append(value)
+        return Size(x, None, name, self)
 
     def array(self, x: Size, dtype: DType) -> Value:
         """What has been computed of numbers by Python, as an array without axes."""

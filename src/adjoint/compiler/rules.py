@@ -10,15 +10,19 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
+from adjoint.compiler.graph import Value
+from adjoint.compiler.numbers import Numbers
 from adjoint.compiler.programs import Halves, Place, Program, halves, one_by_one, placed, results_of
-from adjoint.compiler.traced import Traced
+from adjoint.compiler.traced import Traced, symbol_of
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.devices import current_level, observed_leaf, running_on
 from adjoint.dtypes import INEXACT, chosen_dtype, default_dtype
 from adjoint.graph.nodes import Var
+from adjoint.lines import Line
 from adjoint.operands import common_backend, lift_to
 from adjoint.primitives import DType, Shape
 from adjoint.random_keys import Replay as Keys
@@ -40,14 +44,46 @@ class Spec(NamedTuple):
     dtype: DType
 
 
+class AskedError(errors.TrackedError):
+    """The value of one of Python's numbers was asked for, where a recording has to be right for others, too."""
+
+    def __init__(self, name: str, asked: dict[int, Line]) -> None:
+        self.asked = asked
+        super().__init__(
+            f"{name} asks for the value of a Python number among the arguments; give it as an array, np.asarray(rate)"
+            f"\n  at {next(iter(asked.values()))}"
+        )
+
+
+class Answers:
+    """How Python's numbers among the arguments compared: as they did when the function was recorded first."""
+
+    def __init__(self) -> None:
+        self.first: Numbers | None = None
+
+    def hold(self, numbers: Sequence[Any]) -> bool:
+        return self.first is None or self.first.hold(numbers)
+
+    def take(self, name: str, place: Place) -> None:
+        """See that a recording took nothing else for granted. Raises AskedError."""
+        numbers = place.recording.numbers
+        if numbers is None:
+            return
+        numbers.is_open = False
+        if self.first is None and not numbers.asked:
+            self.first = numbers
+        if numbers.asked or numbers.guards.items() - (self.first.guards.items() if self.first else set()):
+            raise AskedError(name, numbers.asked or numbers.compared)
+
+
 class Family:
     """A function of tensors, and what was made of it: programs by the types of arguments, derivatives, batches."""
 
     f: Flat
     name: str
 
-    def __init__(self, name: str, f: Flat) -> None:
-        self.name, self.f = name, f
+    def __init__(self, name: str, f: Flat, answers: Answers) -> None:
+        self.name, self.f, self.answers = name, f, answers
         self.programs: dict[Any, Any] = {}
         self.given: dict[Any, tuple[int, ...]] = {}  # the results that had cotangents the last time
         self.kin: dict[Any, Any] = {}
@@ -88,7 +124,7 @@ class Rules(CustomRules):
         return found
 
     def derived(self, identity: Any, f: Flat) -> Rules:
-        family = self.kin(identity, lambda: Family(f"{self.name}, {identity[0]}", f))
+        family = self.kin(identity, lambda: Family(f"{self.name}, {identity[0]}", f, self.family.answers))
         return Rules(family, self.options, self.keys)
 
     # --- programs ---
@@ -113,17 +149,16 @@ class Rules(CustomRules):
         device = self.device_over(base)
 
         def record(place: Place) -> Program:
-            given = [place.argument(x.shape, x.dtype, device) for x in xs]
+            given = _arguments(place, xs, device)
             results, outputs = results_of(place, self.family.f([x for _, x in given]), {})
+            self.family.answers.take(self.name, place)
             graph: Any = place.recording.graphs[0]
             graph.inputs, graph.outputs = [value for value, _ in given], outputs
             return Program(base, graph, results, _row(len(results)), self.name)
 
         return placed(base, device, record)
 
-    def parts(
-        self, xs: Sequence[Any], active: Sequence[int], base: Backend, given: tuple[int, ...] | None = None
-    ) -> Halves:
+    def parts(self, xs: Tensors, active: Sequence[int], base: Backend, given: tuple[int, ...] | None = None) -> Halves:
         """The function, and its pullback to these arguments from these results: by default those of the last time."""
         identity = *self.identity("halves", xs, base), tuple(active)
         programs, last = self.family.programs, self.family.given
@@ -140,16 +175,17 @@ class Rules(CustomRules):
         return found
 
     def _recorded_parts(
-        self, xs: Sequence[Any], active: Sequence[int], base: Backend, given: tuple[int, ...] | None
+        self, xs: Tensors, active: Sequence[int], base: Backend, given: tuple[int, ...] | None
     ) -> Halves:
         device = self.device_over(base)
 
         def record(place: Place) -> Halves:
-            operands = [place.argument(x.shape, x.dtype, device) for x in xs]
+            operands = _arguments(place, xs, device)
             ys, wanted, pull = _pullback(self.family.f, [x for _, x in operands], active, given)
             _, outputs = results_of(place, ys, {})
             cotangents = [place.argument(ys[i].shape, ys[i].dtype, device) for i in wanted]
             gradients = pull([g for _, g in cotangents])
+            self.family.answers.take(self.name, place)
             graph: Any = place.recording.graphs[0]
             graph.inputs = [value for value, _ in (*operands, *cotangents)]
             graph.outputs = [*outputs, *results_of(place, gradients, {})[1]]
@@ -235,7 +271,7 @@ class Rules(CustomRules):
                 known, left = now, kept
                 if now.given != given:
                     with running_on(inner):
-                        known = last[0] = self.parts(specs, active, inner, given)
+                        known = last[0] = self.parts([wrap(x, inner) for x in operands], active, inner, given)
                     with without_calls():
                         left = known.forward(operands)[count:]
                 found = dict(zip(active, known.backward([*left, *[cotangents[i] for i in given]]), strict=True))
@@ -347,6 +383,18 @@ def _with(xs: Tensors, places: Sequence[int], values: Sequence[Any]) -> Tensors:
     for i, x in zip(places, values, strict=True):
         given[i] = x
     return given
+
+
+def _arguments(place: Place, xs: Tensors, device: Backend) -> list[tuple[Value, Tensor[Any]]]:
+    given = [place.argument(x.shape, x.dtype, device) for x in xs]
+    place.recording.values = {value: number_of(x) for (value, _), x in zip(given, xs, strict=True) if not x.shape}
+    return given
+
+
+def number_of(x: Tensor[Any]) -> Any:
+    """A tensor as one of Python's numbers: where it is recorded, what stands for that."""
+    array = _leaf_array(x)
+    return symbol_of(array) if array.__class__ is Value else x._device.leaf.to_numpy(array).item()
 
 
 def _leaf_array(x: Tensor[Any]) -> Any:

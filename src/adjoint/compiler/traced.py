@@ -36,6 +36,7 @@ class Recording:
         self.loops = 0  # how many of them are those of loops
         self.symbols: Symbols | None = None  # where some sizes are symbols
         self.numbers: Numbers | None = None  # ... and some of Python's numbers
+        self.values: dict[Value, Any] = {}  # of inputs without axes, in the call that is recorded
         self.lines: dict[Value, Line] = {}  # where results of primitives were computed
         self.checks: _Checks = _Checks(self)
 
@@ -85,6 +86,14 @@ def _current(what: str) -> Recording:
             "its tensors there"
         )
     return found
+
+
+def symbol_of(value: Value) -> Any:
+    """What stands for one of Python's numbers in what is recorded now, as which an input of the graph was given."""
+    place = _current("a number")
+    if place.numbers is None:
+        place.numbers = Numbers(place.graphs[0])
+    return place.numbers.add(place.values[value], value)
 
 
 def line_of(x: Any) -> Line | None:

@@ -20,8 +20,9 @@ from adjoint.counterparts import PARAMETERS, counterpart
 from adjoint.devices import current_level, default_device, leaf_of, libraries_imported
 from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
-from adjoint.operands import LATER, adapted, available_dtype, cast, concrete_values, fitting, is_weak, of_later, operand
+from adjoint.operands import adapted, available_dtype, cast, concrete_values, fitting, is_weak, of_later, operand
 from adjoint.primitives import Shape, real_dtype
+from adjoint.primitives.sizes import LATER
 from adjoint.tensor import Axis, Number, Scalar, Tensor, wrap
 
 T = TypeVar("T")

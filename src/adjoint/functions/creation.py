@@ -29,7 +29,6 @@ from adjoint.functions.arguments import (
     values_of,
 )
 from adjoint.operands import (
-    LATER,
     adapted,
     cast,
     described,
@@ -41,6 +40,7 @@ from adjoint.operands import (
     run,
 )
 from adjoint.primitives import Shape
+from adjoint.primitives.sizes import LATER
 from adjoint.tensor import Number, Operand, Tensor, refuse_ended, same, wrap
 
 D = TypeVar("D", bound=Backend)

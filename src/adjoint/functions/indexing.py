@@ -34,7 +34,6 @@ from adjoint.functions.creation import ShapeLike, asarray
 from adjoint.functions.elementwise import where
 from adjoint.functions.shape import broadcast_to, concat, moveaxis, reshape
 from adjoint.operands import (
-    LATER,
     cast,
     common_backend,
     deferred_check,
@@ -48,7 +47,7 @@ from adjoint.operands import (
     run,
 )
 from adjoint.primitives import ARRAY, Key, Shape, broadcast_shapes, index_shape
-from adjoint.primitives.sizes import places_along
+from adjoint.primitives.sizes import LATER, places_along
 from adjoint.tensor import Operand, Tensor, allocate, is_unique, make_unique, raw_array, refuse_ended, unique_lock, wrap
 from adjoint.variables import B
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+LATER: set[type] = set()  # classes of numbers that stand for others, which are looked at when those are known
+
 
 def as_recorded(n: Any) -> Any:
     """The number of such a size in the recording, for what changes no result: estimates of work, say."""

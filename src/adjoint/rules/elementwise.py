@@ -13,6 +13,7 @@ from typing import Any
 
 from adjoint.dtypes import FLOATING, INEXACT, finfo
 from adjoint.primitives import INDEX
+from adjoint.primitives.sizes import LATER
 from adjoint.rules.records import Bilinear, Composed, Custom, Elementwise, Linear, NotDifferentiable, Record
 from adjoint.rules.taylor import leibniz, quotient
 
@@ -37,6 +38,7 @@ def _zero(B: Any, g: Any) -> Any:
 
 def _pow_x(B: Any, g: Any, x: Any, y: Any) -> Any:
     """y * x ** (y - 1), and 0 for y = 0 also where x has no reciprocal, there at any order."""
+    y = _of_later(B, y, x)
     if _scalar(y):
         return _zero(B, g) if y == 0 else B.multiply(g, B.multiply(B.pow(x, y - 1), y))
     size = B.abs(x)
@@ -48,6 +50,7 @@ def _pow_x(B: Any, g: Any, x: Any, y: Any) -> Any:
 
 def _pow_y(B: Any, g: Any, x: Any, y: Any, out: Any) -> Any:
     """x ** y * log(x), and 0 for x = 0 with y >= 0, where x ** y is flat."""
+    x = _of_later(B, x, y)
     if _scalar(x):
         if x == 0:
             exponent = _real(B, y)
@@ -58,6 +61,11 @@ def _pow_y(B: Any, g: Any, x: Any, y: Any, out: Any) -> Any:
     flat = B.logical_and(B.equal(x, 0), B.greater_equal(_real(B, y), 0))
     slope = B.multiply(out, B.log(B.where(flat, 1.0, x)))
     return B.multiply(g, B.where(flat, 0.0, slope))
+
+
+def _of_later(B: Any, x: Any, like: Any) -> Any:
+    """A number that stands for others as an array, so that nobody asks how it compares."""
+    return B.full(shape=(), value=x, dtype=B.dtype_of(like)) if x.__class__ in LATER else x
 
 
 def _log(B: Any, x: complex, like: Any) -> Any:
