@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -289,3 +290,118 @@ def test_numbers_beside_what_is_differentiated_are_traced(transform: Any, values
         for found, expected in zip(ad.tree.leaves(compiled(X, n)), ad.tree.leaves(way(X, n)), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-14)
     assert compiled._recordings == 2
+
+
+def of_scalars(f: Any) -> Any:
+    """A function whose results are one number that depends on all that is in them."""
+    return lambda x, n: sum((ad.cos(y) * y).sum() for y in ad.tree.leaves(f(x, n)) if isinstance(y, ad.Tensor))
+
+
+def third(f: Any) -> Any:
+    slope = lambda x, n: ad.grad(f)(x, n).sum()
+    return ad.grad(lambda x, n: ad.grad(slope)(x, n).sum())
+
+
+def pulled(f: Any) -> Any:
+    """Derivatives by a leaf, twice from one graph."""
+
+    def run(x: Any, n: Any) -> Any:
+        leaf = ad.tensor(x).require_grad()
+        loss = f(leaf, n)
+        return loss.detach(), loss.backward(retain_graph=True)[leaf], loss.backward()[leaf]
+
+    return run
+
+
+AROUND = {
+    "grad": ad.grad,
+    "hessian": ad.hessian,
+    "third": third,
+    "jvp": lambda f: lambda x, n: ad.jvp(lambda x: f(x, n), (x,), (x + 1,)),
+    "jvp of grad": lambda f: lambda x, n: ad.jvp(lambda x: ad.grad(f)(x, n), (x,), (x + 1,)),
+    "vmap": lambda f: lambda x, n: ad.vmap(f, in_axes=(0, None))(np.stack([x, x + 1]), n),
+    "vmap of grad": lambda f: lambda x, n: ad.vmap(ad.grad(f), in_axes=(0, None))(np.stack([x, x + 1]), n),
+    "grad of vmap": lambda f: lambda x, n: ad.grad(lambda z: ad.vmap(lambda x: f(x, n))(z).sum())(np.stack([x, x])),
+    "backward": pulled,
+    "backward of vmap": lambda f: pulled(lambda x, n: ad.vmap(lambda x: f(x, n))(ad.stack([x, x + 1])).sum()),
+}
+WITH_NUMBERS = {  # functions of an array and a number, with the recordings of 1, 2, 3, 4
+    "products": (lambda x, n: (x * n + n, (1 - n) ** 2 / 3 * x * x), 2),
+    "quotients": (lambda x, n: (x / (n + 9), n / (x * x + 1)), 2),
+    "powers": (lambda x, n: (x**n, (n * n + 1) ** x), 2),
+    "choices": (lambda x, n: (ad.where(x > 2 * n, n * x * x, x), ad.maximum(x * x, n), ad.clip(x, -1, n)), 2),
+    "comparisons": (lambda x, n: x * x * n if n > 2 else {"small": -x}, 3),
+    "the least": (lambda x, n: x * min(n, 2.5) * x * abs(n), 3),
+    "values": (lambda x, n: x * x * len(f"{n}"), 5),
+    "results": (lambda x, n: (x * x * n, 2 * n), 5),
+    "loops": (lambda x, n: ad.scan(lambda c, _: (c * n - 1 / (n + 9), c), x * 1.0, None, length=3)[0], 2),
+    "conditions": (lambda x, n: ad.cond(x.sum() > 0, lambda y: y * n * y, lambda y: y / n, x * 1.0), 2),
+    "derivatives inside": (lambda x, n: ad.grad(lambda y: ((y * n) ** 3).sum())(x), 2),
+    "recomputed": (lambda x, n: ad.checkpoint(lambda y: ad.sin(y * n) * y)(x), 2),
+    "constants": (lambda x, n: x * 0 + n * n, 2),
+}
+
+
+@pytest.mark.parametrize("kind", [int, lambda n: n / 8], ids=["integers", "floats"])
+@pytest.mark.parametrize("transform", AROUND)
+@pytest.mark.parametrize("name", WITH_NUMBERS)
+def test_numbers_are_traced_inside_of_transforms(name: str, transform: str, kind: Any) -> None:
+    """Each value was recorded anew."""
+    f, often = WITH_NUMBERS[name]
+    way = AROUND[transform]
+    compiled = ad.compile(of_scalars(f))
+    x = np.linspace(0.3, 1.2, 4)
+    for k, n in enumerate([1, 2, 3, 4, -3, 0, 2**40, 1]):
+        if k == 4:
+            assert compiled._recordings <= often
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".* was recorded 8 times")
+            found, expected = way(compiled)(x, kind(n)), way(of_scalars(f))(x, kind(n))
+        for a, b in zip(ad.tree.leaves(found), ad.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-10, atol=1e-12)
+
+
+def custom(rule: Any) -> Any:
+    """A function whose backward rule computes with a number."""
+
+    def f(x: Any, n: Any) -> Any:
+        g = ad.custom_vjp(lambda y: y * 1.0)
+        g.defvjp(lambda y: (y * 1.0, None), lambda _, cotangent: (cotangent * rule(n),))
+        return (g(x) ** 2).sum()
+
+    return f
+
+
+@pytest.mark.parametrize("transform", ["grad", "vmap of grad", "grad of vmap", "backward", "backward of vmap"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda n: n * n,
+        lambda n: 2.0 if n > 2 else 3.0,  # a comparison that the function itself does not make
+        lambda n: len(f"{n}"),
+        lambda n: 2**n,  # no integer for -1
+    ],
+)
+def test_backward_rules_compute_with_numbers(rule: Any, transform: str) -> None:
+    way, f = AROUND[transform], custom(rule)
+    compiled = ad.compile(f)
+    for n in (1, 2, 3, -1, 3, -2, 40):
+        found, expected = way(compiled)(X, n), way(f)(X, n)
+        for a, b in zip(ad.tree.leaves(found), ad.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-12)
+
+
+def test_derivatives_of_earlier_calls_have_their_numbers() -> None:
+    f = of_scalars(lambda x, n: x**n if n > 2 else n * x)
+    compiled = ad.compile(f)
+    leaves = [ad.tensor(X).require_grad() for _ in range(6)]
+    losses = [compiled(x, n) for n, x in enumerate(leaves)]
+    for n, (x, loss) in enumerate(zip(leaves, losses, strict=True)):
+        np.testing.assert_allclose(loss.backward()[x], ad.grad(f)(x.detach(), n))
+
+
+def test_a_warning_says_who_asks_for_a_number_inside_of_a_transform() -> None:
+    slope = ad.grad(ad.compile(lambda x, n: (x * len(f"{n}")).sum()))
+    with pytest.warns(RuntimeWarning, match=r"argument 1 changes.*its value is asked for at .*test_compile_numbers"):
+        found = [slope(X, n) for n in range(5, 15)]
+    assert [x[0] for x in found] == [1.0] * 5 + [2.0] * 5

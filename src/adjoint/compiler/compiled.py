@@ -25,7 +25,7 @@ from adjoint.compiler.numbers import OtherNumberError, can_vary
 from adjoint.compiler.passes import after_each
 from adjoint.compiler.programs import Program, line_of, one_by_one
 from adjoint.compiler.replay import makes_code
-from adjoint.compiler.rules import Answers, AskedError, Family, Made, Rules, number_of
+from adjoint.compiler.rules import Answers, Family, Made, Rules, number_of
 from adjoint.compiler.setting import setting
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, libraries_imported
@@ -324,7 +324,7 @@ class Compiled:
         program = self._program(call)
         if program.live:
             numbers = call.numbers
-            out = self._called(call)
+            out = self._called(call, is_counted=True)
             return out, program if call.numbers == numbers else None
         if self.donate:
             return self._donated(program, call), None
@@ -486,46 +486,44 @@ class Compiled:
         line = next(filter(None, general.pinned.values()), None) if general is not None else None
         return f"; a size is asked for at {line}" if line is not None else ""
 
-    def _called(self, call: Signature) -> Any:
-        """The call on levels that have to see it."""
+    def _called(self, call: Signature, is_counted: bool = False) -> Any:
+        """The call on levels that have to see it; `is_counted` where it has been recorded to learn that they have."""
         called = self._family(call)
         if called is None:
             with one_by_one():
                 if call.key not in self._families:
                     self._settle(call)
-                called = self._family(call) or self._new_family(call)
+                called = self._family(call) or self._new_family(call, is_counted)
         try:
             return called.run(call)
-        except AskedError as error:
-            asked: dict[int, Line | None] = {call.numbers[k]: line for k, line in error.asked.items()}
         except (errors.AdjointError, TypeError):
             if not call.numbers or called.has_run:
                 raise
-            asked = dict.fromkeys(call.numbers)
-        self.asked_on_levels.update(asked)
+        self.asked_on_levels.update(dict.fromkeys(call.numbers))
         call.read()
-        return self._called(call)
+        return self._called(call, is_counted)
 
     def _family(self, call: Signature) -> Called | None:
-        found = self._families.get(call.key, ())
-        return next((x for x in found if x.family.answers.hold(call.values)), None) if found else None
+        for known in self._families.get(call.key, ()):
+            first = known.family.answers.first
+            if first is None or first.hold(call.values):
+                return known
+        return None
 
-    def _new_family(self, call: Signature) -> Called:
+    def _new_family(self, call: Signature, is_counted: bool) -> Called:
         known = self._families.get(call.key, ())
         if len(known) == OFTEN and (first := known[0].family.answers.first) is not None:
-            self.asked_on_levels.update({call.numbers[k]: line for k, line in first.compared.items()})
+            known[0].family.answers.fix(first.compared)
             call.read()
             known = self._families.get(call.key, ())
-        self._count(call)
-        self._last = call.seen()
-        called = Called(copy.copy(call))
+        if not is_counted:
+            self._count(call)
+            self._last = call.seen()
+        called = Called(copy.copy(call), self.asked_on_levels)
         self._families[call.key] = (called, *known)
         while len(self._families) > KEPT:
             self._families.popitem(last=False)
         return called
-
-
-# --- on levels -------------------------------------------------------------------------------------
 
 
 @of_any_library
@@ -533,10 +531,13 @@ def _of_any_library(compiled: Compiled, *args: Any, **kwargs: Any) -> Any:
     return compiled.run(*args, **kwargs)
 
 
+# --- on levels -------------------------------------------------------------------------------------
+
+
 class Called:
     """A function for calls of one type, as one of flat lists of tensors, for levels."""
 
-    def __init__(self, call: Signature) -> None:
+    def __init__(self, call: Signature, asked: dict[int, Line | None]) -> None:
         self.structure: Any = None
         self.fixed: list[Any] = []  # results, with None where a tensor is
         self.options = call.options()
@@ -544,7 +545,7 @@ class Called:
         call.leaves, call.device = call.without_arrays(), call.base
         call.closed, call.inputs, call.environment = [], [], None
         self.call, self.numbers, self.has_run = call, set(numbers), False
-        self.family = Family(call.name, self._flat, Answers())
+        self.family = Family(call.name, self._flat, Answers(call.numbers, asked))
 
     def _flat(self, xs: list[Tensor[Any]]) -> list[Tensor[Any]]:
         xs = [number_of(x) if k in self.numbers else wrap(x._array, x._device) for k, x in enumerate(xs)]

@@ -52,7 +52,7 @@ def can_vary(x: Any) -> bool:
 
 
 class OtherNumberError(Exception):
-    """What a symbol stands for is no number that an array has: the function has to be recorded for these numbers."""
+    """The function has to run for these numbers alone: a symbol of them is no number that an array has, say."""
 
 
 class Numbers(Symbols):

@@ -10,11 +10,10 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.compiler.graph import Value
-from adjoint.compiler.numbers import Numbers
+from adjoint.compiler.numbers import Numbers, OtherNumberError
 from adjoint.compiler.programs import Halves, Place, Program, halves, one_by_one, placed, results_of
 from adjoint.compiler.traced import Traced, symbol_of
 from adjoint.decorators.autodiff import Autodiff
@@ -44,28 +43,18 @@ class Spec(NamedTuple):
     dtype: DType
 
 
-class AskedError(errors.TrackedError):
-    """The value of one of Python's numbers was asked for, where a recording has to be right for others, too."""
-
-    def __init__(self, name: str, asked: dict[int, Line]) -> None:
-        self.asked = asked
-        super().__init__(
-            f"{name} asks for the value of a Python number among the arguments; give it as an array, np.asarray(rate)"
-            f"\n  at {next(iter(asked.values()))}"
-        )
-
-
 class Answers:
-    """How Python's numbers among the arguments compared: as they did when the function was recorded first."""
+    """How Python's numbers among the arguments compare: as they did when the function was recorded first.
 
-    def __init__(self) -> None:
+    `asked` has those that are to be what they are from the next call on, and who asked for their values.
+    """
+
+    def __init__(self, numbers: Sequence[int], asked: dict[int, Line | None]) -> None:
+        self.numbers, self.asked = numbers, asked
         self.first: Numbers | None = None
 
-    def hold(self, numbers: Sequence[Any]) -> bool:
-        return self.first is None or self.first.hold(numbers)
-
-    def take(self, name: str, place: Place) -> None:
-        """See that a recording took nothing else for granted. Raises AskedError."""
+    def take(self, place: Place) -> None:
+        """See that a recording takes nothing else for granted. Raises OtherNumberError."""
         numbers = place.recording.numbers
         if numbers is None:
             return
@@ -73,7 +62,11 @@ class Answers:
         if self.first is None and not numbers.asked:
             self.first = numbers
         if numbers.asked or numbers.guards.items() - (self.first.guards.items() if self.first else set()):
-            raise AskedError(name, numbers.asked or numbers.compared)
+            self.fix(numbers.asked or numbers.compared)
+            raise OtherNumberError
+
+    def fix(self, asked: dict[int, Line]) -> None:
+        self.asked.update({self.numbers[k]: line for k, line in asked.items()})
 
 
 class Family:
@@ -151,7 +144,7 @@ class Rules(CustomRules):
         def record(place: Place) -> Program:
             given = _arguments(place, xs, device)
             results, outputs = results_of(place, self.family.f([x for _, x in given]), {})
-            self.family.answers.take(self.name, place)
+            self.family.answers.take(place)
             graph: Any = place.recording.graphs[0]
             graph.inputs, graph.outputs = [value for value, _ in given], outputs
             return Program(base, graph, results, _row(len(results)), self.name)
@@ -185,7 +178,7 @@ class Rules(CustomRules):
             _, outputs = results_of(place, ys, {})
             cotangents = [place.argument(ys[i].shape, ys[i].dtype, device) for i in wanted]
             gradients = pull([g for _, g in cotangents])
-            self.family.answers.take(self.name, place)
+            self.family.answers.take(place)
             graph: Any = place.recording.graphs[0]
             graph.inputs = [value for value, _ in (*operands, *cotangents)]
             graph.outputs = [*outputs, *results_of(place, gradients, {})[1]]
@@ -204,10 +197,20 @@ class Rules(CustomRules):
         if base is None:
             with replayed(self.keys):
                 return self.family.f(xs)
-        program = self.program(xs, base)
-        with self.drawing(program.draws):
-            ys = program.tensors([_leaf_array(x) for x in xs], xs)
+        try:
+            program = self.program(xs, base)
+            with self.drawing(program.draws):
+                ys = program.tensors([_leaf_array(x) for x in xs], xs)
+        except OtherNumberError:
+            ys = self._unrecorded(xs, base)
         return [wrap(lift_to(y, device), device) for y in ys]
+
+    def _unrecorded(self, xs: Tensors, base: Backend) -> Tensors:
+        """The results where the function cannot be recorded for all numbers: it asks for them in a derivative, say."""
+        device = self.device_over(base)
+        with running_on(device), replayed(self.keys):
+            ys = self.family.f([wrap(device.lift(_leaf_array(x), base), device) for x in xs])
+        return [wrap(_leaf_array(y), base) for y in ys]
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
         return self.forward_by(xs, [True] * len(xs))
@@ -218,9 +221,12 @@ class Rules(CustomRules):
         places = [i for i, (x, by) in enumerate(zip(xs, active, strict=True)) if by and x.dtype.kind in INEXACT]
         if base is None or not places:
             return self.on(xs), (xs, None, ())
-        parts = self.parts(xs, places, base)
-        with self.drawing(parts.draws):
-            out = parts.forward([_leaf_array(x) for x in xs])
+        try:
+            parts = self.parts(xs, places, base)
+            with self.drawing(parts.draws):
+                out = parts.forward([_leaf_array(x) for x in xs])
+        except OtherNumberError:
+            return self.on(xs), (xs, None, ())
         ys = [wrap(device.lift(y, base), device) for y in out[: parts.results]]
         return ys, (xs, (parts, places, base, device), out[parts.results :])
 
@@ -243,15 +249,21 @@ class Rules(CustomRules):
         if base is not None and base is device.inner and wanted:
             run = self._direct(below, base, wanted)
             if run is not None:
-                return run([_leaf_array(x) for x in below])
+                try:
+                    return run([_leaf_array(x) for x in below])
+                except OtherNumberError:
+                    pass
         return CustomRules.pullback(self.by(wanted), below, device, active)
 
     def _direct(
         self, xs: Tensors, inner: Backend, active: Sequence[int]
     ) -> Callable[[Sequence[Any]], tuple[list[Any], Pullback]] | None:
         """The results and the pullback of a node, of arrays on what computes; None where it takes more than that."""
-        with running_on(inner):
-            parts = self.parts(xs, active, inner)
+        try:
+            with running_on(inner):
+                parts = self.parts(xs, active, inner)
+        except OtherNumberError:
+            return None
         graph: Any = parts.forward.graph
         if parts.draws or any([x.dtype.kind == "c" for x in (*graph.inputs, *graph.outputs[: parts.results])]):
             return None
@@ -269,12 +281,16 @@ class Rules(CustomRules):
                     return on_levels(on, cotangents, operands, results)
                 given = tuple([i for i, c in enumerate(cotangents) if c is not None])
                 known, left = now, kept
-                if now.given != given:
-                    with running_on(inner):
-                        known = last[0] = self.parts([wrap(x, inner) for x in operands], active, inner, given)
-                    with without_calls():
-                        left = known.forward(operands)[count:]
-                found = dict(zip(active, known.backward([*left, *[cotangents[i] for i in given]]), strict=True))
+                try:
+                    if now.given != given:
+                        with running_on(inner):
+                            known = last[0] = self.parts([wrap(x, inner) for x in operands], active, inner, given)
+                        with without_calls():
+                            left = known.forward(operands)[count:]
+                    found = dict(zip(active, known.backward([*left, *[cotangents[i] for i in given]]), strict=True))
+                except OtherNumberError:
+                    saved = [wrap(x, inner) for x in operands], None, ()
+                    return self.by(active).pull_of(saved, inner, specs, Keys())(on, cotangents, operands, results)
                 return [found.get(i) for i in range(len(specs))]
 
             return list(out[:count]), pull
@@ -298,14 +314,16 @@ class Rules(CustomRules):
             parts, active, base, device = how
             is_grounded = grounded(known, device) is base
             if is_grounded:
-                with self.drawing(parts.draws):
+                with contextlib.suppress(OtherNumberError), self.drawing(parts.draws):
                     if parts.given != tuple(given):  # others than the last time: the function runs once more
                         parts = self.parts(xs, active, base, tuple(given))
                         with without_calls():
                             kept = parts.forward([_leaf_array(x) for x in xs])[parts.results :]
                     out = parts.backward([*kept, *[_leaf_array(g) for g in known]])
-                answers = dict(zip(active, out, strict=True))
-                return [wrap(device.lift(answers[i], base), device) if i in answers else None for i in range(len(xs))]
+                    answers = dict(zip(active, out, strict=True))
+                    return [
+                        wrap(device.lift(answers[i], base), device) if i in answers else None for i in range(len(xs))
+                    ]
         moved = [i for i, x in enumerate(xs) if x.dtype.kind in INEXACT] if self.active is None else self.active
         f, count = self.family.f, len(xs)
 

@@ -30,7 +30,11 @@ Terms = dict[tuple[str, ...], int]  # a polynomial: coefficients by products of 
 LEAST = 2  # of a symbol: axes of one element broadcast, and empty ones have rules of their own, so these are recorded
 
 _bound: Variable[tuple[Symbols, dict[str, int]]] = contextvars.ContextVar("adjoint_sizes", default=None)
-SCOPE: dict[str, Any] = {"__builtins__": {}, "ceil": math.ceil, "floor": math.floor, "range": range, "slice": slice}
+SCOPE: dict[str, Any] = {
+    "__builtins__": {},
+    **{x.__name__: x for x in (math.ceil, math.floor, range, slice)},
+    **{repr(x): x for x in (math.inf, math.nan)},
+}
 
 
 class Symbols:
@@ -231,7 +235,7 @@ def _compared(symbol: str, x: Any, y: Any) -> Any:
 
 
 def _plain(x: Any) -> bool:
-    return type(x) in (Size, bool, int) or (type(x) is float and math.isfinite(x))
+    return type(x) in (Size, bool, int, float)
 
 
 def _is_open(x: Any, y: Any) -> bool:
