@@ -261,6 +261,7 @@ def test_a_number_that_changes_on_every_leaf(values: Any, device: str) -> None:
         slope = ad.grad(lambda y: (y * y * r).sum())(x)
         return {"rate": 2 * r, "value": x * r + (1 - r) ** 2 / 3, "slope": slope}
 
+    around = ad.grad(lambda y, h, r: (h(y, r)["value"] ** 2).sum())
     g, x = ad.compile(f), ad.tensor(X, dtype=ad.float32, device=device)
     for r in values:
         found, expected = g(x, r), f(x, r)
@@ -268,6 +269,7 @@ def test_a_number_that_changes_on_every_leaf(values: Any, device: str) -> None:
         for name in ("value", "slope"):
             assert found[name].dtype is expected[name].dtype
             np.testing.assert_allclose(found[name].numpy(), expected[name].numpy(), rtol=1e-6)
+        np.testing.assert_allclose(around(x, g, r).numpy(), around(x, f, r).numpy(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("values", [range(1, 9), [k + 0.5 for k in range(8)]], ids=["integers", "floats"])
