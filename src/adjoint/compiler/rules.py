@@ -232,7 +232,8 @@ class Rules(CustomRules):
 
     def node(self, xs: Tensors, device: Autodiff[Any], active: Sequence[int]) -> Made | None:
         """What calls of the function record on reverse mode over what computes, for arguments like these."""
-        run = self._direct([wrap(_leaf_array(x), device.inner) for x in xs], device.inner, active)
+        base = device.inner
+        run = self._direct([wrap(_leaf_array(x), base) for x in xs], base, base, active)
         if run is None:
             return None
         name = self.name
@@ -246,8 +247,8 @@ class Rules(CustomRules):
     def pullback(self, below: Tensors, device: Decorator[Any], active: Sequence[bool]) -> tuple[list[Any], Pullback]:
         base = grounded(below, device.inner)
         wanted = [i for i, x in enumerate(below) if active[i] and x.dtype.kind in INEXACT]
-        if base is not None and base is device.inner and wanted:
-            run = self._direct(below, base, wanted)
+        if base is not None and wanted:
+            run = self._direct(below, device.inner, base, wanted)
             if run is not None:
                 try:
                     return run([_leaf_array(x) for x in below])
@@ -256,12 +257,15 @@ class Rules(CustomRules):
         return CustomRules.pullback(self.by(wanted), below, device, active)
 
     def _direct(
-        self, xs: Tensors, inner: Backend, active: Sequence[int]
+        self, xs: Tensors, inner: Backend, base: Backend, active: Sequence[int]
     ) -> Callable[[Sequence[Any]], tuple[list[Any], Pullback]] | None:
-        """The results and the pullback of a node, of arrays on what computes; None where it takes more than that."""
+        """The results and the pullback of a node, of arrays on what computes; None where it takes more than that.
+
+        `inner` is the backend below the level that has the node, on which arguments and results are constants.
+        """
         try:
             with running_on(inner):
-                parts = self.parts(xs, active, inner)
+                parts = self.parts(xs, active, base)
         except OtherNumberError:
             return None
         graph: Any = parts.forward.graph
@@ -270,6 +274,10 @@ class Rules(CustomRules):
         count, specs = parts.results, [Spec(x.shape, x.dtype) for x in xs]
         on_levels = self.by(active).pull_of(None, inner, specs, Keys())  # recorded, or of a batch
         last = [parts]
+        is_base = inner is base
+
+        def lifted(arrays: Sequence[Any]) -> list[Any]:
+            return list(arrays) if is_base else [inner.lift(x, base) for x in arrays]
 
         def run(arrays: Sequence[Any]) -> tuple[list[Any], Pullback]:
             now = last[0]
@@ -280,22 +288,33 @@ class Rules(CustomRules):
                 if on is not inner:
                     return on_levels(on, cotangents, operands, results)
                 given = tuple([i for i, c in enumerate(cotangents) if c is not None])
+                gs = [cotangents[i] for i in given]
+                if not is_base:
+                    if any([inner.tracked(g) for g in gs]):
+                        return self._on_inner(operands, inner, active, specs)(on, cotangents, operands, results)
+                    gs = [inner.leaf_array(g) for g in gs]
                 known, left = now, kept
                 try:
                     if now.given != given:
                         with running_on(inner):
-                            known = last[0] = self.parts([wrap(x, inner) for x in operands], active, inner, given)
+                            known = last[0] = self.parts([wrap(x, inner) for x in operands], active, base, given)
                         with without_calls():
-                            left = known.forward(operands)[count:]
-                    found = dict(zip(active, known.backward([*left, *[cotangents[i] for i in given]]), strict=True))
+                            left = known.forward(operands if is_base else [inner.leaf_array(x) for x in operands])
+                            left = left[count:]
+                    found = dict(zip(active, lifted(known.backward([*left, *gs])), strict=True))
                 except OtherNumberError:
-                    saved = [wrap(x, inner) for x in operands], None, ()
-                    return self.by(active).pull_of(saved, inner, specs, Keys())(on, cotangents, operands, results)
+                    return self._on_inner(operands, inner, active, specs)(on, cotangents, operands, results)
                 return [found.get(i) for i in range(len(specs))]
 
-            return list(out[:count]), pull
+            return lifted(out[:count]), pull
 
         return run
+
+    def _on_inner(
+        self, operands: Sequence[Any], inner: Backend, active: Sequence[int], specs: Sequence[Spec]
+    ) -> Pullback:
+        """The pullback of a node where what is saved does not serve."""
+        return self.by(active).pull_of(([wrap(x, inner) for x in operands], None, ()), inner, specs, Keys())
 
     def residuals(self, xs: Tensors, ys: Tensors) -> Any:
         return xs, None, ()
