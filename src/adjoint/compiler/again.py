@@ -339,8 +339,10 @@ class _Writer:
     def _run(self) -> None:
         """The call of the program, and its results."""
         program, as_numpy = self.program, self.call.as_numpy
-        if program.numbers is not None:
-            self.refuse(f"not {self.constant(program.numbers.hold)}(({''.join(f'{x}, ' for x in self.numbers)}))")
+        answers = self.called.family.answers.first if self.node is not None and self.called is not None else None
+        for numbers in (program.numbers, answers):
+            if numbers is not None and numbers.guards:
+                self.refuse(f"not {self.constant(numbers.hold)}(({''.join(f'{x}, ' for x in self.numbers)}))")
         arrays = "".join(f"{x}, " for x in self.arrays)
         if self.node is not None and self.called is not None:
             names = [self.variable() if x is None else self.constant(x) for x in self.called.fixed]

@@ -576,7 +576,6 @@ class Called:
         device = call.device
         if (
             type(device) is not Autodiff
-            or call.numbers
             or device.is_fresh
             or device.aliases is not None
             or device.inner is not call.base
