@@ -1,0 +1,85 @@
+"""`python -m benchmarks.new_sizes`: what a call costs whose size comes for the first time, beside machine code for it.
+
+Calls of one process take turns, with one thread; the median of calls counts, each with another size.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.cases import normal
+
+CALLS = 9
+Function = Callable[..., Any]
+
+
+def _expression(ad: Any) -> tuple[Function, Function]:
+    f = ad.grad(lambda x: (ad.sin(x) * ad.exp(-x * x) + x**2 / (1 + x * x)).sum())
+    return f, lambda n: normal((n,))
+
+
+def _layer_norm(ad: Any) -> tuple[Function, Function]:
+    f = ad.grad(lambda x: (ad.nn.layer_norm(x, (512,)) ** 3).sum())
+    return f, lambda n: normal((n, 512))
+
+
+def _network(ad: Any) -> tuple[Function, Function]:
+    weights = normal((64, 32), (32,), (32, 10), (10,))
+
+    def loss(weights: Any, x: Any, labels: Any) -> Any:
+        a, b, c, d = weights
+        return -(ad.nn.log_softmax(ad.nn.relu(x @ a + b) @ c + d, axis=-1) * labels).sum() / x.shape[0]
+
+    return ad.value_and_grad(loss), lambda n: [weights, *normal((n, 64), (n, 10))]
+
+
+PROGRAMS = [
+    ("expression", _expression, (100, 10_000, 1_000_000)),
+    ("layer_norm, rows of 512", _layer_norm, (16, 256, 1_024)),
+    ("MLP 64-32-10", _network, (32, 128, 512)),
+]
+
+
+def measured(f: Function, values: Function, size: int) -> tuple[float, float, float]:
+    """Seconds of a new size, of one that machine code was made for, and of the function as it is."""
+    import adjoint as ad
+
+    general, special = ad.compile(f), ad.compile(f, dynamic=False)
+    known = values(size)
+    for _ in range(4):
+        special(*known)
+    for extra in (1, 2, 3):  # from the second on a size is a symbol
+        general(*values(size + extra))
+    found: list[Sequence[float]] = []
+    for k in range(CALLS):
+        new = values(size + 4 + k)
+        found.append([_seconds(general, new), _seconds(special, known), _seconds(f, known)])
+    first, second, third = (statistics.median(column) for column in zip(*found, strict=True))
+    return first, second, third
+
+
+def _seconds(f: Function, values: Sequence[Any]) -> float:
+    start = time.perf_counter()
+    f(*values)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    import adjoint as ad
+
+    np.seterr(all="ignore")
+    ad.set_num_threads(1)
+    for name, make, sizes in PROGRAMS:
+        f, values = make(ad)
+        for size in sizes:
+            new, known, eager = (x * 1e3 for x in measured(f, values, size))
+            print(f"{name}, {size:,}: {new:.3g} ms, {new / known:.1f} of {known:.3g} ms; uncompiled {eager:.3g} ms")
+
+
+if __name__ == "__main__":
+    main()
