@@ -240,12 +240,9 @@ class Compiled:
                         self._recent = (known, *[x for x in recent if x is not known])
                     return found
             return _of_any_library(self, *args, **kwargs) if libraries_imported() else self.run(*args, **kwargs)
-        except OtherNumberError:
-            return self._by_value(args, kwargs)
-
-    def _by_value(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The call, recorded for these numbers alone: what follows from them has too many digits, say."""
-        call = Signature(self, args, kwargs)  # which refuses what was given away
+        except OtherNumberError:  # nothing has run by then
+            pass
+        call = Signature(self, args, kwargs)  # where the error is gone, which refers to donated arrays
         call.as_they_are()
         return self._run(call)[0]
 
@@ -347,10 +344,15 @@ class Compiled:
         places, arrays = call.donated(self.donate), call.arrays
         over = places if exclusive(call.inputs, places, arrays) else ()
         returned = {id(call.inputs[r.of]) for r in program.results if r.kind == "given"}
+        began = True
         try:
             return program.arrays(arrays, over) if call.as_numpy else program.tensors(arrays, call.inputs, over)
+        except OtherNumberError:
+            began = False
+            raise
         finally:
-            give_away(call.inputs, places, self.name, returned)
+            if began:
+                give_away(call.inputs, places, self.name, returned)
 
     def _program(self, call: Signature) -> Program:
         program = self._programs.get(call.key)
