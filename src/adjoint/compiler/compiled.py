@@ -85,6 +85,8 @@ def compile(f: Callable[..., Any], *, dynamic: Any = None, donate: Any = ()) -> 
         entries than there are positional arguments; `donate` are no numbers, or there is no such argument.
     AxisError
         `dynamic` names an axis that an array has not.
+    DtypeError
+        An argument that is an array of something else than numbers, a sparse matrix or a buffer.
     TrackedError
         While recording: f asks for a value, with the line that does; it assigns to a tensor that is not its own.
 

@@ -61,8 +61,8 @@ class Same:
 
 
 def plain(x: Any) -> Any:
-    """Equal for equal values of one type: 0.0 and -0.0 differ, and so do 1 and True."""
-    return (x.__class__, repr(x)) if x.__class__ in (float, complex) else (x.__class__, x)
+    """Equal for equal values of one type: 0.0 and -0.0 differ, so do 1 and True, and dates in other units."""
+    return (x.__class__, repr(x)) if x.__class__ in (float, complex) or isinstance(x, np.generic) else (x.__class__, x)
 
 
 @functools.lru_cache(1024)

@@ -112,13 +112,13 @@ def placed(base: Backend, device: Backend, record: Callable[[Place], T]) -> T:
         try:
             return record(place)
         except errors.AdjointError as error:
-            _locate(error)
+            _locate(error, place)
             raise
         except ValueError as error:
             if not isinstance(error.__cause__, errors.TrackedError):
                 raise
             found = errors.TrackedError(str(error.__cause__))  # which NumPy has met, in `array[i] = x`
-            _locate(found.with_traceback(error.__traceback__))
+            _locate(found.with_traceback(error.__traceback__), place)
             raise found from error
         finally:
             place.leaf.arrays_on = None  # which would be a cycle
@@ -126,9 +126,14 @@ def placed(base: Backend, device: Backend, record: Callable[[Place], T]) -> T:
                 copy.end()
 
 
-def _locate(error: errors.AdjointError) -> None:
-    """Add the line of the user's to a message, and the way out where it was a tensor that is no number."""
+def _locate(error: errors.AdjointError, place: Place) -> None:
+    """Add the line of the user's to a message, and the way out where it was a tensor that is no number.
+
+    The leaf that records gets the name of the one that will run, unless the message tells the two apart.
+    """
     line, text = line_of(error), str(error)
+    if not isinstance(error, errors.DeviceError):
+        text = text.replace(place.leaf.name, place.base.name)
     if line is not None and line not in text:
         error.args = (f"{text}{_HINT if RECORDED in text else ''}\n  at {line}", *error.args[1:])
 
