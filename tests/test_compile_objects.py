@@ -6,6 +6,7 @@ import collections
 import copy
 import dataclasses
 import functools
+import operator
 import threading
 import types
 from typing import Any
@@ -437,3 +438,137 @@ def test_what_no_tensor_can_be_given_to() -> None:
         for factor in (2.0, 3.0, 4.0):
             Config.w = bare.w = ad.tensor(factor)
             np.testing.assert_array_equal(compiled(X), factor * X)
+
+
+# --- attributes that no code names ---
+
+
+class _Hidden:
+    """The value of another attribute."""
+
+    def __get__(self, owner: Any, kind: Any) -> Any:
+        return owner.w
+
+
+class _OfOperators:
+    """Attributes are read by operators, and by names that are made when they are read."""
+
+    described = _Hidden()
+
+    def __init__(self, w: Any, n: int) -> None:
+        self.w, self.n, self.passes = w, n, 0
+
+    def scaled(self, x: Any) -> Any:
+        return x * self.w
+
+    def __getitem__(self, i: int) -> Any:
+        return self.w
+
+    def __mul__(self, x: Any) -> Any:
+        return x * self.w
+
+    def __matmul__(self, x: Any) -> Any:
+        return x * self.w
+
+    def __neg__(self) -> Any:
+        return -self.w
+
+    def __iter__(self) -> Any:
+        self.passes = 0
+        return self
+
+    def __next__(self) -> Any:
+        if self.passes:
+            raise StopIteration
+        self.passes += 1
+        return self.w
+
+    def __enter__(self) -> Any:
+        return self.w
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "another":
+            raise AttributeError(name)
+        return self.w
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __contains__(self, x: Any) -> bool:
+        return self.n > 2
+
+    def __bool__(self) -> bool:
+        return self.n > 2
+
+
+def _entered(o: Any, x: Any) -> Any:
+    with o as w:
+        return x * w
+
+
+UNNAMED: dict[str, Any] = {
+    "index": lambda o, x: x * o[0],
+    "operator": lambda o, x: o * x,
+    "product": lambda o, x: o @ x,
+    "sign": lambda o, x: x * -o,
+    "loop": lambda o, x: sum(x * w for w in o),
+    "block": _entered,
+    "any name": lambda o, x: x * o.another,
+    "descriptor": lambda o, x: x * o.described,
+    "length": lambda o, x: x * len(o),
+    "in": lambda o, x: x * 2 if 1 in o else x,
+    "truth": lambda o, x: x * 2 if o else x,
+    "a name that is made": lambda o, x: x * getattr(o, "".join("w")),
+    "a method by a name that is made": lambda o, x: getattr(o, "".join(["sca", "led"]))(x),
+    "names in a tuple": lambda o, x: sum(x * getattr(o, name) for name in ("w", "n")),
+    "attrgetter": lambda o, x: x * operator.attrgetter("w")(o),
+    "methodcaller": lambda o, x: operator.methodcaller("scaled", x)(o),
+    "vars": lambda o, x: x * vars(o)["w"],
+    "dictionary": lambda o, x: x * o.__dict__["w"],
+    "copy": lambda o, x: x * copy.copy(o).w,
+}
+BYPASSING = ("vars", "dictionary", "copy")  # tracked tensors are refused there
+
+
+@pytest.mark.parametrize("kind", ["numbers", "tensors", "tracked"])
+@pytest.mark.parametrize("how", ["closure", "argument"])
+@pytest.mark.parametrize("name", UNNAMED)
+def test_attributes_that_no_code_names(name: str, how: str, kind: str) -> None:
+    """They were read when the function was recorded, and not again."""
+    o, read, x = _OfOperators(1.0, 1), UNNAMED[name], ad.tensor(X)
+    f = ad.compile(lambda x: read(o, x)) if how == "closure" else functools.partial(ad.compile(read), o)
+    for k in range(1, 5):
+        w = ad.tensor(0.5 + k, dtype=ad.float64)
+        o.w, o.n = {"numbers": (0.5 + k, k), "tensors": (w, 1), "tracked": (w.require_grad(), 1)}[kind]
+        if kind == "tracked" and name in BYPASSING:
+            with pytest.raises(errors.DeviceError, match="do not meet"):
+                f(x)
+            continue
+        expected = read(o, x)
+        for _ in range(3):
+            np.testing.assert_array_equal(f(x).detach().numpy(), expected.detach().numpy())
+        if expected.is_tracked():
+            theirs = expected.sum().backward()[o.w]
+            np.testing.assert_array_equal(f(x).sum().backward()[o.w].numpy(), theirs.numpy())
+    assert type(o) is _OfOperators
+
+
+def test_containers_that_are_written_in_python() -> None:
+    class Named(collections.UserDict[str, Any]):
+        pass
+
+    plain: dict[str, Any] = {}
+    holders: list[Any] = [collections.UserDict(), Named(), collections.ChainMap(), collections.Counter(), plain]
+    for o in holders:
+        seen = types.MappingProxyType(o) if o is plain else o
+
+        @ad.compile
+        def f(x: Any, seen: Any = seen) -> Any:
+            return x * seen["w"]
+
+        for k in range(4):
+            o["w"] = ad.tensor(0.5 + k, dtype=ad.float64)
+            np.testing.assert_array_equal(f(ad.tensor(X)).numpy(), X * (0.5 + k))
