@@ -39,6 +39,7 @@ from adjoint.operands import lift_to
 from adjoint.scopes import Block, Scope, innermost
 from adjoint.tensor import Tensor, raw_array, wrap
 from adjoint.transforms.arguments import array_of, arrays_on, to_numpy
+from adjoint.transforms.closures import Wrapper
 from adjoint.transforms.libraries import of_any_library
 
 OFTEN = 8  # recordings after which a warning says what changes
@@ -204,12 +205,11 @@ class Lowered:
         return f"<graph of {self.graph.size()} equations>"
 
 
-class Compiled:
+class Compiled(Wrapper):
     """What `compile` makes of a function: call it as the function."""
 
     donate: tuple[int, ...]
     dynamic: Any
-    f: Callable[..., Any]
     of_module: bool
 
     def __init__(self, f: Callable[..., Any], dynamic: Any = None, donate: tuple[int, ...] = ()) -> None:

@@ -32,7 +32,7 @@ from adjoint.module.fields import Fields
 from adjoint.scopes import Variable, innermost
 from adjoint.tensor import Tensor, raw_array
 from adjoint.transforms.arguments import Function
-from adjoint.transforms.closures import LARGE, closed_over, is_rebuilt, names_of_module
+from adjoint.transforms.closures import LARGE, Wrapper, closed_over, is_rebuilt, names_of_module
 from adjoint.transforms.watched import can_be_watched
 
 disabled: Variable[bool] = contextvars.ContextVar("adjoint_compile_disabled", default=None)
@@ -322,8 +322,11 @@ class Environment:
         if isinstance(x, types.FunctionType):
             self._gather_function(x, guard, seen, own=own)
         elif isinstance(x, types.MethodType):
-            self._gather(x.__func__, guard, seen, own=False)
-            self._gather(x.__self__, guard, seen, own=False)
+            self._gather(x.__func__, guard, seen, own=own)
+            self._gather(x.__self__, guard, seen, own=own)
+        elif isinstance(x, Wrapper):
+            guard.append(Same(x))
+            self._gather(x.f, guard, seen, own=own)
         elif isinstance(x, _CONTAINERS) and len(x) > LARGE:
             guard.append(Same(x))
         elif isinstance(x, (*_CONTAINERS, functools.partial)):

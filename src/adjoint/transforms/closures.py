@@ -10,11 +10,13 @@ import contextvars
 import copy as copies
 import functools
 import types
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any
 
 from adjoint import errors
 from adjoint import tree as trees
+from adjoint.concrete import Staged
+from adjoint.devices import current_level
 from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import check_callable
 from adjoint.lines import PACKAGE, is_of_library, names_in
@@ -191,6 +193,17 @@ def _holds_given(x: Any) -> bool:
     return block is not None and id(x) in block.value.known
 
 
+class Wrapper:
+    """A function of ours around the function `f` of the user's, which stands for it where a program is recorded."""
+
+    f: Callable[..., Any]
+
+
+def _is_recorded() -> bool:
+    level = current_level()
+    return level is not None and isinstance(level.leaf, Staged)
+
+
 def _copied(x: Any, values: dict[int, Any], *, anew: bool, origins: dict[int, Any] | None = None) -> Any:
     try:
         return _rebuilt(x, values, {}, {} if origins is None else origins, anew=anew)
@@ -240,7 +253,7 @@ def _may_hold(x: Any) -> bool:
     if isinstance(x, types.FunctionType):
         return not x.__code__.co_filename.startswith(PACKAGE) and not is_of_library(x.__code__.co_filename)
     return (
-        isinstance(x, (Tensor, Branch, functools.partial))
+        isinstance(x, (Tensor, Branch, Wrapper, functools.partial, types.MethodType))
         or (isinstance(x, (list, tuple, dict)) and len(x) <= LARGE)
         or _holds_given(x)
     )
@@ -255,7 +268,9 @@ def _contents(x: Any) -> list[Any]:
     if isinstance(x, functools.partial):
         return [x.func, x.args, x.keywords]
     if isinstance(x, types.MethodType):
-        return [x.__self__]
+        return [x.__func__, x.__self__]
+    if isinstance(x, Wrapper):
+        return [x.f] if _is_recorded() else []
     if isinstance(x, dict):
         return list(x.values())
     if isinstance(x, Branch):
@@ -323,6 +338,9 @@ def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any], origins: dict
                 cell.cell_contents = rebuilt(old.cell_contents)
         for name in names:
             known[name] = rebuilt(x.__globals__[name])
+    elif isinstance(x, Wrapper) and _contents(x):
+        f = rebuilt(x.f)
+        return x if f is x.f else f
     elif isinstance(x, (list, dict)):
         copy = made[id(x)] = _copy_of(x)
         origins[id(copy)] = x
@@ -332,12 +350,14 @@ def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any], origins: dict
         new = [_rebuilt(part, values, made, origins, anew=False) for part in parts]  # a module is a value
         made[id(x)] = x if _same(new, parts) else trees.unflatten(structure, new)
         return made[id(x)]
-    elif isinstance(x, functools.partial) or _is_tuple(x):
+    elif isinstance(x, (functools.partial, types.MethodType)) or _is_tuple(x):
         parts = list(map(rebuilt, _contents(x)))
         if _same(parts, _contents(x)):
             return x
         if isinstance(x, functools.partial):
             return functools.partial(parts[0], *parts[1], **parts[2])
+        if isinstance(x, types.MethodType):
+            return types.MethodType(parts[0], parts[1])
         kind: Any = type(x)
         return kind(parts) if kind is tuple else kind._make(parts)
     else:
