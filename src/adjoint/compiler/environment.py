@@ -325,7 +325,7 @@ class Environment:
             self._gather(x.__func__, guard, seen, own=own)
             self._gather(x.__self__, guard, seen, own=own)
         elif isinstance(x, Wrapper):
-            guard.append(Same(x))
+            guard.append(type(x))
             self._gather(x.f, guard, seen, own=own)
         elif isinstance(x, _CONTAINERS) and len(x) > LARGE:
             guard.append(Same(x))

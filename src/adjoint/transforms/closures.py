@@ -10,7 +10,7 @@ import contextvars
 import copy as copies
 import functools
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from adjoint import errors
@@ -24,7 +24,7 @@ from adjoint.operands import in_place_of
 from adjoint.scopes import Block, Variable, innermost
 from adjoint.tensor import Tensor
 from adjoint.transforms.arguments import Function
-from adjoint.transforms.watched import watched
+from adjoint.transforms.watched import can_be_watched, watched
 from adjoint.tree import Branch
 
 
@@ -92,18 +92,19 @@ def opened(functions: Sequence[Function]) -> tuple[Function, list[Tensor[Any]]]:
     """
     found: dict[int, Tensor[Any]] = {}
     _gather(list(functions), found, set())
+    objects = _holders(functions, found) if _is_recorded() else None
     first: dict[int, Any] = {}
     now = _copied(list(functions), {}, anew=True, origins=first)
     closed = list(found.values())
     outer, block = innermost(_origins), innermost(_attributes)
     known = {} if outer is None else outer.value.known
+    attributes = Attributes([], {}, frozenset()) if block is None else block.value
 
     def made(*values: Any) -> Any:
         second: dict[int, Any] = {}
         new = dict(zip(found, map(in_place_of, closed, values), strict=True))
         copied = _copied(now, new, anew=True, origins=second)
-        if block is not None:
-            copied = [block.value.with_others(f, new) for f in copied]
+        copied = [attributes.with_others(f, new, objects) for f in copied]
         origins = {key: first.get(id(x), x) for key, x in second.items()}
         origins = {key: known.get(id(x), x) for key, x in origins.items()}
         return [_in_copies(f, _Origins(origins)) for f in copied] if origins else copied
@@ -146,16 +147,27 @@ def as_given(f: Function) -> Function:
 
 
 class Attributes:
-    """What attributes of objects have in the place of tensors, by the ids of these; not those of the names `but`."""
+    """What attributes of objects have in the place of tensors, by the ids of these; not those of the names `but`.
 
-    def __init__(self, objects: Sequence[Any], values: dict[int, Any], but: Set[str]) -> None:
+    `before` are values that attributes had, by the ids of objects and by names: these are read, whatever they are now.
+    """
+
+    def __init__(
+        self,
+        objects: Sequence[Any],
+        values: dict[int, Any],
+        but: Set[str],
+        before: Mapping[tuple[int, str], Any] | None = None,
+    ) -> None:
         self.objects, self.values, self.but = objects, values, but
+        self.before = before or {}
         self.known: set[int] = set(map(id, objects))
         self._made: dict[int, tuple[Any, Any]] = {}  # what was read, which is kept, and what was given for it
 
-    def read(self, name: str, value: Any) -> Any:
+    def read(self, x: Any, name: str, value: Any) -> Any:
         if name in self.but:
             return value
+        value = self.before.get((id(x), name), value)
         known = self._made.get(id(value))
         if known is None:
             known = self._made[id(value)] = value, _copied(value, self.values, anew=False)
@@ -170,11 +182,19 @@ class Attributes:
         with watched(self.objects, self), Block(_attributes, self):
             yield
 
-    def with_others(self, f: Any, values: dict[int, Any]) -> Any:
-        """The function, which finds in attributes other tensors in the place of those that are given there now."""
-        if not callable(f) or not any([id(x) in values for x in self.values.values()]):
+    def with_others(self, f: Any, values: dict[int, Any], more: Attributes | None = None) -> Any:
+        """The function, which finds in attributes other tensors in the place of those that are given there now.
+
+        In attributes of `more` objects it finds them in the place of those that were there.
+        """
+        if not callable(f) or not (more is not None or any([id(x) in values for x in self.values.values()])):
             return f
-        others = Attributes(self.objects, {key: values.get(id(x), x) for key, x in self.values.items()}, self.but)
+        mine = {key: values.get(id(x), x) for key, x in self.values.items()}
+        if more is None:
+            others = Attributes(self.objects, mine, self.but, self.before)
+        else:
+            before = {**self.before, **more.before}
+            others = Attributes([*self.objects, *more.objects], {**values, **mine}, self.but, before)
 
         @functools.wraps(f)
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -309,6 +329,69 @@ def _gather(x: Any, found: dict[int, Tensor[Any]], seen: set[int]) -> None:
             found.update((id(y), y) for y in block.value.values.values())
         else:
             waiting += reversed(_contents(x))
+
+
+def _holders(functions: Sequence[Function], found: dict[int, Tensor[Any]]) -> Attributes | None:
+    """The objects that functions of a program lead to, with the attributes that code names as they are now.
+
+    Their tensors are added to those found. Attributes that code assigns to are left alone.
+    """
+    names, assigned = set[str](), set[str]()
+    before: dict[tuple[int, str], Any] = {}
+    objects: list[Any] = []
+    waiting: list[Any] = list(functions)
+    seen: set[int] = set()
+    looked: set[tuple[int, str]] = set()
+    while waiting:
+        while waiting:
+            x = waiting.pop()
+            if id(x) in seen or isinstance(x, (Tensor, types.ModuleType)) or _holds_given(x):
+                continue
+            seen.add(id(x))
+            if isinstance(x, types.FunctionType):
+                for part in _codes(x.__code__):
+                    names.update(part.co_names)
+                    assigned.update([name for step, name in names_in(part) if step == "STORE_ATTR"])
+            if not isinstance(x, type) and can_be_watched(x):
+                objects.append(x)
+            else:
+                waiting += _contents(x)
+        for x in objects:
+            for name, value in (*_methods(type(x), names), *_values(x, names)):
+                if (id(x), name) not in looked:
+                    looked.add((id(x), name))
+                    waiting.append(value)
+    for x in objects:
+        before.update({(id(x), name): value for name, value in _values(x, names - assigned)})
+    for value in before.values():
+        found.update(closed_over(value))
+    return Attributes(objects, {}, frozenset(), before) if before else None
+
+
+def _methods(cls: type, names: Set[str]) -> Iterator[tuple[str, Any]]:
+    """Functions of a class that code may call, by names or operators."""
+    for each in cls.__mro__:
+        for name, member in vars(each).items() if each.__module__ != "builtins" else ():
+            f = member.fget if isinstance(member, property) else member
+            by_operator = name.startswith("__") and name not in _MAKING
+            if isinstance(f, types.FunctionType) and (name in names or by_operator):
+                yield name, f
+
+
+def _values(x: Any, names: Set[str]) -> Iterator[tuple[str, Any]]:
+    """The attributes of an object that have one of these names, in slots or its dictionary."""
+    for each in type(x).__mro__:
+        for name in names.intersection(vars(each)):
+            member = vars(each)[name]
+            if isinstance(member, types.MemberDescriptorType):
+                with contextlib.suppress(AttributeError):
+                    yield name, member.__get__(x)
+    with contextlib.suppress(AttributeError):
+        values = object.__getattribute__(x, "__dict__")
+        yield from [(name, values[name]) for name in names.intersection(values)]
+
+
+_MAKING = ("__init__", "__new__", "__post_init__", "__init_subclass__", "__setstate__", "__set_name__")
 
 
 def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any], origins: dict[int, Any], *, anew: bool) -> Any:
