@@ -446,6 +446,11 @@ def is_concrete(x: Tensor[Any]) -> bool:
     return x._device.is_concrete(x._array)
 
 
+def has_none_yet(x: Tensor[Any]) -> bool:
+    """Whether a program that is recorded now computes its values: not where a library does when it is asked."""
+    return not is_concrete(x) and not isinstance(x._device.leaf, Lazy)
+
+
 def concrete_values(x: Any, name: str) -> np.ndarray[Any, Any]:
     """All values of a tensor, of a batch those of every example; an array of anything else.
 

@@ -129,10 +129,10 @@ def placed(base: Backend, device: Backend, record: Callable[[Place], T]) -> T:
 def _locate(error: errors.AdjointError, place: Place) -> None:
     """Add the line of the user's to a message, and the way out where it was a tensor that is no number.
 
-    The leaf that records gets the name of the one that will run, unless the message tells the two apart.
+    A leaf without derivatives gets the name of the one that will run, of which a device can be made.
     """
     line, text = line_of(error), str(error)
-    if not isinstance(error, errors.DeviceError):
+    if isinstance(error, errors.NoAutodiffError):
         text = text.replace(place.leaf.name, place.base.name)
     if line is not None and line not in text:
         error.args = (f"{text}{_HINT if RECORDED in text else ''}\n  at {line}", *error.args[1:])
