@@ -13,11 +13,12 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Decorator
 from adjoint.concrete import Check, Lazy, collecting
+from adjoint.counters import bounds_of
 from adjoint.devices import leaf_of
 from adjoint.dtypes import DType
 from adjoint.primitives import CAST, TABLE, Spec, result_spec
 from adjoint.primitives.sizes import LATER
-from adjoint.tensor import Number, Scalar, Tensor, allocate, raw_array, same, wrap
+from adjoint.tensor import Counter, Number, Scalar, Tensor, allocate, raw_array, same, wrap
 
 _LARGEST = int(np.finfo(np.float64).max)
 _WIDE = 1 << 63  # which integers of 64 bits with a sign do not hold
@@ -291,16 +292,18 @@ _NUMBERS = {"b": True, "i": 1, "f": 1.0, "c": 1j}  # of Python's, by the kind of
 _WIDEST = {"i": dtypes.int64, "f": dtypes.float64, "c": dtypes.complex128}
 
 
-def chosen_number(x: Tensor[Any]) -> Tensor[Any]:
-    """A tensor without axes, of a dtype that keeps Python's numbers, as one of these."""
-    out: Tensor[Any] = allocate(Number)
+def chosen_number(x: Tensor[Any], bounds: Any = None) -> Tensor[Any]:
+    """A tensor without axes, of a dtype that keeps Python's numbers, as one of these; with bounds as that of a step."""
+    out: Any = allocate(Number if bounds is None else Counter)
+    if bounds is not None:
+        out.bounds = bounds
     out._array, out._device, out._dtype = x._array, x._device, x._dtype
     return out
 
 
 def in_place_of(like: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
     """x, as a chosen number where what it takes the place of is one."""
-    return chosen_number(x) if like.__class__ is Number else x
+    return chosen_number(x, getattr(like, "bounds", None)) if like.__class__ is Number else x
 
 
 def is_number(x: Any) -> bool:
@@ -376,9 +379,21 @@ def _with_numbers(name: str, x: Any, y: Any) -> Any:
     """An operator of chosen numbers: among Python's numbers it gives one again."""
     if not (is_number(x) and is_number(y)):
         return binary(name, *adapted([x, y], name))
+    bounds = numbers_bounds(name, x, y)
     wide = dtype_of_numbers([x, y, 1.0 if TABLE[name].promotes is dtypes.floating else 1])  # quotients are floats
     out = binary(name, *[cast(same(v), wide) if v.__class__ is Number else v for v in (x, y)])
-    return out if out._dtype.kind == "b" else chosen_number(out)
+    return out if out._dtype.kind == "b" else chosen_number(out, bounds)
+
+
+def numbers_bounds(name: str, *operands: Any) -> Any:
+    """The bounds of what follows from the number of a step and Python's numbers alone; None for all else."""
+    if not any([type(v) is Counter for v in operands]):
+        return None
+    given = [v.bounds if type(v) is Counter else (v, v) if type(v) in _COUNTED else None for v in operands]
+    return None if None in given else bounds_of(name, *given)
+
+
+_COUNTED = (int, float, bool, np.float64)
 
 
 def refuse_operand(value: Any, like: Tensor[Any], name: str) -> Any:

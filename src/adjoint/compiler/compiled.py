@@ -23,7 +23,7 @@ from adjoint.compiler.general import KEPT, General
 from adjoint.compiler.graph import Graph
 from adjoint.compiler.numbers import OtherNumberError, can_vary
 from adjoint.compiler.passes import after_each
-from adjoint.compiler.programs import Program, line_of, one_by_one
+from adjoint.compiler.programs import Program, one_by_one
 from adjoint.compiler.replay import makes_code
 from adjoint.compiler.rules import Answers, Family, Made, Rules, number_of
 from adjoint.compiler.setting import setting
@@ -33,7 +33,7 @@ from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import as_shape, check_callable, integers, is_numeric, items
 from adjoint.functions.creation import zeros
 from adjoint.functions.shape import broadcast_to
-from adjoint.lines import Line, stack_level
+from adjoint.lines import Line, line_of, stack_level
 from adjoint.module.fields import Fields
 from adjoint.operands import lift_to
 from adjoint.scopes import Block, Scope, innermost

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import traceback
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
@@ -23,7 +22,7 @@ from adjoint.concrete import collected_checks
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import transform_level
 from adjoint.graph.nodes import LeafNode, ancestors, new_leaf
-from adjoint.lines import PACKAGE
+from adjoint.lines import line_of
 from adjoint.operands import lift_to, run
 from adjoint.primitives import DType, Shape
 from adjoint.random_keys import recorded_on
@@ -139,14 +138,6 @@ def _locate(error: errors.AdjointError, place: Place) -> None:
 
 
 _HINT = "; a tensor has no value while ad.compile records: pass a Python number among the arguments"
-
-
-def line_of(error: BaseException) -> str | None:
-    """The innermost line of the user's that led to an error."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(PACKAGE)]
-    if not frames:
-        return None
-    return f"{frames[-1].filename}:{frames[-1].lineno}" + (f": {frames[-1].line}" if frames[-1].line else "")
 
 
 # --- results ---------------------------------------------------------------------------------------

@@ -244,8 +244,10 @@ def roll(x: Operand[B], /, shift: int | Sequence[int], axis: Axis = None, **unkn
     if unknown:
         raise keyword_error(roll, unknown)
     given: Any = x if x.__class__ is Tensor else as_tensor(x, "roll")
-    if shift.__class__ is Number and has_none_yet(shift) and (axis is None or type(axis) is int):
-        return _rolled_later(given, shift, axis)
+    if shift.__class__ is Number:
+        if has_none_yet(shift) and (axis is None or type(axis) is int):
+            return _rolled_later(given, shift, axis)
+        shift = int(shift)
     if type(shift) is int and type(axis) is int and abs(shift) < 2**62:  # what follows, of one axis
         return _rolled(given, shift, axis)
     if axis is None:

@@ -258,6 +258,22 @@ def _mentioned(code: types.CodeType) -> frozenset[str]:
     return frozenset([name for part in _codes(code) for name in part.co_names])
 
 
+def mentions(f: Function, name: str) -> bool:
+    """Whether a function of the user's, or one that it closes over, has this name in its code."""
+    waiting: list[Any] = [f]
+    seen: set[int] = set()
+    while waiting:
+        x = waiting.pop()
+        if id(x) in seen:
+            continue
+        seen.add(id(x))
+        if isinstance(x, types.FunctionType) and not x.__code__.co_filename.startswith(PACKAGE):
+            if name in _mentioned(x.__code__):
+                return True
+        waiting += _contents(x)
+    return False
+
+
 _LOOKING = {"globals", "eval", "exec", "vars", "_getframe", "currentframe"}  # functions that find names by themselves
 
 
