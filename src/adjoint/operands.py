@@ -13,7 +13,6 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.backend import Array, Backend, Decorator
 from adjoint.concrete import Check, Lazy, collecting
-from adjoint.counters import bounds_of
 from adjoint.devices import leaf_of
 from adjoint.dtypes import DType
 from adjoint.primitives import CAST, TABLE, Spec, result_spec
@@ -389,6 +388,8 @@ def numbers_bounds(name: str, *operands: Any) -> Any:
     """The bounds of what follows from the number of a step and Python's numbers alone; None for all else."""
     if not any([type(v) is Counter for v in operands]):
         return None
+    from adjoint.counters import bounds_of  # when it is needed: by loops of programs
+
     given = [v.bounds if type(v) is Counter else (v, v) if type(v) in _COUNTED else None for v in operands]
     return None if None in given else bounds_of(name, *given)
 
