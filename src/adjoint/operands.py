@@ -293,8 +293,8 @@ _WIDEST = {"i": dtypes.int64, "f": dtypes.float64, "c": dtypes.complex128}
 
 def chosen_number(x: Tensor[Any], bounds: Any = None) -> Tensor[Any]:
     """A tensor without axes, of a dtype that keeps Python's numbers, as one of these; with bounds as that of a step."""
-    out: Any = allocate(Number if bounds is None else Counter)
-    if bounds is not None:
+    out: Tensor[Any] = allocate(Number if bounds is None else Counter)
+    if type(out) is Counter:
         out.bounds = bounds
     out._array, out._device, out._dtype = x._array, x._device, x._dtype
     return out
@@ -390,7 +390,7 @@ def numbers_bounds(name: str, *operands: Any) -> Any:
         return None
     from adjoint.counters import bounds_of  # when it is needed: by loops of programs
 
-    given = [v.bounds if type(v) is Counter else (v, v) if type(v) in _COUNTED else None for v in operands]
+    given: list[Any] = [v.bounds if type(v) is Counter else (v, v) if type(v) in _COUNTED else None for v in operands]
     return None if None in given else bounds_of(name, *given)
 
 

@@ -120,7 +120,7 @@ def linspace(
     place = as_device(device)
     turned = dtype is None and any(isinstance(v, complex | np.complexfloating) for v in (start, stop))
     wanted = dtypes.default_on(place, "c") if turned else dtype_for(dtype, place)
-    if any([v.__class__ is Number and has_none_yet(v) for v in (start, stop)]) and wanted.kind == "f":
+    if any([isinstance(v, Number) and has_none_yet(v) for v in (start, stop)]) and wanted.kind == "f":
         return _spaced_later(start, stop, n, endpoint, wanted)
     first, last = as_constant(start, wanted, "linspace"), as_constant(stop, wanted, "linspace")
     return made(place, "linspace", start=first, stop=last, num=n, endpoint=endpoint, dtype=wanted)

@@ -244,7 +244,7 @@ def roll(x: Operand[B], /, shift: int | Sequence[int], axis: Axis = None, **unkn
     if unknown:
         raise keyword_error(roll, unknown)
     given: Any = x if x.__class__ is Tensor else as_tensor(x, "roll")
-    if shift.__class__ is Number:
+    if isinstance(shift, Number):
         if has_none_yet(shift) and (axis is None or type(axis) is int):
             return _rolled_later(given, shift, axis)
         shift = int(shift)

@@ -384,7 +384,7 @@ def _holders(functions: Sequence[Function], found: dict[int, Tensor[Any]]) -> At
     return Attributes(objects, {}, frozenset(), before) if before else None
 
 
-def _methods(cls: type, names: Set[str]) -> Iterator[tuple[str, Any]]:
+def _methods(cls: type, names: set[str]) -> Iterator[tuple[str, Any]]:
     """Functions of a class that code may call, by names or operators."""
     for each in cls.__mro__:
         for name, member in vars(each).items() if each.__module__ != "builtins" else ():
@@ -394,7 +394,7 @@ def _methods(cls: type, names: Set[str]) -> Iterator[tuple[str, Any]]:
                 yield name, f
 
 
-def _values(x: Any, names: Set[str]) -> Iterator[tuple[str, Any]]:
+def _values(x: Any, names: set[str]) -> Iterator[tuple[str, Any]]:
     """The attributes of an object that have one of these names, in slots or its dictionary."""
     for each in type(x).__mro__:
         for name in names.intersection(vars(each)):
