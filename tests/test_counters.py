@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_compile import counted
 
 import adjoint as ad
 from adjoint import errors
@@ -140,3 +141,27 @@ def test_an_error_of_a_step_is_raised_at_once() -> None:
         ad.compile(lambda x: ad.fori_loop(0, 10**6, lambda i, c: c + ad.ones(5), x))(X)
     with pytest.raises(KeyError):
         ad.compile(lambda x: ad.fori_loop(0, 10**6, lambda i, c: c + {}["missing"], x))(X)
+
+
+def test_numbers_of_the_arguments_beside_numbers_of_steps() -> None:
+    """They are traced together, and exact."""
+    step: dict[str, Any] = {
+        "product": lambda i, c, n: c + i * n,
+        "power": lambda i, c, n: c + n * i**2,
+        "quotient": lambda i, c, n: c + i / n,
+        "whole quotient": lambda i, c, n: c + (i + 2) // n,
+    }
+    for f in step.values():
+        plain = lambda x, n, f=f: ad.fori_loop(0, 20, lambda i, c: f(i, c, n), x)
+        compiled, runs = counted(plain)
+        for n in (3, 4, 5, 6):
+            np.testing.assert_allclose(compiled(X, n), plain(X, n), rtol=1e-5)
+        assert len(runs) == 2
+        for n in (2**40, 2**62, -(2**62), 0):
+            try:
+                expected = plain(X, n)
+            except ZeroDivisionError:
+                with pytest.raises(ZeroDivisionError):
+                    compiled(X, n)
+                continue
+            np.testing.assert_allclose(compiled(X, n), expected, rtol=1e-5)

@@ -390,11 +390,25 @@ def numbers_bounds(name: str, *operands: Any) -> Any:
         return None
     from adjoint.counters import bounds_of  # when it is needed: by loops of programs
 
-    given: list[Any] = [v.bounds if type(v) is Counter else (v, v) if type(v) in _COUNTED else None for v in operands]
+    given = [_bounds_of_one(v) for v in operands]
+    if given[-1] is None and not isinstance(operands[-1], Tensor) and name in _DIVIDING and operands[-1] == 0:
+        given = [(0, 0)] * 2  # a number that stands for others, and is zero now
     return None if None in given else bounds_of(name, *given)
 
 
+def _bounds_of_one(v: Any) -> Any:
+    if type(v) is Counter:
+        return v.bounds
+    if type(v) in _COUNTED:
+        return v, v
+    if v.__class__ in LATER and isinstance(v, int):  # whoever it stands for, it is asked whether they are as small
+        return (-_SMALL, _SMALL) if -_SMALL <= v <= _SMALL else (-_WIDE, _WIDE)
+    return None
+
+
 _COUNTED = (int, float, bool, np.float64)
+_SMALL = 1 << 31
+_DIVIDING = ("divide", "floor_divide", "remainder")
 
 
 def refuse_operand(value: Any, like: Tensor[Any], name: str) -> Any:
