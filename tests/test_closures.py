@@ -339,3 +339,18 @@ def test_what_functions_log() -> None:
     calls.clear()
     ad.grad(lambda x: ad.scan(lambda c, _: (logged(c) * x, c), X, None, 4, checkpoint_every=2)[0].sum())(1.0)
     assert len(calls) == 4
+
+
+def test_closure_convert_takes_the_tensors_of_bound_methods() -> None:
+    """The derivative by them was missing, silently."""
+    layer = ad.nn.Linear(2, 3)
+
+    class Local:
+        def run(self, x: Any, w: Any = layer.weight) -> Any:
+            return x @ w.T
+
+    for f, count in ((layer.__call__, 2), (Local().run, 1), (functools.partial(Local().run), 1)):
+        converted, closed = ad.closure_convert(lambda x, f=f: f(x).sum(), ad.ones(2))
+        assert len(closed) == count
+        found = ad.grad(converted, 1)(ad.ones(2), *closed)
+        np.testing.assert_array_equal(found.numpy(), np.ones((3, 2)))

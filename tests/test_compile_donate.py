@@ -163,3 +163,55 @@ def test_loops_do_not_write_over_what_each_step_reads() -> None:
         np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-12)
     g = lambda x: ad.scan(lambda c, _: ((x - 2.0)[0], c), ad.zeros((), dtype=ad.float64), None, length=3)[1]
     np.testing.assert_array_equal(ad.compile(g, donate=0)(numbers()), [0.0, -2.0, -2.0])
+
+
+NUMBERS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "a power that is no integer": (lambda x, n: (x * 2 + 1) * 2**n, (1, 2, -1, 3)),
+    "a root of a negative number": (lambda x, r: (x * 2 + 1) * r**0.5, (1.0, 2.0, -4.0, 3.0)),
+    "a quotient": (lambda x, n: (x * 2 + 1) / (n - 4), (1, 2, 4, 3)),
+    "too many digits for an integer": (lambda x, n: (x * 2 + 1) + n * n, (1, 2, 2**40, 3)),
+    "too many digits for a small integer": (lambda x, n: (x.astype(ad.int8) * 2 + 1) + n, (1, 2, 300, 3)),
+    "too many digits for a float": (lambda x, n: (x * 2 + 1) * 2**n, (1, 2, 1024, 3)),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+@pytest.mark.parametrize("kind", [ad.int64, ad.float64, np.float64])
+def test_nothing_is_given_away_before_numbers_fit(case: str, kind: Any) -> None:
+    """A number that the program cannot take is found before it runs, and the call is recorded for it."""
+    f, numbers = NUMBERS[case]
+    g = ad.compile(f, donate=0)
+    for n in numbers:
+        x = np.arange(float(N)) if kind is np.float64 else ad.arange(N, dtype=kind)
+        kept, before = np.array(x), ad.tensor(np.array(x))
+        try:
+            with np.errstate(divide="ignore"):
+                expected = f(before, n)
+        except (ZeroDivisionError, errors.AdjointError) as error:
+            with pytest.raises(type(error)):
+                g(x, n)
+            np.testing.assert_array_equal(np.asarray(x), kept)  # neither given away nor written to
+            continue
+        found = g(x, n)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+        if kind is not np.float64:
+            with pytest.raises(errors.EndedError):
+                x.sum()
+
+
+def test_what_a_function_does_beside_its_result_is_done_once_where_a_number_does_not_fit() -> None:
+    shown: list[float] = []
+
+    @ad.compile
+    def f(x: Any, n: int) -> Any:
+        ad.debug.callback(lambda y: shown.append(float(y)), x.sum())
+        return x * ad.random.uniform((3,), dtype=ad.float64) * 2**n
+
+    for seed, n in enumerate((1, 2, -1)):
+        ad.random.seed(seed)
+        first, after = f(ad.ones(3, dtype=ad.float64), n), ad.random.uniform((3,))
+        ad.random.seed(seed)
+        np.testing.assert_array_equal(first.numpy(), (ad.random.uniform((3,), dtype=ad.float64) * 2.0**n).numpy())
+        np.testing.assert_array_equal(after.numpy(), ad.random.uniform((3,)).numpy())
+    assert shown == [3.0] * 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 from typing import Any
 
 import numpy as np
@@ -195,3 +196,82 @@ def test_bounds_of_slices_say_what_is_wrong() -> None:
             x[:bound]
     with pytest.raises(errors.OutOfRangeError, match="step must not be zero"):
         x[::0]
+
+
+def _no_numbers() -> dict[str, Any]:
+    import scipy.sparse
+
+    found = {
+        "objects": np.array([1.0, 2.0], dtype=object),
+        "tensors": np.array([ad.tensor(1.0), None], dtype=object),
+        "masked": np.ma.array([1.0, 2.0], mask=[0, 1]),
+        "a masked number": np.ma.array(1.0, mask=True),
+        "nothing masked": np.ma.array([1.0, 2.0]),
+        "long double": np.array([1.0, 2.0], np.longdouble),
+        "one long double": np.longdouble(1.5),
+        "complex long double": np.array([1.0], np.clongdouble),
+        "a structure": np.zeros(2, [("a", float), ("b", int)]),
+        "an entry of a structure": np.zeros(2, [("a", float), ("b", int)])[0],
+        "bytes of memory": np.zeros(2, "V4"),
+        "strings": np.array(["1", "2"]),
+        "byte strings": np.array([b"1", b"2"]),
+        "dates": np.array(["2020-01-01"], "M8[D]"),
+        "times": np.array([1, 2], "m8[s]"),
+        "buffer": array.array("d", [1.0, 2.0]),
+        "view": memoryview(bytearray(b"ab")),
+        "sparse": scipy.sparse.csr_matrix(np.eye(2)),
+        "a sparse array": scipy.sparse.coo_array(np.eye(2)),
+    }
+    if hasattr(np.dtypes, "StringDType"):
+        found["strings of any length"] = np.array(["a", "b"], np.dtypes.StringDType())
+    return found
+
+
+NO_NUMBERS = _no_numbers()
+CALLS: dict[str, Any] = {
+    "compiled": lambda f, x: ad.compile(f)(x),
+    "compiled gradient": lambda f, x: ad.compile(ad.grad(f))(x),
+    "gradient": lambda f, x: ad.grad(ad.compile(f))(x),
+    "compiled batch": lambda f, x: ad.compile(ad.vmap(f))(x),
+    "batch": lambda f, x: ad.vmap(ad.compile(f))(x),
+    "second": lambda f, x: ad.compile(lambda y, x: f(x) * y)(X, x),
+    "gradient by another": lambda f, x: ad.grad(ad.compile(lambda y, x: (f(x) * y).sum()))(X, x),
+    "in a tree": lambda f, x: ad.compile(lambda tree: f(tree["x"]))({"x": x}),
+    "by name": lambda f, x: ad.compile(lambda *, x: f(x))(x=x),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("kind", NO_NUMBERS)
+def test_what_is_no_array_of_numbers(kind: str, call: str) -> None:
+    """It is refused with the type of error that there is without compiling, which says which argument it is."""
+    x = NO_NUMBERS[kind]
+    with pytest.raises(errors.DtypeError):
+        ad.sin(x)
+    with pytest.raises((errors.DtypeError, errors.ArgumentTypeError, errors.AxisError)) as caught:
+        CALLS[call](lambda x: ad.sin(x).sum(), x)
+    assert "argument" in str(caught.value)
+    if call not in ("gradient", "batch"):  # where transforms refuse it
+        assert caught.type is errors.DtypeError
+        assert any(
+            x in str(caught.value) for x in ("pass", "x.astype", "x['a']", "/ np.", "the dtypes are")
+        )  # the way out
+
+
+def test_single_strings_and_dates_are_parts_of_the_recording() -> None:
+    f = ad.compile(lambda x, mode, when: x * 2 if mode == "twice" and when > np.datetime64("2020-01-01") else x)
+    for when in (np.datetime64("2021-01-01"), np.datetime64("2021-01-01", "ns"), np.datetime64("NaT")):
+        for mode in (np.str_("twice"), np.bytes_(b"twice")):
+            for _ in range(4):
+                scale = 2 if mode == "twice" and when > np.datetime64("2020-01-01") else 1
+                np.testing.assert_array_equal(f(X, mode, when), X * scale)
+    with pytest.raises(errors.DtypeError, match="sin: expected numbers or booleans, received np.datetime64"):
+        ad.compile(ad.sin)(np.datetime64("2021-01-01"))
+    assert isinstance(ad.compile(lambda n, mode: ad.ones(n))(2, np.str_("a")), ad.Tensor)
+
+
+def test_numbers_of_numpy_around_a_function_count_with_their_signs() -> None:
+    r = np.float64(0.0)
+    f = ad.compile(lambda x: ad.copysign(x, r))
+    for r in (np.float64(0.0), np.float64(-0.0), np.float64(0.0), np.float64(-0.0)):
+        np.testing.assert_array_equal(f(X), np.copysign(X, r))

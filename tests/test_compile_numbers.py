@@ -407,3 +407,64 @@ def test_a_warning_says_who_asks_for_a_number_inside_of_a_transform() -> None:
     with pytest.warns(RuntimeWarning, match=r"argument 1 changes.*its value is asked for at .*test_compile_numbers"):
         found = [slope(X, n) for n in range(5, 15)]
     assert [x[0] for x in found] == [1.0] * 5 + [2.0] * 5
+
+
+BESIDE: dict[str, Any] = {
+    "x + n": lambda x, n: x + n,
+    "n - x": lambda x, n: n - x,
+    "x * n": lambda x, n: x * n,
+    "n / x": lambda x, n: n / x,
+    "x // n": lambda x, n: x // n,
+    "x % n": lambda x, n: x % n,
+    "n ** x": lambda x, n: n**x,
+    "x < n": lambda x, n: x < n,
+    "n >= x": lambda x, n: n >= x,
+    "x != n": lambda x, n: x != n,
+    "n * n": lambda x, n: x * (n * n),
+    "where": lambda x, n: ad.where(x != 1, x, n),
+    "maximum": lambda x, n: ad.maximum(x, n),
+    "full": lambda x, n: ad.full((2,), n) + x.sum(),
+    "scan": lambda x, n: ad.scan(lambda c, _: (c * n, c), x * 1, None, length=2)[0],
+    "cond": lambda x, n: ad.cond(x.sum() != 0, lambda y: y * n, lambda y: y + 1, x),
+    "grad": lambda x, n: ad.grad(lambda y: (y.real * n).sum())(x),
+    "vmap": lambda x, n: ad.vmap(lambda y: y * n)(x),
+    "fori_loop": lambda x, n: ad.fori_loop(0, 3, lambda i, c: c * n, x),
+}
+
+
+@pytest.mark.parametrize("way", ["1", "replay"])
+@pytest.mark.parametrize("dtype", [ad.float32, ad.float64, ad.complex64, ad.int64, ad.uint8])
+@pytest.mark.parametrize("name", BESIDE)
+def test_integers_of_many_digits(name: str, dtype: Any, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They give what they give without compiling, and the same errors, as constants and as arguments."""
+    monkeypatch.setenv("ADJOINT_COMPILE", way)
+    f, x = BESIDE[name], ad.tensor([1, 2, 3]).astype(dtype)
+    for n in (2**63, 2**64, -(2**70), 2**1023, 2**1024, -(10**400)):
+
+        def constant(x: Any, n: int = n) -> Any:
+            return f(x, n)
+
+        def varying(x: Any, n: int = n) -> Any:
+            g = ad.compile(f)
+            for k in (1, 2):
+                with contextlib.suppress(errors.AdjointError):
+                    g(x, k)
+            return g(x, n)
+
+        with np.errstate(all="ignore"):
+            expected = _outcome(f, x, n)
+            for g, args in ((ad.compile(f), (x, n)), (ad.compile(constant), (x,)), (varying, (x,))):
+                found = _outcome(g, *args)
+                if isinstance(expected, np.ndarray) and isinstance(found, np.ndarray):
+                    assert found.dtype == expected.dtype
+                    np.testing.assert_allclose(found, expected, rtol=1e-6)
+                else:
+                    assert found == expected, (name, n)
+
+
+def _outcome(f: Any, *args: Any) -> Any:
+    """What a function gives, or the error that it raises, without the line."""
+    try:
+        return np.asarray(f(*args))
+    except errors.AdjointError as error:
+        return type(error), str(error).partition("\n")[0]

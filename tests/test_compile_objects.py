@@ -6,9 +6,10 @@ import collections
 import copy
 import dataclasses
 import functools
+import operator
 import threading
 import types
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -437,3 +438,286 @@ def test_what_no_tensor_can_be_given_to() -> None:
         for factor in (2.0, 3.0, 4.0):
             Config.w = bare.w = ad.tensor(factor)
             np.testing.assert_array_equal(compiled(X), factor * X)
+
+
+# --- attributes that no code names ---
+
+
+class _Hidden:
+    """The value of another attribute."""
+
+    def __get__(self, owner: Any, kind: Any) -> Any:
+        return owner.w
+
+
+class _OfOperators:
+    """Attributes are read by operators, and by names that are made when they are read."""
+
+    described = _Hidden()
+
+    def __init__(self, w: Any, n: int) -> None:
+        self.w, self.n, self.passes = w, n, 0
+
+    def scaled(self, x: Any) -> Any:
+        return x * self.w
+
+    def __getitem__(self, i: int) -> Any:
+        return self.w
+
+    def __mul__(self, x: Any) -> Any:
+        return x * self.w
+
+    def __matmul__(self, x: Any) -> Any:
+        return x * self.w
+
+    def __neg__(self) -> Any:
+        return -self.w
+
+    def __iter__(self) -> Any:
+        self.passes = 0
+        return self
+
+    def __next__(self) -> Any:
+        if self.passes:
+            raise StopIteration
+        self.passes += 1
+        return self.w
+
+    def __enter__(self) -> Any:
+        return self.w
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "another":
+            raise AttributeError(name)
+        return self.w
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __contains__(self, x: Any) -> bool:
+        return self.n > 2
+
+    def __bool__(self) -> bool:
+        return self.n > 2
+
+
+def _entered(o: Any, x: Any) -> Any:
+    with o as w:
+        return x * w
+
+
+UNNAMED: dict[str, Any] = {
+    "index": lambda o, x: x * o[0],
+    "operator": lambda o, x: o * x,
+    "product": lambda o, x: o @ x,
+    "sign": lambda o, x: x * -o,
+    "loop": lambda o, x: sum(x * w for w in o),
+    "block": _entered,
+    "any name": lambda o, x: x * o.another,
+    "descriptor": lambda o, x: x * o.described,
+    "length": lambda o, x: x * len(o),
+    "in": lambda o, x: x * 2 if 1 in o else x,
+    "truth": lambda o, x: x * 2 if o else x,
+    "a name that is made": lambda o, x: x * getattr(o, "".join("w")),
+    "a method by a name that is made": lambda o, x: getattr(o, "".join(["sca", "led"]))(x),
+    "names in a tuple": lambda o, x: sum(x * getattr(o, name) for name in ("w", "n")),
+    "attrgetter": lambda o, x: x * operator.attrgetter("w")(o),
+    "methodcaller": lambda o, x: operator.methodcaller("scaled", x)(o),
+    "vars": lambda o, x: x * vars(o)["w"],
+    "dictionary": lambda o, x: x * o.__dict__["w"],
+    "copy": lambda o, x: x * copy.copy(o).w,
+}
+BYPASSING = ("vars", "dictionary", "copy")  # tracked tensors are refused there
+
+
+@pytest.mark.parametrize("kind", ["numbers", "tensors", "tracked"])
+@pytest.mark.parametrize("how", ["closure", "argument"])
+@pytest.mark.parametrize("name", UNNAMED)
+def test_attributes_that_no_code_names(name: str, how: str, kind: str) -> None:
+    """They were read when the function was recorded, and not again."""
+    o, read, x = _OfOperators(1.0, 1), UNNAMED[name], ad.tensor(X)
+    f = ad.compile(lambda x: read(o, x)) if how == "closure" else functools.partial(ad.compile(read), o)
+    for k in range(1, 5):
+        w = ad.tensor(0.5 + k, dtype=ad.float64)
+        o.w, o.n = {"numbers": (0.5 + k, k), "tensors": (w, 1), "tracked": (w.require_grad(), 1)}[kind]
+        if kind == "tracked" and name in BYPASSING:
+            with pytest.raises(errors.DeviceError, match="do not meet"):
+                f(x)
+            continue
+        expected = read(o, x)
+        for _ in range(3):
+            np.testing.assert_array_equal(f(x).detach().numpy(), expected.detach().numpy())
+        if expected.is_tracked():
+            theirs = expected.sum().backward()[o.w]
+            np.testing.assert_array_equal(f(x).sum().backward()[o.w].numpy(), theirs.numpy())
+    assert type(o) is _OfOperators
+
+
+def test_containers_that_are_written_in_python() -> None:
+    class Named(collections.UserDict[str, Any]):
+        pass
+
+    plain: dict[str, Any] = {}
+    holders: list[Any] = [collections.UserDict(), Named(), collections.ChainMap(), collections.Counter(), plain]
+    for o in holders:
+        seen = types.MappingProxyType(o) if o is plain else o
+
+        @ad.compile
+        def f(x: Any, seen: Any = seen) -> Any:
+            return x * seen["w"]
+
+        for k in range(4):
+            o["w"] = ad.tensor(0.5 + k, dtype=ad.float64)
+            np.testing.assert_array_equal(f(ad.tensor(X)).numpy(), X * (0.5 + k))
+
+
+# --- in steps and branches ---
+
+
+@dataclasses.dataclass(slots=True)
+class _SlottedData:
+    w: Any
+
+    def run(self, x: Any) -> Any:
+        return x * self.w
+
+
+@dataclasses.dataclass(slots=True, frozen=True, eq=False)
+class _FrozenData:
+    w: Any
+
+    def run(self, x: Any) -> Any:
+        return x * self.w
+
+
+class _Private:
+    __slots__ = ("__hidden",)
+
+    def __init__(self, w: Any) -> None:
+        self.__hidden = [w]
+
+    @property
+    def w(self) -> Any:
+        return self.__hidden[0]
+
+    def run(self, x: Any) -> Any:
+        return x * self.w
+
+
+class _Child(_Private):
+    """With a dictionary beside the slots."""
+
+    def __call__(self, x: Any) -> Any:
+        return super().run(x)
+
+
+class _Outer:
+    __slots__ = ("inner",)
+
+    def __init__(self, w: Any) -> None:
+        self.inner = _Child(w)
+
+    @property
+    def w(self) -> Any:
+        return self.inner.w
+
+    def run(self, x: Any) -> Any:
+        return self.inner(x)
+
+
+class _Pair(NamedTuple):
+    w: Any
+
+    def run(self, x: Any) -> Any:
+        return x * self.w
+
+
+class _OfLayers(ad.nn.Module):
+    w: ad.Tensor
+
+    def __init__(self, w: Any) -> None:
+        self.w = w
+
+    def run(self, x: Any) -> Any:
+        return x * self.w
+
+
+class _Dictionary:
+    def __init__(self, w: Any) -> None:
+        self.w = w
+
+    def run(self, x: Any) -> Any:
+        return x * self.w
+
+
+HOLDERS = [_Dictionary, _SlottedData, _FrozenData, _Private, _Child, _Outer, _Pair, _OfLayers]
+WAYS: dict[str, Any] = {  # to have an object in the closure of a function
+    "attribute": lambda o: lambda x: x * o.w,
+    "method": lambda o: lambda x: o.run(x),
+    "bound method": lambda o: o.run,
+    "partial": lambda o: functools.partial(type(o).run, o),
+    "list": lambda o: (lambda held: lambda x: held[0].run(x))([o]),
+    "default": lambda o: lambda x, o=o: o.run(x),
+    "object": lambda o: (lambda held: lambda x: held.w.run(x))(_Dictionary(o)),
+    "slots": lambda o: (lambda held: lambda x: held.w.run(x))(_SlottedData(o)),
+    "compiled": lambda o: ad.compile(lambda x: o.run(x)),
+}
+
+
+def _three_times(f: Any, x: Any) -> Any:
+    return ad.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, f(s[1])), (x[0] * 0, x), max_steps=4)[1]
+
+
+PARTS: dict[str, Any] = {
+    "scan": lambda f, x: ad.scan(lambda c, _: (f(c), None), x, None, 9)[0],
+    "fori_loop": lambda f, x: ad.fori_loop(0, 9, lambda i, c: f(c), x),
+    "while_loop": lambda f, x: _three_times(f, x),
+    "cond": lambda f, x: ad.cond(x.sum() > 0, f, lambda c: c, x),
+    "switch": lambda f, x: ad.switch((x.sum() > 0).astype(int), [lambda c: c, f], x),
+    "checkpoint": lambda f, x: ad.checkpoint(f)(x),
+    "batch": lambda f, x: ad.vmap(lambda y: ad.cond(y > 1, f, lambda c: c, y))(x),
+    "nothing": lambda f, x: f(x),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", HOLDERS)
+def test_objects_that_steps_and_branches_close_over(kind: Any, way: str, part: str) -> None:
+    """Choices refused those that the compiled function made itself, and loops of them were unrolled."""
+    x, w = ad.tensor(X), ad.tensor(1.25, dtype=ad.float64)
+
+    def made(w: Any, x: Any) -> Any:
+        return (PARTS[part](WAYS[way](kind(w)), x) ** 2).sum()
+
+    expected = ad.grad(lambda w, x: (PARTS[part](lambda c: c * w, x) ** 2).sum(), (0, 1))(w, x)
+    inside, outside = ad.compile(ad.grad(made, (0, 1))), ad.grad(ad.compile(made), (0, 1))
+    leaf, other = w.require_grad(), x.require_grad()
+    f = WAYS[way](kind(leaf))
+    closed = ad.compile(lambda x: (PARTS[part](f, x) ** 2).sum())(other).backward()
+    for found in (inside(w, x), outside(w, x), (closed[leaf], closed[other])):
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12)
+    if part in ("scan", "fori_loop"):
+        assert str(inside.lower(w, x)).count("\n") < 40
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("kind", [_Dictionary, _SlottedData])
+def test_attributes_that_change_after_a_step_was_recorded(kind: Any, part: str) -> None:
+    """Their derivatives, which are recorded later, are those of what the step has read."""
+
+    def f(w: Any, x: Any) -> Any:
+        o, factor = kind(w), kind(3.0)
+        y = PARTS[part](lambda c: c * c * o.w * factor.w, x)
+        o.w, factor.w = w * 100.0, 7.0
+        return (y**2).sum() + o.w
+
+    x, w = ad.tensor(0.1 * X), ad.tensor(1.25, dtype=ad.float64)
+    expected = ad.grad(f, (0, 1))(w, x)
+    for g in (ad.compile(ad.grad(f, (0, 1))), ad.grad(ad.compile(f), (0, 1))):
+        for a, b in zip(g(w, x), expected, strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12)

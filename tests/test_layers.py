@@ -19,7 +19,7 @@ PROJECT = Path(__file__).parent.parent
 LAYERS = [
     {"counterparts"},
     {"methods", "renamed", "variables"},
-    {"constants", "errors", "lines", "markup"},
+    {"constants", "counters", "errors", "lines", "markup"},
     {"locks", "names", "scopes"},
     {"tree"},
     {"dtypes"},

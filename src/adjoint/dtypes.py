@@ -341,7 +341,7 @@ def refuse_complex(found: DType, wanted: DType, name: str) -> None:
         raise errors.DtypeError(f"{name}: complex values do not fit in {wanted}; take .real first")
 
 
-def _as_numbers(dtype: np.dtype[Any]) -> str:
+def as_numbers(dtype: np.dtype[Any]) -> str:
     """How an array of something else becomes one of numbers: the end of a message."""
     if dtype.names:
         return f"; take a field of it, as in x[{dtype.names[0]!r}]"
@@ -378,7 +378,7 @@ def values_of(
     if array.dtype.kind in "OUSmMV" and not is_bfloat16(array.dtype):
         raise errors.DtypeError(
             f"{name}: expected numbers or booleans, received {errors.shown(values)} of type {type(values).__name__}"
-            + (_as_numbers(array.dtype) if hasattr(values, "astype") else "")
+            + (as_numbers(array.dtype) if hasattr(values, "astype") else "")
         )
     if dtype is not None:
         wanted = as_dtype(dtype)
@@ -453,12 +453,17 @@ def _of_large_integers(array: np.ndarray[Any, Any], wanted: DType, name: str) ->
 
 def refuse_masked(values: Any, name: str) -> None:
     """Raises DtypeError for NumPy's masked arrays, also in lists: nothing here would heed the mask."""
-    masked = sys.modules.get("numpy.ma")  # NumPy imports it for its first user
-    if masked is not None and (isinstance(values, masked.MaskedArray) or holds(values, masked.MaskedArray)):
+    if is_masked(values):
         raise errors.DtypeError(
             f"{name}: masked arrays are not supported, their mask would be lost; pass x.filled(value), or x.data and "
             "ad.where with the mask"
         )
+
+
+def is_masked(values: Any) -> builtins.bool:
+    """Whether it is one of NumPy's masked arrays, or a list with one in it."""
+    masked = sys.modules.get("numpy.ma")  # NumPy imports it for its first user
+    return masked is not None and (isinstance(values, masked.MaskedArray) or holds(values, masked.MaskedArray))
 
 
 def holds(values: Any, kind: type) -> builtins.bool:
@@ -527,13 +532,14 @@ def _kinds(values: Any) -> set[np.dtype[Any]]:
         found.update([np.dtype(kind) for kind in scalars])
         others = classes - nested - scalars - _PYTHONS
         if others:
-            found.update([np.asarray(x).dtype for x in level if type(x) in others and _has_dtype(x)])
+            found.update([np.asarray(x).dtype for x in level if type(x) in others and has_dtype(x)])
         lists = level if nested == classes else [x for x in level if type(x) in nested] if nested else []
         level = list(itertools.chain.from_iterable(lists))
     return found
 
 
-def _has_dtype(value: Any) -> builtins.bool:
+def has_dtype(value: Any) -> builtins.bool:
+    """Whether it is a buffer or the like, of which NumPy makes an array."""
     if any([hasattr(value, name) for name in ("__array__", "__array_interface__", "__array_struct__")]):
         return True
     try:

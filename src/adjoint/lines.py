@@ -9,6 +9,7 @@ import linecache
 import os
 import sys
 import time
+import traceback
 from types import CodeType, FrameType
 
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
@@ -141,3 +142,11 @@ def _public_name(frame: FrameType) -> str | None:
     elif "self" in local:
         names = [type(local["self"]).__name__, *(names if names != ["__init__"] else [])]
     return f"{package}.{'.'.join(names)}" if hasattr(sys.modules.get(package), names[0]) else None
+
+
+def line_of(error: BaseException) -> str | None:
+    """The innermost line of the user's that led to an error."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(PACKAGE)]
+    if not frames:
+        return None
+    return f"{frames[-1].filename}:{frames[-1].lineno}" + (f": {frames[-1].line}" if frames[-1].line else "")

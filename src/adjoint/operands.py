@@ -17,7 +17,7 @@ from adjoint.devices import leaf_of
 from adjoint.dtypes import DType
 from adjoint.primitives import CAST, TABLE, Spec, result_spec
 from adjoint.primitives.sizes import LATER
-from adjoint.tensor import Number, Scalar, Tensor, allocate, raw_array, same, wrap
+from adjoint.tensor import Counter, Number, Scalar, Tensor, allocate, raw_array, same, wrap
 
 _LARGEST = int(np.finfo(np.float64).max)
 _WIDE = 1 << 63  # which integers of 64 bits with a sign do not hold
@@ -291,16 +291,18 @@ _NUMBERS = {"b": True, "i": 1, "f": 1.0, "c": 1j}  # of Python's, by the kind of
 _WIDEST = {"i": dtypes.int64, "f": dtypes.float64, "c": dtypes.complex128}
 
 
-def chosen_number(x: Tensor[Any]) -> Tensor[Any]:
-    """A tensor without axes, of a dtype that keeps Python's numbers, as one of these."""
-    out: Tensor[Any] = allocate(Number)
+def chosen_number(x: Tensor[Any], bounds: Any = None) -> Tensor[Any]:
+    """A tensor without axes, of a dtype that keeps Python's numbers, as one of these; with bounds as that of a step."""
+    out: Tensor[Any] = allocate(Number if bounds is None else Counter)
+    if type(out) is Counter:
+        out.bounds = bounds
     out._array, out._device, out._dtype = x._array, x._device, x._dtype
     return out
 
 
 def in_place_of(like: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:
     """x, as a chosen number where what it takes the place of is one."""
-    return chosen_number(x) if like.__class__ is Number else x
+    return chosen_number(x, getattr(like, "bounds", None)) if like.__class__ is Number else x
 
 
 def is_number(x: Any) -> bool:
@@ -376,9 +378,37 @@ def _with_numbers(name: str, x: Any, y: Any) -> Any:
     """An operator of chosen numbers: among Python's numbers it gives one again."""
     if not (is_number(x) and is_number(y)):
         return binary(name, *adapted([x, y], name))
+    bounds = numbers_bounds(name, x, y)
     wide = dtype_of_numbers([x, y, 1.0 if TABLE[name].promotes is dtypes.floating else 1])  # quotients are floats
     out = binary(name, *[cast(same(v), wide) if v.__class__ is Number else v for v in (x, y)])
-    return out if out._dtype.kind == "b" else chosen_number(out)
+    return out if out._dtype.kind == "b" else chosen_number(out, bounds)
+
+
+def numbers_bounds(name: str, *operands: Any) -> Any:
+    """The bounds of what follows from the number of a step and Python's numbers alone; None for all else."""
+    if not any([type(v) is Counter for v in operands]):
+        return None
+    from adjoint.counters import bounds_of  # when it is needed: by loops of programs
+
+    given = [_bounds_of_one(v) for v in operands]
+    if given[-1] is None and not isinstance(operands[-1], Tensor) and name in _DIVIDING and operands[-1] == 0:
+        given = [(0, 0)] * 2  # a number that stands for others, and is zero now
+    return None if None in given else bounds_of(name, *given)
+
+
+def _bounds_of_one(v: Any) -> Any:
+    if type(v) is Counter:
+        return v.bounds
+    if type(v) in _COUNTED:
+        return v, v
+    if v.__class__ in LATER and isinstance(v, int):  # whoever it stands for, it is asked whether they are as small
+        return (-_SMALL, _SMALL) if -_SMALL <= v <= _SMALL else (-_WIDE, _WIDE)
+    return None
+
+
+_COUNTED = (int, float, bool, np.float64)
+_SMALL = 1 << 31
+_DIVIDING = ("divide", "floor_divide", "remainder")
 
 
 def refuse_operand(value: Any, like: Tensor[Any], name: str) -> Any:
@@ -444,6 +474,11 @@ def followed_by(x: Tensor[Any]) -> Backend | None:
 def is_concrete(x: Tensor[Any]) -> bool:
     """Whether there are values, without computing any: not where a library computes them later."""
     return x._device.is_concrete(x._array)
+
+
+def has_none_yet(x: Tensor[Any]) -> bool:
+    """Whether a program that is recorded now computes its values: not where a library does when it is asked."""
+    return not is_concrete(x) and not isinstance(x._device.leaf, Lazy)
 
 
 def concrete_values(x: Any, name: str) -> np.ndarray[Any, Any]:

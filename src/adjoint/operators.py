@@ -15,6 +15,7 @@ from adjoint.operands import (
     chosen_number,
     fail,
     met,
+    numbers_bounds,
     refuse_leaf,
     unary_of,
 )
@@ -109,7 +110,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
 def _of_number(name: str, short: str) -> None:
     """The operators of a primitive for chosen numbers, which no short way leads past `binary`."""
     if len(TABLE[name].operands) == 1:
-        setattr(Number, f"__{short}__", lambda x: chosen_number(unary_of(name)(same(x))))
+        setattr(Number, f"__{short}__", lambda x: chosen_number(unary_of(name)(same(x)), numbers_bounds(name, x)))
     elif short not in COMPARISONS:
         setattr(Number, f"__{short}__", lambda x, y: binary(name, x, y))
         setattr(Number, f"__r{short}__", lambda x, y: binary(name, y, x))

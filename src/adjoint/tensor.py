@@ -7,6 +7,7 @@ Methods marked `@bound` are declared here with their types. Their bodies are the
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Protocol, TypeAlias, overload
@@ -614,6 +615,66 @@ class Number(Tensor[B]):
     __slots__ = ()
 
 
+class Counter(Number[B]):
+    """An integer of Python's that numbers the steps of a loop, and what follows from it and other numbers.
+
+    To `isinstance` it is Python's, as without compiling, and its text is the number: who asks for that, learns that
+    there is none. In this package it counts as a `Number`. It lies between its `bounds`.
+    """
+
+    __slots__ = ("bounds",)
+    bounds: tuple[Any, Any]
+
+    @property
+    def __class__(self) -> Any:
+        frame: Any = sys._getframe(1)
+        while frame.f_globals.get("__name__") == "abc":  # which asks for a class of its own
+            frame = frame.f_back
+        asked = frame.f_globals.get("__name__", _OURS)
+        if asked.partition(".")[0] == _OURS:
+            return Number
+        return _PYTHONS[self._dtype.kind]
+
+    @__class__.setter
+    def __class__(self, value: Any) -> None:
+        raise TypeError("a number of a step has the class of Python's numbers")
+
+    def __getattr__(self, name: str) -> Any:
+        if not hasattr(_PYTHONS[self._dtype.kind], name):
+            raise AttributeError(f"'Tensor' object has no attribute {name!r}")
+        return getattr(self.item(), name)  # as of i.bit_length()
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        return super().__pow__(other) if modulus is None else pow(self.item(), other, modulus)
+
+    def __mul__(self, other: Any) -> Any:
+        return other * self.__index__() if isinstance(other, _REPEATED) else super().__mul__(other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return other * self.__index__() if isinstance(other, _REPEATED) else super().__rmul__(other)
+
+    def __round__(self, digits: Any = None) -> Any:
+        return super().__round__() if digits is None else round(self.item(), digits)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec)
+
+    def __repr__(self) -> str:
+        frame: Any = sys._getframe(1)
+        while frame.f_globals.get("__name__") == "reprlib":  # which writes messages
+            frame = frame.f_back
+        asked = frame.f_globals.get("__name__", _OURS)
+        return super().__repr__() if asked.partition(".")[0] == _OURS else repr(self.item())
+
+    def __str__(self) -> str:
+        return str(self.item())
+
+
+_OURS = __name__.partition(".")[0]
+_REPEATED = (list, tuple, str, bytes, bytearray)  # as often as a number says
+_PYTHONS: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+
 class SupportsArray(Protocol):
     """An array of NumPy or of another library, a Series or a DataFrame of pandas."""
 
@@ -623,7 +684,7 @@ class SupportsArray(Protocol):
 # what functions take beside tensors: their values are copied to where the tensors are
 Operand: TypeAlias = Tensor[B] | SupportsArray | Sequence[Any] | complex
 
-trees.ATOMS.update((Tensor, UniqueTensor, Number))
+trees.ATOMS.update((Tensor, UniqueTensor, Number, Counter))
 _slot: Any = Tensor.__dict__["_array"]
 
 

@@ -21,6 +21,7 @@ from adjoint.compiler.numbers import can_vary
 from adjoint.compiler.programs import Program, Result
 from adjoint.compiler.rules import Made
 from adjoint.decorators.autodiff import Autodiff
+from adjoint.functions.arguments import is_numeric
 from adjoint.graph.nodes import LeafNode, Var
 from adjoint.module.fields import Constant, Fields, Setting
 from adjoint.scopes import here
@@ -277,7 +278,7 @@ class _Writer:
                 f"{name}.dtype is not {self.constant(dtype)}"
             )
             self._note(name, name if self.on_numpy else f"{self._from_caller()}({name})")
-        elif isinstance(x, (np.ndarray, np.generic)):
+        elif is_numeric(x):
             shape, dtype = self.call.specs[place]
             same_shape = f" or {name}.shape != {shape}" if isinstance(x, np.ndarray) else ""
             self.refuse(

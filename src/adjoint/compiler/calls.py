@@ -23,7 +23,7 @@ from adjoint.devices import current_level, default_device, observed_leaf
 from adjoint.functions.arguments import as_axis, is_numeric
 from adjoint.graph.nodes import LeafNode
 from adjoint.lines import Line
-from adjoint.primitives import Shape
+from adjoint.primitives import DType, Shape
 from adjoint.tensor import Tensor, raw_array, refuse_ended
 from adjoint.transforms.arguments import array_of, base_of
 from adjoint.transforms.closures import Attributes, Held, substituted
@@ -46,9 +46,10 @@ class Seen(NamedTuple):
 
 def wants_numpy(leaves: list[Any]) -> bool:
     """Whether arguments are NumPy's, or Python's floats, and none is a tensor: then results are NumPy's."""
-    return any([isinstance(x, (np.ndarray, np.generic, float, complex)) for x in leaves]) and not any(
-        [isinstance(x, Tensor) for x in leaves]
-    )
+    numbers = [
+        isinstance(x, (np.ndarray, float, complex)) or (isinstance(x, np.generic) and is_numeric(x)) for x in leaves
+    ]
+    return any(numbers) and not any([isinstance(x, Tensor) for x in leaves])
 
 
 class Signature:
@@ -148,23 +149,40 @@ class Signature:
             self.inputs.append(np.asarray(x))
             self.places.append(i)
             return x.__class__, None
-        if isinstance(x, (np.ndarray, np.generic)):
-            if not is_numeric(x):
-                raise errors.ArgumentTypeError(
-                    f"{self.name}: {self.path(i)} is an array of {x.dtype}; arrays are of numbers or booleans"
-                )
+        if isinstance(x, (np.ndarray, np.void)) or is_numeric(x):
             self.inputs.append(x)
             self.places.append(i)
-            return x.shape, dtypes.as_dtype(x.dtype)
+            return x.shape, self._dtype(i, x)
         found = plain(x)
         try:
             hash(found)
-        except TypeError:
-            raise errors.ArgumentTypeError(
-                f"{self.name}: {self.path(i)} is {errors.shown(x)} of type {type(x).__name__}, which is neither "
-                "an array nor hashable, so that another one could not be told from it; pass its parts, or a tuple"
-            ) from None
+        except (TypeError, ValueError):  # the latter of a view of memory that may be written to
+            raise self._unknown(i, x) from None
         return found
+
+    def _dtype(self, i: int, x: Any) -> DType:
+        """That of an array; raises DtypeError where no tensor is made of it."""
+        if x.__class__ is not np.ndarray and dtypes.is_masked(x):
+            dtypes.refuse_masked(x, f"{self.name}: {self.path(i)}")
+        hint = dtypes.as_numbers(x.dtype)
+        if is_numeric(x):
+            try:
+                return dtypes.as_dtype(x.dtype)
+            except errors.DtypeError as error:
+                hint = f"; {error}; x.astype(ad.float64) is one of them"
+        raise errors.DtypeError(f"{self.name}: {self.path(i)} is {errors.shown(x)}, expected numbers or booleans{hint}")
+
+    def _unknown(self, i: int, x: Any) -> errors.AdjointError:
+        """The error for what is no array, and what has no hash."""
+        where = f"{self.name}: {self.path(i)} is {errors.shown(x)} of type {type(x).__name__}, which is"
+        if hasattr(x, "toarray"):
+            return errors.DtypeError(f"{where} no array; pass x.toarray(), or the arrays that it is made of")
+        if dtypes.has_dtype(x):
+            return errors.DtypeError(f"{where} no array; pass np.asarray(x)")
+        return errors.ArgumentTypeError(
+            f"{where} neither an array nor hashable, so that another one could not be told from it; pass its parts, or "
+            "a tuple"
+        )
 
     def as_they_are(self, fixed: Collection[int] | None = None) -> None:
         """Read the call again, with the values of numbers, by default of all, as parts of what is recorded."""
@@ -263,8 +281,7 @@ class Signature:
             return self._other_structure(last)
         for i, (x, y) in enumerate(zip(self.specs, last.specs, strict=True)):
             if x != y:
-                value = not isinstance(self.leaves[i], (Tensor, np.ndarray, np.generic))
-                if value:
+                if i not in self.places:
                     return (
                         f"{self.path(i)} changes, from {errors.shown(last.leaves[i])} to "
                         f"{errors.shown(self.leaves[i])}{'' if asked.get(i) else _advice(self.leaves[i])}"

@@ -23,7 +23,7 @@ from adjoint.compiler.general import KEPT, General
 from adjoint.compiler.graph import Graph
 from adjoint.compiler.numbers import OtherNumberError, can_vary
 from adjoint.compiler.passes import after_each
-from adjoint.compiler.programs import Program, line_of, one_by_one
+from adjoint.compiler.programs import Program, one_by_one
 from adjoint.compiler.replay import makes_code
 from adjoint.compiler.rules import Answers, Family, Made, Rules, number_of
 from adjoint.compiler.setting import setting
@@ -33,12 +33,13 @@ from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import as_shape, check_callable, integers, is_numeric, items
 from adjoint.functions.creation import zeros
 from adjoint.functions.shape import broadcast_to
-from adjoint.lines import Line, stack_level
+from adjoint.lines import Line, line_of, stack_level
 from adjoint.module.fields import Fields
 from adjoint.operands import lift_to
 from adjoint.scopes import Block, Scope, innermost
 from adjoint.tensor import Tensor, raw_array, wrap
 from adjoint.transforms.arguments import array_of, arrays_on, to_numpy
+from adjoint.transforms.closures import Wrapper
 from adjoint.transforms.libraries import of_any_library
 
 OFTEN = 8  # recordings after which a warning says what changes
@@ -85,6 +86,8 @@ def compile(f: Callable[..., Any], *, dynamic: Any = None, donate: Any = ()) -> 
         entries than there are positional arguments; `donate` are no numbers, or there is no such argument.
     AxisError
         `dynamic` names an axis that an array has not.
+    DtypeError
+        An argument that is an array of something else than numbers, a sparse matrix or a buffer.
     TrackedError
         While recording: f asks for a value, with the line that does; it assigns to a tensor that is not its own.
 
@@ -202,12 +205,11 @@ class Lowered:
         return f"<graph of {self.graph.size()} equations>"
 
 
-class Compiled:
+class Compiled(Wrapper):
     """What `compile` makes of a function: call it as the function."""
 
     donate: tuple[int, ...]
     dynamic: Any
-    f: Callable[..., Any]
     of_module: bool
 
     def __init__(self, f: Callable[..., Any], dynamic: Any = None, donate: tuple[int, ...] = ()) -> None:
@@ -240,12 +242,9 @@ class Compiled:
                         self._recent = (known, *[x for x in recent if x is not known])
                     return found
             return _of_any_library(self, *args, **kwargs) if libraries_imported() else self.run(*args, **kwargs)
-        except OtherNumberError:
-            return self._by_value(args, kwargs)
-
-    def _by_value(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The call, recorded for these numbers alone: what follows from them has too many digits, say."""
-        call = Signature(self, args, kwargs)  # which refuses what was given away
+        except OtherNumberError:  # nothing has run by then
+            pass
+        call = Signature(self, args, kwargs)  # where the error is gone, which refers to donated arrays
         call.as_they_are()
         return self._run(call)[0]
 
@@ -347,10 +346,15 @@ class Compiled:
         places, arrays = call.donated(self.donate), call.arrays
         over = places if exclusive(call.inputs, places, arrays) else ()
         returned = {id(call.inputs[r.of]) for r in program.results if r.kind == "given"}
+        began = True
         try:
             return program.arrays(arrays, over) if call.as_numpy else program.tensors(arrays, call.inputs, over)
+        except OtherNumberError:
+            began = False
+            raise
         finally:
-            give_away(call.inputs, places, self.name, returned)
+            if began:
+                give_away(call.inputs, places, self.name, returned)
 
     def _program(self, call: Signature) -> Program:
         program = self._programs.get(call.key)

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import collections
 import contextvars
+import dis
 import functools
 import inspect
 import operator
 import sys
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from adjoint.module.fields import Fields
 from adjoint.scopes import Variable, innermost
 from adjoint.tensor import Tensor, raw_array
 from adjoint.transforms.arguments import Function
-from adjoint.transforms.closures import LARGE, closed_over, is_rebuilt, names_of_module
+from adjoint.transforms.closures import LARGE, Wrapper, closed_over, is_rebuilt, names_of_module
 from adjoint.transforms.watched import can_be_watched
 
 disabled: Variable[bool] = contextvars.ContextVar("adjoint_compile_disabled", default=None)
@@ -61,8 +62,8 @@ class Same:
 
 
 def plain(x: Any) -> Any:
-    """Equal for equal values of one type: 0.0 and -0.0 differ, and so do 1 and True."""
-    return (x.__class__, repr(x)) if x.__class__ in (float, complex) else (x.__class__, x)
+    """Equal for equal values of one type: 0.0 and -0.0 differ, so do 1 and True, and dates in other units."""
+    return (x.__class__, repr(x)) if x.__class__ in (float, complex) or isinstance(x, np.generic) else (x.__class__, x)
 
 
 @functools.lru_cache(1024)
@@ -92,9 +93,18 @@ def _read(code: types.CodeType, count: int) -> frozenset[str]:
     return frozenset(own.union(*[_read(x, count) for x in _inner(code)]))
 
 
+class _Names(NamedTuple):
+    """The attributes that functions read, so far as can be seen."""
+
+    read: frozenset[str]
+    assigned: frozenset[str]  # which they change
+    all: bool  # they may read any
+    bypassed: bool  # ... from the dictionary of an object, which answers no reads of a block
+    operators: frozenset[str]  # methods that are called by an operator alone, and may be
+
+
 @functools.lru_cache(1024)
-def _attributes(code: types.CodeType, count: int) -> tuple[frozenset[str], frozenset[str]]:
-    """The names of attributes that they read, and of those that they change, so far as that can be seen."""
+def _attributes(code: types.CodeType, count: int) -> _Names:
     own, assigned, last = set[str](), set[str](), ""
     for operation, name in names_in(code):
         if operation in ("STORE_ATTR", "DELETE_ATTR"):
@@ -104,10 +114,40 @@ def _attributes(code: types.CodeType, count: int) -> tuple[frozenset[str], froze
             if name in _CHANGES:
                 assigned.add(last)
         last = name if operation in _OF_OBJECTS else ""
-    if {"getattr", "hasattr"}.intersection(code.co_names):
-        own.update(x for x in code.co_consts if isinstance(x, str))
-    inner = [_attributes(x, count) for x in _inner(code)]
-    return frozenset(own.union(*[x for x, _ in inner])), frozenset(assigned.union(*[x for _, x in inner]))
+    used = frozenset(code.co_names).union(code.co_freevars)
+    bypassed = not used.isdisjoint(_BYPASSING) or ("LOAD_GLOBAL", "copy") in names_in(code)
+    parts = [_attributes(x, count) for x in _inner(code)]
+    return _Names(
+        frozenset(own.union(*[x.read for x in parts])),
+        frozenset(assigned.union(*[x.assigned for x in parts])),
+        bypassed or not used.isdisjoint(_BY_NAME) or any([x.all for x in parts]),
+        bypassed or any([x.bypassed for x in parts]),
+        frozenset(_operators(code)).union(*[x.operators for x in parts]),
+    )
+
+
+def _operators(code: types.CodeType) -> Iterator[str]:
+    """Of the methods that ask an object how many, whether and which: those that the operations of a function may call.
+
+    All other operators count as called: these read what changes often.
+    """
+    operations = {x.opname for x in dis.get_instructions(code)}
+    asks = any(["_IF_" in x or x in ("UNARY_NOT", "TO_BOOL") for x in operations])
+    if asks or not _ASKING.isdisjoint(code.co_names):
+        yield from ("__len__", "__bool__")
+    if "CONTAINS_OP" in operations:
+        yield "__contains__"
+    if "COMPARE_OP" in operations:
+        yield from _ORDERS
+
+
+_ASKING = frozenset("len bool any all filter list tuple reversed".split())
+_ORDERS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
+_OF_QUESTIONS = frozenset(["__len__", "__bool__", "__contains__", *_ORDERS])
+
+# functions that read what they are told to, and those that take it from the dictionary of an object
+_BY_NAME = frozenset("getattr hasattr attrgetter methodcaller asdict astuple fields replace getmembers dir".split())
+_BYPASSING = frozenset("vars __dict__ __getstate__ __reduce_ex__ deepcopy".split())
 
 
 def _inner(code: types.CodeType) -> list[types.CodeType]:
@@ -179,6 +219,8 @@ class Environment:
         self._variable = ""  # the name by which the function reads what is being gathered
         self._variables: dict[int, str] = {}  # ... of what may change, by identity
         self._names: set[str] = {"__call__"}  # of attributes
+        self._operators: set[str] = set()
+        self._all = self._bypassed = False  # functions may read any attribute, and without asking for it
         self.assigned: set[str] = set(changing)  # ... which the function itself changes
         self.holders: list[Any] = []  # objects whose attributes have tensors
         self._of_holders: dict[Any, tuple[Any, tuple[Tensor[Any], ...]]] = {}  # tensors that attributes lead to
@@ -280,8 +322,11 @@ class Environment:
         if isinstance(x, types.FunctionType):
             self._gather_function(x, guard, seen, own=own)
         elif isinstance(x, types.MethodType):
-            self._gather(x.__func__, guard, seen, own=False)
-            self._gather(x.__self__, guard, seen, own=False)
+            self._gather(x.__func__, guard, seen, own=own)
+            self._gather(x.__self__, guard, seen, own=own)
+        elif isinstance(x, Wrapper):
+            guard.append(type(x))
+            self._gather(x.f, guard, seen, own=own)
         elif isinstance(x, _CONTAINERS) and len(x) > LARGE:
             guard.append(Same(x))
         elif isinstance(x, (*_CONTAINERS, functools.partial)):
@@ -289,7 +334,7 @@ class Environment:
             if not isinstance(x, (tuple, functools.partial)):  # these stay as they are
                 self._containers.append((x, parts))
                 self._variables[id(x)] = self._variable
-            if isinstance(x, dict):
+            if isinstance(x, _MAPPINGS):
                 parts = parts[len(parts) // 2 :]
                 guard.append((dict, tuple(map(plain, x))))
             else:
@@ -330,9 +375,12 @@ class Environment:
             self._gather(defaults, guard, seen, own=own)
         if vars(f):
             self._objects.append(f)
-        names, assigned = _attributes(f.__code__, callbacks.count)
-        self._names |= names
-        self.assigned |= assigned
+        names = _attributes(f.__code__, callbacks.count)
+        self._names |= names.read
+        self.assigned |= names.assigned
+        self._operators |= names.operators
+        self._all |= names.all
+        self._bypassed |= names.bypassed
         known, replaced = f.__globals__, () if own is False else names_of_module(f)
         for name in _names(f.__code__, callbacks.count):
             value, self._variable = known.get(name, _Empty), name
@@ -356,13 +404,13 @@ class Environment:
 
     def _gather_attributes(self, seen: set[Any]) -> None:
         """What functions read of objects: what has a name that stands in their code. That may bring more of both."""
-        looked: dict[int, int] = {}
+        looked: dict[int, Any] = {}
         while True:
-            new = [x for x in self._objects if looked.get(id(x)) != len(self._names)]
+            new = [x for x in self._objects if looked.get(id(x)) != self._so_far()]
             if not new:
                 break
             for x in new:
-                looked[id(x)] = len(self._names)
+                looked[id(x)] = self._so_far()
                 self._gather_object(x, seen)
         self._known += [x for x in self._held if x[1] not in self.assigned]
         self._slots = [x for x in self._slots if x[1] not in self.assigned]
@@ -370,11 +418,18 @@ class Environment:
         for at, (x, tensors) in self._of_holders.items():
             if at in self._attributes:
                 self._attributes[at] += tuple(map(self._place, tensors))
+                untracked = [y for y in tensors if not y._device.tracked(raw_array(y))]  # others are refused there
+                for y in untracked if self._bypassed else ():
+                    self._attributes[at] += ((Same(y), Same(raw_array(y))),)
+                    self._arrays.append((y, raw_array(y)))
                 if not any([x is y for y in self.holders]):
                     self.holders.append(x)
 
+    def _so_far(self) -> tuple[int, int, bool]:
+        return len(self._names), len(self._operators), self._all
+
     def _gather_object(self, x: Any, seen: set[Any]) -> None:
-        held: Mapping[str, Any] = getattr(x, "__dict__", {})
+        held = _dictionary(x)
         if isinstance(x, type):
             self._gather_class(x, None, seen)
             return
@@ -385,7 +440,9 @@ class Environment:
                 if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
                     self._attribute(x, held, name, value, seen)
             return
-        for name in [name for name in held if name in self._names]:
+        everything = self._all and _is_users(sys.modules.get(type(x).__module__)) and not isinstance(x, _MANY)
+        everything = everything or isinstance(x, _WRITTEN)
+        for name in [name for name in held if everything or name in self._names]:
             self._attribute(x, held, name, held[name], seen)
         self._gather_class(type(x), x, seen)
 
@@ -394,7 +451,7 @@ class Environment:
         for each in cls.__mro__:
             if not _is_users(sys.modules.get(each.__module__)):
                 continue
-            for name in [name for name in vars(each) if name in self._names]:
+            for name in [name for name in vars(each) if self._is_read(name, vars(each)[name])]:
                 member = vars(each)[name]
                 if isinstance(member, types.MemberDescriptorType):
                     if x is not None and (id(x), name) not in self._read:
@@ -403,12 +460,25 @@ class Environment:
                         self._slots.append((x, name, value))
                         self._add(x, name, value, seen)
                     continue
+                assigned = set(self.assigned)
                 self._attribute(each, vars(each), name, member, seen)
+                if name not in self._names:  # which may not run at all; if it does, it is seen what it has changed
+                    self.assigned = assigned
                 if isinstance(member, cached_property):
                     self.assigned.add(name)
-                held = getattr(x, "__dict__", None)
-                if held is not None and name not in held:  # it may come
+                held = _dictionary(x)
+                if held is not _NOTHING and name not in held:  # it may come
                     self._attribute(x, held, name, _Empty, seen)
+
+    def _is_read(self, name: str, member: Any) -> bool:
+        """Whether functions may read what a class has by this name: operators are methods that they do not name."""
+        if name in self._names:
+            return True
+        if name.startswith("__"):
+            if name in _NO_OPERATORS or (name in _OF_QUESTIONS and name not in self._operators):
+                return False
+            return isinstance(member, types.FunctionType) and _is_written(member)
+        return self._all
 
     def _attribute(self, x: Any, held: Mapping[str, Any], name: str, value: Any, seen: set[Any]) -> None:
         if (id(x), name) not in self._read:
@@ -428,7 +498,32 @@ class Environment:
             self._of_holders[at] = x, tuple(tensors.values())
 
 
-_CONTAINERS = (dict, list, tuple, set, frozenset, collections.deque, bytearray)
+_MANY = (types.ModuleType, types.FunctionType)  # have more attributes than are read
+_NO_OPERATORS = frozenset(
+    "__init__ __new__ __post_init__ __del__ __init_subclass__ __set_name__ __class_getitem__ __reduce__ __reduce_ex__ "
+    "__getstate__ __setstate__ __copy__ __deepcopy__ __repr__ __str__ __format__ __dir__ __sizeof__".split()
+)
+
+
+def _is_written(f: types.FunctionType) -> bool:
+    """Whether it stands in a file: what `dataclass` makes does not, and compares all fields."""
+    return not f.__code__.co_filename.startswith("<string>")
+
+
+_MAPPINGS = (dict, types.MappingProxyType)
+_CONTAINERS = (*_MAPPINGS, list, tuple, set, frozenset, collections.deque, bytearray)
+_WRITTEN = (collections.UserDict, collections.UserList, collections.ChainMap)  # in Python: they keep all in attributes
+
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+def _dictionary(x: Any) -> Mapping[str, Any]:
+    """That of an object, whose class may answer any name."""
+    try:
+        return object.__getattribute__(x, "__dict__")  # type: ignore[no-any-return]
+    except AttributeError:
+        return _NOTHING
 
 
 def _functions_of(member: Any) -> Iterable[Any]:
@@ -444,7 +539,7 @@ def _functions_of(member: Any) -> Iterable[Any]:
 
 def _parts(x: Any) -> tuple[Any, ...]:
     """What a container holds: of a dictionary the keys, then the values."""
-    if isinstance(x, dict):
+    if isinstance(x, _MAPPINGS):
         return (*x, *x.values())
     return (x.func, x.args, x.keywords) if isinstance(x, functools.partial) else tuple(x)
 

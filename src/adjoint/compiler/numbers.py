@@ -99,7 +99,7 @@ class Numbers(Symbols):
                 self._computed.add(x.text, type(x.value), dtype)
                 if self._equation is None:  # one for all, since a call of Python takes longer than what it computes
                     self._equation = Equation("host", self.inputs, {"function": self._computed}, [])
-                    self.graph.equations.append(self._equation)
+                    self.graph.equations.insert(0, self._equation)  # nothing has run where a number does not fit
                 self._equation.results.append(found)
         return found
 
@@ -145,7 +145,11 @@ class _Computed:
         if self.run is None:
             self.run = self.numbers.function(f"({', '.join(self.texts)},)")
         made = []
-        for found, (kind, dtype) in zip(self.run(*[x.item() for x in arrays]), self.types, strict=True):
+        try:
+            numbers = self.run(*[x.item() for x in arrays])
+        except ArithmeticError:  # which the function itself raises at its own line
+            raise OtherNumberError from None
+        for found, (kind, dtype) in zip(numbers, self.types, strict=True):
             if found.__class__ is not kind:  # a negative power of an integer, a root of a negative number
                 raise OtherNumberError
             try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import traceback
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
@@ -23,7 +22,7 @@ from adjoint.concrete import collected_checks
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import transform_level
 from adjoint.graph.nodes import LeafNode, ancestors, new_leaf
-from adjoint.lines import PACKAGE
+from adjoint.lines import line_of
 from adjoint.operands import lift_to, run
 from adjoint.primitives import DType, Shape
 from adjoint.random_keys import recorded_on
@@ -112,13 +111,13 @@ def placed(base: Backend, device: Backend, record: Callable[[Place], T]) -> T:
         try:
             return record(place)
         except errors.AdjointError as error:
-            _locate(error)
+            _locate(error, place)
             raise
         except ValueError as error:
             if not isinstance(error.__cause__, errors.TrackedError):
                 raise
             found = errors.TrackedError(str(error.__cause__))  # which NumPy has met, in `array[i] = x`
-            _locate(found.with_traceback(error.__traceback__))
+            _locate(found.with_traceback(error.__traceback__), place)
             raise found from error
         finally:
             place.leaf.arrays_on = None  # which would be a cycle
@@ -126,22 +125,19 @@ def placed(base: Backend, device: Backend, record: Callable[[Place], T]) -> T:
                 copy.end()
 
 
-def _locate(error: errors.AdjointError) -> None:
-    """Add the line of the user's to a message, and the way out where it was a tensor that is no number."""
+def _locate(error: errors.AdjointError, place: Place) -> None:
+    """Add the line of the user's to a message, and the way out where it was a tensor that is no number.
+
+    A leaf without derivatives gets the name of the one that will run, of which a device can be made.
+    """
     line, text = line_of(error), str(error)
+    if isinstance(error, errors.NoAutodiffError):
+        text = text.replace(place.leaf.name, place.base.name)
     if line is not None and line not in text:
         error.args = (f"{text}{_HINT if RECORDED in text else ''}\n  at {line}", *error.args[1:])
 
 
 _HINT = "; a tensor has no value while ad.compile records: pass a Python number among the arguments"
-
-
-def line_of(error: BaseException) -> str | None:
-    """The innermost line of the user's that led to an error."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(PACKAGE)]
-    if not frames:
-        return None
-    return f"{frames[-1].filename}:{frames[-1].lineno}" + (f": {frames[-1].line}" if frames[-1].line else "")
 
 
 # --- results ---------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from adjoint.compiler.numbers import Numbers, as_arrays, bounds_loops, is_number
 from adjoint.compiler.numbers import known as known_numbers
 from adjoint.compiler.sizes import Symbols, has_sizes
 from adjoint.concrete import Check, Staged
+from adjoint.dtypes import INEXACT
 from adjoint.lines import PACKAGE, Line
 from adjoint.primitives import ELEMENTWISE, RANDOM, DType, Primitive, Spec, result_spec
 from adjoint.random_keys import RandomKey
@@ -236,6 +237,8 @@ class Traced(Staged, LeafBackend):
                     known = known and x.const is not None
                     specs.append(Spec(x.shape, x.dtype))
                 else:
+                    if x.__class__ is int and not -_WIDE <= x < _WIDE and _meets_floats(operands):
+                        raise OverflowError  # as libraries do, and who asked for it makes a float of the integer
                     specs.append(x)
             if known:
                 out = inner[name](*[x.const if x.__class__ is Value else x for x in operands], **parameters)
@@ -336,6 +339,13 @@ class Traced(Staged, LeafBackend):
     def call(self, f: Callable[..., None], arrays: Sequence[Any]) -> None:
         values = [x if x.__class__ is Value else self.constant(x) for x in arrays]
         _current("a call").add("call", values, [], function=f)
+
+
+_WIDE = 1 << 63  # which integers of 64 bits with a sign do not hold
+
+
+def _meets_floats(operands: Sequence[Any]) -> bool:
+    return any([x.__class__ is Value and x.dtype.kind in INEXACT for x in operands])
 
 
 def _opened(graphs: Sequence[Graph]) -> list[Name]:

@@ -34,6 +34,8 @@ from adjoint.operands import (
     described,
     fail,
     followed_by,
+    has_none_yet,
+    in_dtype,
     is_concrete,
     of_later,
     refuse_fractions,
@@ -401,12 +403,17 @@ def empty(shape: ShapeLike, dtype: Any = None, *, device: Any = None, **unknown:
 
 
 def _filled(shape: Shape, value: Any, dtype: DType, device: Any, name: str) -> Tensor[Any]:
-    """One value everywhere: a number, or a tensor with one element, whose gradient flows."""
-    if not isinstance(value, Tensor) or not value.device.tracked(value._array):
+    """One value everywhere: a number, or a tensor with one element, whose gradient flows.
+
+    Where a program computes the value later, it fills the array then.
+    """
+    if not isinstance(value, Tensor) or not (value.device.tracked(value._array) or has_none_yet(value)):
         return _full(shape, as_constant(value, dtype, name), dtype, device)
     if value.size != 1:
         raise errors.ArgumentTypeError(f"{name}: expected one number, received {errors.shown(value)}")
     dtypes.refuse_complex(value.dtype, dtype, name)
+    if value.__class__ is Number:
+        value = in_dtype(value, dtype, value.device, name)
     number = run("reshape", (asarray(value, dtype=dtype, device=device),), shape=())
     return run("broadcast_to", (number,), shape=shape)  # type: ignore[no-any-return]
 
@@ -434,6 +441,8 @@ def full(shape: ShapeLike, fill_value: Any, dtype: Any = None, *, device: Any = 
     """
     if unknown:
         raise keyword_error(full, unknown)
+    if fill_value.__class__ is Number and dtype is None:
+        fill_value = adapted([fill_value], "full")[0]
     if isinstance(fill_value, Tensor):
         device, default = fill_value.device if device is None else device, fill_value.dtype
     else:

@@ -17,7 +17,7 @@ from adjoint.backends.jax import JAX
 from adjoint.functions.conversion import refuse_graphs
 from adjoint.functions.gradients import Gradients
 from adjoint.graph.nodes import LeafNode, new_leaf
-from adjoint.tensor import Number, Tensor, UniqueTensor, allocate
+from adjoint.tensor import Counter, Number, Tensor, UniqueTensor, allocate
 
 _Static = tuple[Backend, tuple[bool, ...]]  # a tensor's backend, and for each level whether it is a leaf there
 
@@ -25,7 +25,7 @@ _Static = tuple[Backend, tuple[bool, ...]]  # a tensor's backend, and for each l
 @functools.cache
 def register(jax: Any) -> None:
     """Tell JAX of the classes."""
-    for kind in (Tensor, UniqueTensor, Number):
+    for kind in (Tensor, UniqueTensor, Number, Counter):
         jax.tree_util.register_pytree_node(kind, _flatten, _unflatten)
     jax.tree_util.register_pytree_node(Gradients, _flatten_gradients, _unflatten_gradients)
 

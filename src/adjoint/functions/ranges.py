@@ -8,6 +8,7 @@ from typing import Any, Never, overload
 import numpy as np
 
 from adjoint import dtypes, errors
+from adjoint.dtypes import DType
 from adjoint.functions.arguments import (
     ELEMENTS,
     as_choice,
@@ -22,9 +23,10 @@ from adjoint.functions.arguments import (
     keyword_error,
 )
 from adjoint.functions.creation import D, Default, asarray, dtype_for, made
-from adjoint.operands import run
+from adjoint.functions.elementwise import where
+from adjoint.operands import cast, has_none_yet, in_dtype, run
 from adjoint.primitives.sizes import as_recorded
-from adjoint.tensor import Operand, Tensor
+from adjoint.tensor import Number, Operand, Tensor
 
 
 @overload
@@ -118,8 +120,21 @@ def linspace(
     place = as_device(device)
     turned = dtype is None and any(isinstance(v, complex | np.complexfloating) for v in (start, stop))
     wanted = dtypes.default_on(place, "c") if turned else dtype_for(dtype, place)
+    if any([isinstance(v, Number) and has_none_yet(v) for v in (start, stop)]) and wanted.kind == "f":
+        return _spaced_later(start, stop, n, endpoint, wanted)
     first, last = as_constant(start, wanted, "linspace"), as_constant(stop, wanted, "linspace")
     return made(place, "linspace", start=first, stop=last, num=n, endpoint=endpoint, dtype=wanted)
+
+
+def _spaced_later(start: Any, stop: Any, n: int, endpoint: bool, dtype: DType) -> Tensor[Any]:
+    """Numbers between two of which a program that is recorded computes one: as NumPy does it, in double precision."""
+    like = start if start.__class__ is Number else stop
+    first, last = (in_dtype(v, dtypes.float64, like._device, "linspace") for v in (start, stop))
+    places = made(like._device, "arange", start=0, stop=n, step=1, dtype=dtypes.float64)
+    values = places * ((last - first) / max(n - endpoint, 1)) + first
+    if endpoint and n > 1:
+        values = where(places == n - 1, last, values)
+    return cast(values, dtype)
 
 
 @explained

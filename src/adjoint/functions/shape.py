@@ -8,7 +8,7 @@ from typing import Any, Never, overload
 
 import numpy as np
 
-from adjoint import errors
+from adjoint import dtypes, errors
 from adjoint.functions.arguments import (
     AXES,
     as_axes,
@@ -27,9 +27,9 @@ from adjoint.functions.arguments import (
     keyword_error,
 )
 from adjoint.functions.creation import made
-from adjoint.operands import common_backend, concrete_values, fail, lift_to, operand, run
+from adjoint.operands import common_backend, concrete_values, fail, has_none_yet, lift_to, operand, run
 from adjoint.primitives import ARRAY, broadcast_shapes
-from adjoint.tensor import Axis, Operand, Tensor, same, wrap
+from adjoint.tensor import Axis, Number, Operand, Tensor, same, wrap
 from adjoint.variables import B
 
 
@@ -244,6 +244,10 @@ def roll(x: Operand[B], /, shift: int | Sequence[int], axis: Axis = None, **unkn
     if unknown:
         raise keyword_error(roll, unknown)
     given: Any = x if x.__class__ is Tensor else as_tensor(x, "roll")
+    if isinstance(shift, Number):
+        if has_none_yet(shift) and (axis is None or type(axis) is int):
+            return _rolled_later(given, shift, axis)
+        shift = int(shift)
     if type(shift) is int and type(axis) is int and abs(shift) < 2**62:  # what follows, of one axis
         return _rolled(given, shift, axis)
     if axis is None:
@@ -257,6 +261,19 @@ def roll(x: Operand[B], /, shift: int | Sequence[int], axis: Axis = None, **unkn
     for by, i in zip(shifts, axes, strict=True):
         out = _rolled(out, by, i)
     return out
+
+
+def _rolled_later(x: Tensor[Any], shift: Any, axis: int | None) -> Tensor[Any]:
+    """Shifted by what a program that is recorded computes: the number of a step, say."""
+    if axis is None:
+        return reshape(_rolled_later(reshape(x, -1), shift, 0), x.shape)
+    axis = as_axis(axis, x.ndim, "roll")
+    n = x.shape[axis]
+    if not n:
+        return same(x)
+    places = made(shift._device, "arange", start=0, stop=n, step=1, dtype=dtypes.int64)
+    key = (*[slice(None)] * axis, ARRAY, *[slice(None)] * (x.ndim - axis - 1))
+    return run("index", (x, (places - shift) % n), key=key)  # type: ignore[no-any-return]
 
 
 def _rolled(x: Tensor[Any], shift: int, axis: int) -> Tensor[Any]:

@@ -98,7 +98,7 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
     values = np.asarray(x)
     if not is_array(x):
         values = values.astype(base.leaf.widest(values.dtype))
-    dtype = dtypes.as_dtype(values.dtype)
+    dtype = dtypes.as_dtype(values.dtype, "a transform's argument")
     if values.dtype is not dtype:  # of another byte order
         values = values.astype(dtype)
     return base.from_numpy(values, copy=keep or isinstance(x, np.generic))

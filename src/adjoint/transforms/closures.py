@@ -10,11 +10,13 @@ import contextvars
 import copy as copies
 import functools
 import types
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from adjoint import errors
 from adjoint import tree as trees
+from adjoint.concrete import Staged
+from adjoint.devices import current_level
 from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import check_callable
 from adjoint.lines import PACKAGE, is_of_library, names_in
@@ -22,7 +24,7 @@ from adjoint.operands import in_place_of
 from adjoint.scopes import Block, Variable, innermost
 from adjoint.tensor import Tensor
 from adjoint.transforms.arguments import Function
-from adjoint.transforms.watched import watched
+from adjoint.transforms.watched import can_be_watched, watched
 from adjoint.tree import Branch
 
 
@@ -90,18 +92,19 @@ def opened(functions: Sequence[Function]) -> tuple[Function, list[Tensor[Any]]]:
     """
     found: dict[int, Tensor[Any]] = {}
     _gather(list(functions), found, set())
+    objects = _holders(functions, found) if _is_recorded() else None
     first: dict[int, Any] = {}
     now = _copied(list(functions), {}, anew=True, origins=first)
     closed = list(found.values())
     outer, block = innermost(_origins), innermost(_attributes)
     known = {} if outer is None else outer.value.known
+    attributes = Attributes([], {}, frozenset()) if block is None else block.value
 
     def made(*values: Any) -> Any:
         second: dict[int, Any] = {}
         new = dict(zip(found, map(in_place_of, closed, values), strict=True))
         copied = _copied(now, new, anew=True, origins=second)
-        if block is not None:
-            copied = [block.value.with_others(f, new) for f in copied]
+        copied = [attributes.with_others(f, new, objects) for f in copied]
         origins = {key: first.get(id(x), x) for key, x in second.items()}
         origins = {key: known.get(id(x), x) for key, x in origins.items()}
         return [_in_copies(f, _Origins(origins)) for f in copied] if origins else copied
@@ -144,16 +147,27 @@ def as_given(f: Function) -> Function:
 
 
 class Attributes:
-    """What attributes of objects have in the place of tensors, by the ids of these; not those of the names `but`."""
+    """What attributes of objects have in the place of tensors, by the ids of these; not those of the names `but`.
 
-    def __init__(self, objects: Sequence[Any], values: dict[int, Any], but: Set[str]) -> None:
+    `before` are values that attributes had, by the ids of objects and by names: these are read, whatever they are now.
+    """
+
+    def __init__(
+        self,
+        objects: Sequence[Any],
+        values: dict[int, Any],
+        but: Set[str],
+        before: Mapping[tuple[int, str], Any] | None = None,
+    ) -> None:
         self.objects, self.values, self.but = objects, values, but
+        self.before = before or {}
         self.known: set[int] = set(map(id, objects))
         self._made: dict[int, tuple[Any, Any]] = {}  # what was read, which is kept, and what was given for it
 
-    def read(self, name: str, value: Any) -> Any:
+    def read(self, x: Any, name: str, value: Any) -> Any:
         if name in self.but:
             return value
+        value = self.before.get((id(x), name), value)
         known = self._made.get(id(value))
         if known is None:
             known = self._made[id(value)] = value, _copied(value, self.values, anew=False)
@@ -168,11 +182,19 @@ class Attributes:
         with watched(self.objects, self), Block(_attributes, self):
             yield
 
-    def with_others(self, f: Any, values: dict[int, Any]) -> Any:
-        """The function, which finds in attributes other tensors in the place of those that are given there now."""
-        if not callable(f) or not any([id(x) in values for x in self.values.values()]):
+    def with_others(self, f: Any, values: dict[int, Any], more: Attributes | None = None) -> Any:
+        """The function, which finds in attributes other tensors in the place of those that are given there now.
+
+        In attributes of `more` objects it finds them in the place of those that were there.
+        """
+        if not callable(f) or not (more is not None or any([id(x) in values for x in self.values.values()])):
             return f
-        others = Attributes(self.objects, {key: values.get(id(x), x) for key, x in self.values.items()}, self.but)
+        mine = {key: values.get(id(x), x) for key, x in self.values.items()}
+        if more is None:
+            others = Attributes(self.objects, mine, self.but, self.before)
+        else:
+            before = {**self.before, **more.before}
+            others = Attributes([*self.objects, *more.objects], {**values, **mine}, self.but, before)
 
         @functools.wraps(f)
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -189,6 +211,17 @@ def _holds_given(x: Any) -> bool:
     """Whether it is an object whose attributes are read otherwise now."""
     block = innermost(_attributes)
     return block is not None and id(x) in block.value.known
+
+
+class Wrapper:
+    """A function of ours around the function `f` of the user's, which stands for it where a program is recorded."""
+
+    f: Callable[..., Any]
+
+
+def _is_recorded() -> bool:
+    level = current_level()
+    return level is not None and isinstance(level.leaf, Staged)
 
 
 def _copied(x: Any, values: dict[int, Any], *, anew: bool, origins: dict[int, Any] | None = None) -> Any:
@@ -225,6 +258,22 @@ def _mentioned(code: types.CodeType) -> frozenset[str]:
     return frozenset([name for part in _codes(code) for name in part.co_names])
 
 
+def mentions(f: Function, name: str) -> bool:
+    """Whether a function of the user's, or one that it closes over, has this name in its code."""
+    waiting: list[Any] = [f]
+    seen: set[int] = set()
+    while waiting:
+        x = waiting.pop()
+        if id(x) in seen:
+            continue
+        seen.add(id(x))
+        if isinstance(x, types.FunctionType) and not x.__code__.co_filename.startswith(PACKAGE):
+            if name in _mentioned(x.__code__):
+                return True
+        waiting += _contents(x)
+    return False
+
+
 _LOOKING = {"globals", "eval", "exec", "vars", "_getframe", "currentframe"}  # functions that find names by themselves
 
 
@@ -240,7 +289,7 @@ def _may_hold(x: Any) -> bool:
     if isinstance(x, types.FunctionType):
         return not x.__code__.co_filename.startswith(PACKAGE) and not is_of_library(x.__code__.co_filename)
     return (
-        isinstance(x, (Tensor, Branch, functools.partial))
+        isinstance(x, (Tensor, Branch, Wrapper, functools.partial, types.MethodType))
         or (isinstance(x, (list, tuple, dict)) and len(x) <= LARGE)
         or _holds_given(x)
     )
@@ -255,7 +304,9 @@ def _contents(x: Any) -> list[Any]:
     if isinstance(x, functools.partial):
         return [x.func, x.args, x.keywords]
     if isinstance(x, types.MethodType):
-        return [x.__self__]
+        return [x.__func__, x.__self__]
+    if isinstance(x, Wrapper):
+        return [x.f] if _is_recorded() else []
     if isinstance(x, dict):
         return list(x.values())
     if isinstance(x, Branch):
@@ -296,6 +347,69 @@ def _gather(x: Any, found: dict[int, Tensor[Any]], seen: set[int]) -> None:
             waiting += reversed(_contents(x))
 
 
+def _holders(functions: Sequence[Function], found: dict[int, Tensor[Any]]) -> Attributes | None:
+    """The objects that functions of a program lead to, with the attributes that code names as they are now.
+
+    Their tensors are added to those found. Attributes that code assigns to are left alone.
+    """
+    names, assigned = set[str](), set[str]()
+    before: dict[tuple[int, str], Any] = {}
+    objects: list[Any] = []
+    waiting: list[Any] = list(functions)
+    seen: set[int] = set()
+    looked: set[tuple[int, str]] = set()
+    while waiting:
+        while waiting:
+            x = waiting.pop()
+            if id(x) in seen or isinstance(x, (Tensor, types.ModuleType)) or _holds_given(x):
+                continue
+            seen.add(id(x))
+            if isinstance(x, types.FunctionType):
+                for part in _codes(x.__code__):
+                    names.update(part.co_names)
+                    assigned.update([name for step, name in names_in(part) if step == "STORE_ATTR"])
+            if not isinstance(x, type) and can_be_watched(x):
+                objects.append(x)
+            else:
+                waiting += _contents(x)
+        for x in objects:
+            for name, value in (*_methods(type(x), names), *_values(x, names)):
+                if (id(x), name) not in looked:
+                    looked.add((id(x), name))
+                    waiting.append(value)
+    for x in objects:
+        before.update({(id(x), name): value for name, value in _values(x, names - assigned)})
+    for value in before.values():
+        found.update(closed_over(value))
+    return Attributes(objects, {}, frozenset(), before) if before else None
+
+
+def _methods(cls: type, names: set[str]) -> Iterator[tuple[str, Any]]:
+    """Functions of a class that code may call, by names or operators."""
+    for each in cls.__mro__:
+        for name, member in vars(each).items() if each.__module__ != "builtins" else ():
+            f = member.fget if isinstance(member, property) else member
+            by_operator = name.startswith("__") and name not in _MAKING
+            if isinstance(f, types.FunctionType) and (name in names or by_operator):
+                yield name, f
+
+
+def _values(x: Any, names: set[str]) -> Iterator[tuple[str, Any]]:
+    """The attributes of an object that have one of these names, in slots or its dictionary."""
+    for each in type(x).__mro__:
+        for name in names.intersection(vars(each)):
+            member = vars(each)[name]
+            if isinstance(member, types.MemberDescriptorType):
+                with contextlib.suppress(AttributeError):
+                    yield name, member.__get__(x)
+    with contextlib.suppress(AttributeError):
+        values = object.__getattribute__(x, "__dict__")
+        yield from [(name, values[name]) for name in names.intersection(values)]
+
+
+_MAKING = ("__init__", "__new__", "__post_init__", "__init_subclass__", "__setstate__", "__set_name__")
+
+
 def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any], origins: dict[int, Any], *, anew: bool) -> Any:
     """The same thing with other tensors in its closure; the thing itself where there are none, but for `anew`.
 
@@ -323,6 +437,9 @@ def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any], origins: dict
                 cell.cell_contents = rebuilt(old.cell_contents)
         for name in names:
             known[name] = rebuilt(x.__globals__[name])
+    elif isinstance(x, Wrapper) and _contents(x):
+        f = rebuilt(x.f)
+        return x if f is x.f else f
     elif isinstance(x, (list, dict)):
         copy = made[id(x)] = _copy_of(x)
         origins[id(copy)] = x
@@ -332,12 +449,14 @@ def _rebuilt(x: Any, values: dict[int, Any], made: dict[int, Any], origins: dict
         new = [_rebuilt(part, values, made, origins, anew=False) for part in parts]  # a module is a value
         made[id(x)] = x if _same(new, parts) else trees.unflatten(structure, new)
         return made[id(x)]
-    elif isinstance(x, functools.partial) or _is_tuple(x):
+    elif isinstance(x, (functools.partial, types.MethodType)) or _is_tuple(x):
         parts = list(map(rebuilt, _contents(x)))
         if _same(parts, _contents(x)):
             return x
         if isinstance(x, functools.partial):
             return functools.partial(parts[0], *parts[1], **parts[2])
+        if isinstance(x, types.MethodType):
+            return types.MethodType(parts[0], parts[1])
         kind: Any = type(x)
         return kind(parts) if kind is tuple else kind._make(parts)
     else:

@@ -11,6 +11,7 @@ import contextlib
 import contextvars
 import functools
 import itertools
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,13 +37,14 @@ from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import clip
 from adjoint.functions.indexing import along
 from adjoint.functions.shape import concat, stacked
+from adjoint.lines import line_of, stack_level
 from adjoint.operands import adapted, chosen_number, concrete_values, deferred_check
 from adjoint.tensor import Number, Scalar, Tensor, raw_array, same, wrap
 from adjoint.transforms.arguments import Function, array_of, base_of, check_pair, to_numpy
 from adjoint.transforms.batches import vmap
 from adjoint.transforms.carries import Carry, TreeType, assignable, examples_of, select_per_example
 from adjoint.transforms.checkpoints import checkpoint
-from adjoint.transforms.closures import Held, closed_over, opened, substituted
+from adjoint.transforms.closures import Held, closed_over, mentions, opened, substituted
 from adjoint.transforms.levels import Tensors
 from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.recomputed import HiddenTensorError, recomputed
@@ -250,8 +252,11 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
         if isinstance(steps, Tensor) and is_staged(steps):
             step = lambda s: (s[0] + 1, s[1], body_fun(s[0], s[2]))
             return _while("fori_loop", base, lambda s: s[0] < s[1], step, (last - steps, last, init))[2]
-        if not isinstance(steps, Tensor) and (found := _counted(base, body_fun, first, steps, init)) is not None:
-            return found[0]
+        body, reasons = body_fun, list[BaseException]()
+        if not isinstance(steps, Tensor):
+            if (found := _counted(base, body, first, steps, init, reasons)) is not None:
+                return found[0]
+            body = _noted("fori_loop", body, steps, reasons)
         carry = Carry("fori_loop", init, base)
         leaves = carry.start()
         if isinstance(steps, Tensor):
@@ -259,21 +264,52 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
         for t in range(steps):
             i = first + t
             leaves = carry.advance(
-                lambda c, i: called("fori_loop", "body_fun(i, carry)", body_fun, i, c), leaves, i < last, i
+                lambda c, i: called("fori_loop", "body_fun(i, carry)", body, i, c), leaves, i < last, i
             )
         return carry.state(leaves)
 
     return _called("fori_loop", loop, lower, upper, init_val)
 
 
-def _counted(base: Backend, body: Function, first: Any, steps: int, init: Any) -> Any:
+MANY = 1000  # steps, which are recorded in a second
+
+
+def _noted(name: str, f: Function, steps: int, reasons: Sequence[BaseException]) -> Function:
+    """A step, which warns where many are recorded one by one: once the first one has shown that it runs so."""
+    if not reasons or steps <= MANY:
+        return f
+    taken = 0
+
+    @functools.wraps(f)
+    def run(*args: Any) -> Any:
+        nonlocal taken
+        taken += 1
+        if taken == 2:
+            line = line_of(reasons[0])
+            hint = "; compute with the number of the step itself, as in i * 1.0 or ad.asarray(x)[i]"
+            warnings.warn(
+                f"{name}: {steps} steps are recorded one by one, which takes time and memory for each, since a step "
+                f"cannot be a part of a loop of the program: {errors.said(reasons[0])}"
+                f"{hint if name == 'fori_loop' else ''}{'' if line is None else f'{chr(10)}  at {line}'}",
+                RuntimeWarning,
+                stacklevel=stack_level(),
+            )
+        return f(*args)
+
+    return run
+
+
+def _counted(base: Backend, body: Function, first: Any, steps: int, init: Any, reasons: list[BaseException]) -> Any:
     """The loop as a scan over its numbers, where the leaf's program loops over rows."""
     leaf = base.leaf
     if not isinstance(leaf, Staged) or not leaf.scans or steps < 1:
         return None
+    if mentions(body, "type"):
+        reasons.append(errors.TrackedError("body_fun calls type, which tells the number of a step from Python's"))
+        return None
     numbers = wrap(base.from_numpy(np.arange(first, first + steps), copy=False), base)
-    step = lambda carry, i: (body(chosen_number(i[0]), carry), ())
-    return scanned("fori_loop", base, step, init, [numbers], list, steps, False, numbers=1)
+    step = lambda carry, i: (body(chosen_number(i[0], (first, first + steps - 1)), carry), ())
+    return scanned("fori_loop", base, step, init, [numbers], list, steps, False, 1, reasons)
 
 
 @of_any_library
@@ -533,9 +569,10 @@ def _scan(
     steps, reverse = _steps(name, rows, layout, length), as_flag(reverse, name, "reverse")
     if every is not None:
         every = as_integer(every, name, "checkpoint_every", 1)
-    slices = trees.builder(layout)
-    if (found := scanned(name, base, f, init, rows, slices, steps, reverse)) is not None:
+    slices, reasons = trees.builder(layout), list[BaseException]()
+    if (found := scanned(name, base, f, init, rows, slices, steps, reverse, reasons=reasons)) is not None:
         return found
+    f = _noted(name, f, steps, reasons)
     carry = Carry(name, init, base)
     ys: TreeType | None = None
 

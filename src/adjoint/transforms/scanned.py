@@ -53,10 +53,12 @@ def scanned(
     length: int,
     reverse: bool,
     numbers: int = 0,
+    reasons: list[BaseException] | None = None,
 ) -> tuple[Any, Any] | None:
     """The last carry and the stacked ys of a scan, as a loop of the leaf's program; None where steps cannot be one.
 
-    The first so many rows are `numbers`, which stand for Python's. What f closes over becomes an argument.
+    The first so many rows are `numbers`, which stand for Python's. What f closes over becomes an argument. `reasons`
+    gets why steps cannot be a loop.
     """
     leaf = base.leaf
     if not isinstance(leaf, Staged) or not leaf.scans or not length:
@@ -87,7 +89,11 @@ def scanned(
             leaves = carry.start()
         xs = [*leaves, *rows, *closed]
         found = apply_on_level(_Scanned(name, step, n, m, length, reverse, numbers), xs)
-    except errors.AdjointError:  # what is wrong, if anything is, is said where the steps run one by one
+    except Exception as error:  # what is wrong, if anything is, is said where the steps run one by one
+        if not numbers and not isinstance(error, errors.AdjointError):  # with a number others may come of that
+            raise
+        if reasons is not None:
+            reasons.append(error)
         return None
     assert kind is not None
     return carry.state(found[:n]), kind.tree(found[n:])

@@ -23,8 +23,8 @@ from adjoint.tensor import Tensor
 class Reads(Protocol):
     """What a block says of attributes."""
 
-    def read(self, name: str, value: Any) -> Any:
-        """What is read in the place of an attribute's value."""
+    def read(self, x: Any, name: str, value: Any) -> Any:
+        """What is read in the place of the value of an object's attribute."""
         ...
 
 
@@ -58,7 +58,7 @@ def _watched(cls: Any) -> type:
             return cls
         value = cls.__getattribute__(self, name)
         block = innermost(_reads)
-        return value if block is None or name.startswith("__") else block.value.read(name, value)
+        return value if block is None or name.startswith("__") else block.value.read(self, name, value)
 
     def __new__(kind: type, *args: Any, **options: Any) -> Any:  # of type(self)(...): like any other object
         return cls(*args, **options)
