@@ -49,6 +49,8 @@ from adjoint.transforms.recomputed import HiddenTensorError, recomputed
 from adjoint.transforms.scanned import scanned
 from adjoint.transforms.staged import Choices, branched, chosen_per_example, compiled_loop, is_staged
 
+AHEAD = 16  # steps of a loop with max_steps that are recorded one by one where their number may turn out to be small
+
 _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_control", default=False)
 
 
@@ -453,6 +455,7 @@ def _while(name: str, base: Backend, cond_fun: Function, body_fun: Function, ini
             if _in_reverse(x):
                 _refuse(f"{name}: a tensor of shape {x.shape} that body_fun closes over")
     step = lambda c: called(name, "body_fun(carry)", body_fun, c)
+    waits = isinstance(base.leaf, Staged) and base.leaf.scans
     for taken in itertools.count():
         state = carry.state(leaves)
         go = _goes(called(name, "cond_fun(carry)", cond_fun, state))
@@ -464,6 +467,15 @@ def _while(name: str, base: Backend, cond_fun: Function, body_fun: Function, ini
             return state
         if most is not None and taken == most:
             raise _too_many(most)
+        if waits and (most is None or taken >= AHEAD) and any([is_staged(x) for x in leaves]):
+            # the values that decide are known, those carried beside them are not: a loop of the program all the same
+            waits = False
+            with contextlib.suppress(errors.AdjointError):  # a step that asks for its values, say: these are known here
+                first = init if not taken else state
+                if most is not None:
+                    return _bounded(base, cond_fun, body_fun, first, most - taken)
+                whole = Carry(name, first, base)
+                return compiled_loop(name, whole, whole.start(), cond_fun, body_fun, _goes)
         leaves = carry.advance(step, leaves, go)
         if most is None:
             _refuse_reverse(carry, leaves)
