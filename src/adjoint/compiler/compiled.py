@@ -5,6 +5,8 @@ from __future__ import annotations
 import collections
 import copy
 import functools
+import operator
+import sys
 import types
 import warnings
 from collections.abc import Callable, Mapping
@@ -251,6 +253,19 @@ class Compiled:
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
+
+    def __reduce__(self) -> Any:
+        """By its name, as functions are, where it stands in the place of the function; else what it was made of.
+
+        What was recorded stays: a copy records anew.
+        """
+        name = getattr(self, "__qualname__", "")
+        try:
+            if operator.attrgetter(name)(sys.modules[self.__module__]) is self:
+                return name
+        except (AttributeError, KeyError):  # of a closure, say
+            pass
+        return Compiled, (self.f, self.dynamic, self.donate)
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.f, '__qualname__', self.f)}>"
