@@ -106,6 +106,7 @@ class Traced(Staged, LeafBackend):
     """Records what is to run on another backend, whose arrays are constants here."""
 
     scans = hosts = True
+    function = "it"  # what is recorded on it, for a message
 
     def __init__(self, inner: Backend) -> None:
         super().__init__()
@@ -141,8 +142,8 @@ class Traced(Staged, LeafBackend):
 
     def ended_error(self, what: str) -> errors.EndedError:
         return errors.EndedError(
-            f"{what}: a tensor of a function that ad.compile recorded was used after the recording; only what the "
-            "function returns comes out, and ad.debug.callback hands values out while it runs"
+            f"{what}: a tensor of {self.function}, a function that ad.compile recorded, was used after that; only what "
+            "the function returns comes out, and ad.debug.callback hands values out while it runs"
         )
 
     # --- arrays ---
