@@ -144,15 +144,35 @@ def test_one_graph_serves_for_all_sizes(name: str) -> None:
     compared(GENERAL[name], (2, 3, 5), dynamic=True)
 
 
-@pytest.mark.slow
-def test_sizes_that_come_again_have_machine_code_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_size_has_machine_code_of_its_own_when_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("llvmlite")
     monkeypatch.delenv("ADJOINT_COMPILE", raising=False)
+    f = ad.compile(lambda x: ad.sin(x) * x + 1)
+
+    def general() -> list[bool]:
+        return [program.symbols is not None for program in f._programs.values()]
+
+    for n in (4, 5, *[6, 7] * 10):
+        f(np.ones(n))
+    assert general() == [False, True, True, True]  # which would take longer to make than it has saved so far
+    f.compile(np.ones(6))
+    assert general() == [False, True, False, True]
+    for _ in range(10):  # a million numbers are worth it soon
+        f(np.ones(1_000_000))
+    assert f._programs.popitem()[1].symbols is None
+    assert f._recordings == 2
+
+
+@pytest.mark.slow
+def test_sizes_that_come_often_have_machine_code_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("llvmlite")
+    monkeypatch.delenv("ADJOINT_COMPILE", raising=False)
+    monkeypatch.setattr("adjoint.compiler.programs._to_make", lambda graph: 0.0)
     with Each() as each:
         for name, function in GENERAL.items():
             f = ad.compile(lambda x, function=function: function(x))
             with each(name):
-                for n in (4, 5, 6, 7, 7, 6, 7):
+                for n in (4, 5, 6, 7, 7, 6, 7, 6):
                     x = ad.tensor(rows(n))
                     with same_numbers():
                         expected = function(x)

@@ -287,7 +287,7 @@ class Compiled:
         """
         given = {name: _prototype(x) for name, x in kwargs.items()}
         call = Signature(self, tuple(map(_prototype, args)), given)
-        program = self._outside(call, "compile")
+        program = self._for_its_sizes(self._outside(call, "compile"), call)
         if not program.live:
             program.reusing(call.donated(self.donate))
         return self
@@ -369,8 +369,7 @@ class Compiled:
 
     def _program(self, call: Signature) -> Program:
         program = self._programs.get(call.key)
-        coded = program is not None and (program.symbols is None or not makes_code(program.base))
-        if program is None or not coded or not program.holds(call.values):
+        if program is None or not program.holds(call.values) or _comes_often(program, call):
             with one_by_one():
                 return self._made(call)
         return program
@@ -385,11 +384,16 @@ class Compiled:
                 self._programs[call.key] = program
                 while len(self._programs) > KEPT:
                     self._others.pop(self._programs.popitem(last=False)[0], None)
-                return program
-        if program.symbols is not None and makes_code(program.base):
-            # code has sizes in it: sizes that come again are worth making it
-            program = self._programs[call.key] = program.at([x.shape for x in call.inputs])
+        elif _comes_often(program, call):
+            program = self._for_its_sizes(program, call)
         return program
+
+    def _for_its_sizes(self, program: Program, call: Signature) -> Program:
+        """A program for several sizes as one for those of the call alone, where that has machine code."""
+        if program.symbols is None or not makes_code(program.base):
+            return program
+        made = self._programs[call.key] = program.at([x.shape for x in call.inputs])
+        return made
 
     def _held(self, call: Signature) -> Program | None:
         """The program for calls like this one that is right for its numbers."""
@@ -539,6 +543,11 @@ class Compiled:
         while len(self._families) > KEPT:
             self._families.popitem(last=False)
         return called
+
+
+def _comes_often(program: Program, call: Signature) -> bool:
+    """Whether a program for several sizes has run so often for those of the call that machine code is worth making."""
+    return program.symbols is not None and makes_code(program.base) and program.met([x.shape for x in call.inputs])
 
 
 @of_any_library

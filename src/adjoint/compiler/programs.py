@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import math
 import traceback
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -244,6 +245,7 @@ class Program:
         self.graph: Graph = optimized(graph)
         self.name = name
         self._replays: dict[tuple[int, ...], Replay] = {}
+        self._met: dict[Any, tuple[int, int]] = {}  # of sizes, how often they came, and how often is worth code
         self.build = trees.builder(structure)
         self.draws: bool = any(e.name in ("key", "seed") for e in graph.equations)
         self._constant = [x.const is not None for x in self.graph.outputs]
@@ -259,6 +261,20 @@ class Program:
         sizes = symbols.bind(shapes)
         graph = self.recorded.at(sizes, lambda function: symbols.binding(function, **sizes))
         return Program(self.base, graph, self.results, self.structure, self.name, numbers=self.numbers)
+
+    def met(self, shapes: Sequence[Shape]) -> bool:
+        """Note a call for these sizes: whether replaying all of them has taken longer than making machine code does.
+
+        By what is counted, not by the clock, so that each run of a user's program gets the same digits.
+        """
+        sizes = tuple(shapes)
+        count, most = self._met.get(sizes, (0, 0))
+        if not most:
+            most = max(1, int(_to_make(self.graph) / _to_replay(self.graph, sizes)))
+        if len(self._met) > MOST:
+            self._met.clear()
+        self._met[sizes] = count + 1, most
+        return count >= most
 
     def holds(self, numbers: Sequence[Any]) -> bool:
         """Whether it is right for these numbers among the arguments."""
@@ -342,6 +358,30 @@ class Program:
             else:
                 made.append(np.array(of) if isinstance(of, np.ndarray) else of)
         return self.build(made)
+
+
+MOST = 4096  # sizes of which a program counts the calls
+
+
+def _to_make(graph: Graph) -> float:
+    """About how many seconds it takes to make machine code of a graph."""
+    return 0.03 + 0.0005 * graph.size()
+
+
+def _to_replay(graph: Graph, shapes: Sequence[Shape]) -> float:
+    """About how many seconds longer a replay takes than machine code: for each step, and for each of its bytes."""
+    largest = max([math.prod(shape) for shape in shapes], default=1)
+    return _steps(graph) * (1.5e-6 + 1.6e-9 * largest)
+
+
+def _steps(graph: Graph) -> int:
+    """How many equations run; those of a loop of unknown length count as of a few steps."""
+    count = 0
+    for e in graph.equations:
+        length = e.parameters.get("length", 1) if e.name == "scan" else 16 if e.name == "while" else 1
+        times = length.value if is_size(length) else length
+        count += 1 + times * max([_steps(g) for g in e.graphs], default=0)
+    return max(count, 1)
 
 
 class Halves(NamedTuple):
