@@ -41,6 +41,10 @@ GENERAL: dict[str, Any] = {
     "elementwise": lambda x: ad.sin(x) * x + 1,
     "network": network,
     "mean": lambda x: x.mean(),
+    "fori_loop": lambda x: ad.fori_loop(0, x.shape[0], lambda i, c: c + i * x[i], x[0]),
+    "gradient of a fori_loop": ad.grad(
+        lambda x: ad.fori_loop(0, x.shape[0] - 1, lambda i, c: ad.sin(c) * x[i] + x[i + 1], x[0]).sum()
+    ),
     "var": lambda x: x.var(axis=0),
     "gradient": ad.grad(lambda x: (network(x) ** 2).mean()),
     "value and gradient of parameters": lambda x: ad.value_and_grad(lambda w: (ad.tanh(x @ w) ** 2).mean())(
@@ -112,7 +116,6 @@ ASKING: dict[str, Any] = {
     "bits": lambda x: x * (x.shape[0] & 1) * (x.shape[0] << 2) * (7 ^ x.shape[0]),
     "median": lambda x: ad.median(x, axis=0),
     "std": lambda x: x.std(axis=0),
-    "fori_loop": lambda x: ad.fori_loop(0, x.shape[0], lambda i, c: c + i * x[0], x[0]),
 }
 
 SIZES = (5, 4, 6, 3, 9, 2, 1, 7, 4, 12)

@@ -20,7 +20,7 @@ from adjoint.backend import Array, Backend, Implementation, LeafBackend, in_back
 from adjoint.compiler.graph import Equation, Graph, Key, Name, Value
 from adjoint.compiler.numbers import Numbers, as_arrays, bounds_loops, is_number
 from adjoint.compiler.numbers import known as known_numbers
-from adjoint.compiler.sizes import Symbols, has_sizes
+from adjoint.compiler.sizes import Symbols, has_sizes, is_size
 from adjoint.concrete import Check, Staged
 from adjoint.lines import PACKAGE, Line
 from adjoint.primitives import ELEMENTWISE, RANDOM, DType, Primitive, Spec, result_spec
@@ -261,6 +261,9 @@ class Traced(Staged, LeafBackend):
         return record
 
     # --- choices, loops, calls ---
+
+    def is_length(self, n: Any) -> bool:
+        return is_size(n) and type(n.owner) is Symbols
 
     def graph_of(self, f: Callable[..., Sequence[Value]], inputs: Sequence[Any], *, loop: bool = False) -> Graph:
         """The graph of a function of values like these. Constants are constants in it."""

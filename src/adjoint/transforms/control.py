@@ -35,6 +35,7 @@ from adjoint.functions.arguments import (
 from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import clip
 from adjoint.functions.indexing import along
+from adjoint.functions.ranges import arange
 from adjoint.functions.shape import concat, stacked
 from adjoint.operands import adapted, chosen_number, concrete_values, deferred_check
 from adjoint.tensor import Number, Scalar, Tensor, raw_array, same, wrap
@@ -246,7 +247,9 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
 
     def loop(base: Backend, lower: Any, upper: Any, init: Any) -> Any:
         ends = [("lower", lower), ("upper", upper)]
-        first, last = (_decided(x, f"fori_loop: {end}", "iu", late=True) for end, x in ends)
+        leaf = base.leaf
+        known: Any = leaf.is_length if isinstance(leaf, Staged) else lambda x: False
+        first, last = (x if known(x) else _decided(x, f"fori_loop: {end}", "iu", late=True) for end, x in ends)
         first, last = (x.astype(dtypes.int64) if isinstance(x, Tensor) else x for x in (first, last))
         steps = last - first
         if isinstance(steps, Tensor) and is_staged(steps):
@@ -273,7 +276,7 @@ def _counted(base: Backend, body: Function, first: Any, steps: int, init: Any) -
     leaf = base.leaf
     if not isinstance(leaf, Staged) or not leaf.scans or steps < 1:
         return None
-    numbers = wrap(base.from_numpy(np.arange(first, first + steps), copy=False), base)
+    numbers = arange(first, first + steps, dtype=dtypes.int64, device=base)
     step = lambda carry, i: (body(chosen_number(i[0]), carry), ())
     return scanned("fori_loop", base, step, init, [numbers], list, steps, False, numbers=1)
 
