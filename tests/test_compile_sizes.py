@@ -166,6 +166,41 @@ def test_a_size_has_machine_code_of_its_own_when_that_pays(monkeypatch: pytest.M
     assert f._recordings == 2
 
 
+@pytest.mark.parametrize("around", ["grad", "vmap", "tracked"])
+def test_a_new_size_in_a_transform_around_costs_no_compilation(around: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = pytest.importorskip("adjoint.compiler.native.code")
+    monkeypatch.delenv("ADJOINT_COMPILE", raising=False)
+    made: list[int] = []
+    whole = machine.Code.__init__
+    monkeypatch.setattr(
+        machine.Code, "__init__", lambda self, *args, **how: (made.append(1), whole(self, *args, **how))[1]
+    )
+
+    def calls(f: Any, n: int) -> None:
+        x = np.linspace(0.0, 1.0, n)
+        if around == "grad":
+            np.testing.assert_allclose(ad.grad(f)(x), ad.grad(f.f)(x), rtol=1e-12)
+        elif around == "vmap":
+            np.testing.assert_allclose(ad.vmap(f)(x[:, None] + x), ad.vmap(f.f)(x[:, None] + x), rtol=1e-12)
+        else:
+            w = ad.tensor(x).require_grad()
+            np.testing.assert_allclose(f(w).backward()[w], ad.grad(f.f)(x), rtol=1e-12)
+
+    f = ad.compile(lambda x: (ad.sin(x) * x).sum())
+    for n in (4, 5, 6, 7, 5, 6, 7):
+        calls(f, n)
+        assert len(made) in (1, 2)  # for the first size: the function, or it and its gradient
+    before = len(made)
+    monkeypatch.setattr("adjoint.compiler.programs._to_make", lambda graph: 0.0)
+    for _ in range(4):
+        calls(f, 8)
+    assert len(made) == 2 * before  # in time
+    g = ad.compile(f.f, dynamic=False)
+    calls(g, 4)
+    calls(g, 5)
+    assert len(made) == 4 * before
+
+
 @pytest.mark.slow
 def test_sizes_that_come_often_have_machine_code_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("llvmlite")

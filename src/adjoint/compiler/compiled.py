@@ -222,6 +222,7 @@ class Compiled:
         self._others: dict[Any, list[Program]] = {}  # ... for numbers of which comparisons give something else
         self._general: collections.OrderedDict[Any, General] = collections.OrderedDict()
         self._families: collections.OrderedDict[Any, tuple[Called, ...]] = collections.OrderedDict()
+        self._met: set[Any] | None = None if dynamic is False else set()  # see Family
         self._recordings = 0
         self._last: Seen | None = None
         self._again: collections.OrderedDict[Program, Again | None] = collections.OrderedDict()
@@ -538,7 +539,7 @@ class Compiled:
         if not is_counted:
             self._count(call)
             self._last = call.seen()
-        called = Called(copy.copy(call), self.asked_on_levels)
+        called = Called(copy.copy(call), self.asked_on_levels, self._met, len(known))
         self._families[call.key] = (called, *known)
         while len(self._families) > KEPT:
             self._families.popitem(last=False)
@@ -561,7 +562,7 @@ def _of_any_library(compiled: Compiled, *args: Any, **kwargs: Any) -> Any:
 class Called:
     """A function for calls of one type, as one of flat lists of tensors, for levels."""
 
-    def __init__(self, call: Signature, asked: dict[int, Line | None]) -> None:
+    def __init__(self, call: Signature, asked: dict[int, Line | None], met: set[Any] | None, others: int) -> None:
         self.structure: Any = None
         self.fixed: list[Any] = []  # results, with None where a tensor is
         self.options = call.options()
@@ -569,7 +570,7 @@ class Called:
         call.leaves, call.device = call.without_arrays(), call.base
         call.closed, call.inputs, call.environment = [], [], None
         self.call, self.numbers, self.has_run = call, set(numbers), False
-        self.family = Family(call.name, self._flat, Answers(call.numbers, asked))
+        self.family = Family(call.name, self._flat, Answers(call.numbers, asked), met, (call.ranks(), others))
 
     def _flat(self, xs: list[Tensor[Any]]) -> list[Tensor[Any]]:
         xs = [number_of(x) if k in self.numbers else wrap(x._array, x._device) for k, x in enumerate(xs)]

@@ -17,7 +17,7 @@ from adjoint.backend import Backend, Decorator
 from adjoint.compiler.graph import RECORDED, Graph, Name, Value
 from adjoint.compiler.numbers import Numbers
 from adjoint.compiler.passes import dead_code, optimized
-from adjoint.compiler.replay import Replay
+from adjoint.compiler.replay import Replay, makes_code
 from adjoint.compiler.sizes import Symbols, is_size
 from adjoint.compiler.traced import Recording, Traced, recording
 from adjoint.concrete import collected_checks
@@ -237,7 +237,9 @@ class Program:
         name: str,
         symbols: Symbols | None = None,
         numbers: Numbers | None = None,
+        waits: bool = False,
     ) -> None:
+        self.waits = waits  # with machine code until that pays
         self.base, self.recorded, self.results, self.structure = base, graph, list(results), structure
         self.symbols = symbols  # of a graph for several sizes
         self.numbers = numbers if numbers is not None and numbers.guards else None  # of which some have been compared
@@ -291,7 +293,11 @@ class Program:
             with one_by_one():
                 found = self._replays.get(tuple(donated))
                 if found is None:
-                    found = Replay(self.graph, self.base, self.name, self.symbols, donated)
+                    found = (
+                        ready(self.graph, self.base, self.name, True)
+                        if self.waits
+                        else Replay(self.graph, self.base, self.name, self.symbols, donated)
+                    )
                     self._replays[tuple(donated)] = found
         return found
 
@@ -360,7 +366,7 @@ class Program:
         return self.build(made)
 
 
-MOST = 4096  # sizes of which a program counts the calls
+MOST = 1024  # sizes of which it is noted that there were calls
 
 
 def _to_make(graph: Graph) -> float:
@@ -384,6 +390,31 @@ def _steps(graph: Graph) -> int:
     return max(count, 1)
 
 
+class Waiting:
+    """A replay that becomes machine code once it has run so often that this pays."""
+
+    def __init__(self, graph: Graph, base: Backend, name: str) -> None:
+        self._now = Replay(graph, base, name, native=False)
+        sizes = [x.shape for x in graph.inputs if isinstance(x, Value)]
+        self._left = max(1, int(_to_make(graph) / _to_replay(graph, sizes)))
+
+    def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        if self._left >= 0:
+            self._left -= 1
+            if self._left < 0:
+                with one_by_one():
+                    self._now = Replay(self._now.graph, self._now.base, self._now.name)
+        return self._now(arrays)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._now, name)
+
+
+def ready(graph: Graph, base: Backend, name: str, waits: bool) -> Any:
+    """A graph ready to run on a backend, at first without machine code if it waits."""
+    return Waiting(graph, base, name) if waits and makes_code(base) else Replay(graph, base, name)
+
+
 class Halves(NamedTuple):
     """A function and its pullback, recorded together: the second part reads what the first one leaves for it."""
 
@@ -395,7 +426,7 @@ class Halves(NamedTuple):
 
 
 def halves(
-    graph: Graph, count: int, cotangents: Sequence[Value], given: Sequence[int], base: Backend, name: str
+    graph: Graph, count: int, cotangents: Sequence[Value], given: Sequence[int], base: Backend, name: str, waits: bool
 ) -> Halves:
     """The two parts of a graph whose first `count` outputs need no cotangents, and whose last inputs are those.
 
@@ -421,4 +452,5 @@ def halves(
     operands = [x for x in graph.inputs if x not in cotangents]
     forward = dead_code(Graph(operands, first[::-1], [*graph.outputs[:count], *kept]))
     draws = any(e.name in ("key", "seed") for e in graph.equations)
-    return Halves(Replay(forward, base, name), Replay(second, base, f"{name}, backward"), count, tuple(given), draws)
+    first_part, second_part = ready(forward, base, name, waits), ready(second, base, f"{name}, backward", waits)
+    return Halves(first_part, second_part, count, tuple(given), draws)
