@@ -368,6 +368,32 @@ def test_checks_and_failures_raise_what_they_raise_otherwise() -> None:
         g(good)
 
 
+@pytest.mark.parametrize("label", [7, -1, -9])
+@pytest.mark.parametrize("way", ["1", "replay"])
+def test_labels_are_checked_where_only_the_gradient_is_asked_for(
+    way: str, label: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADJOINT_COMPILE", way)
+    x, good, bad = np.zeros((3, 4)), np.array([0, 1, -100]), np.array([0, 1, label])
+    loss = lambda x, y: ad.nn.cross_entropy(x, y)
+    smooth = lambda x, y: ad.nn.cross_entropy(x, y, label_smoothing=0.1, reduction="none").sum()
+    looped = lambda x, y: ad.fori_loop(0, 3, lambda i, c: c + loss(x * c, y), 1.0)
+    hessian = lambda x, y: ad.jvp(ad.grad(lambda x: loss(x, y)), (x,), (x,))[1]
+    tangent = lambda x, y: ad.jvp(lambda x: loss(x, y), (x,), (x,))[1]
+    series = lambda x, y: ad.jet(lambda x: loss(x, y), (x,), ([x, x],))[1][1]
+    for f in (ad.grad(loss), ad.grad(smooth), ad.grad(looped), hessian, tangent, series, ad.grad(ad.compile(loss))):
+        compiled = ad.compile(f)
+        np.testing.assert_allclose(compiled(x, good), f(x, good), rtol=1e-12)
+        with pytest.raises(errors.OutOfRangeError, match="targets from") as eager:
+            f(x, bad)
+        for _ in range(2):
+            with pytest.raises(errors.OutOfRangeError) as error:
+                compiled(x, bad)
+            assert str(error.value) == str(eager.value)
+    both = ad.compile(ad.value_and_grad(loss)).lower(x, good)
+    assert "check" not in str(both)  # the loss itself looks at its labels
+
+
 def test_checked_says_the_line_of_the_user() -> None:
     f = ad.compile(lambda x: ad.log(x))  # this line
     with pytest.raises(errors.NonFiniteError, match="# this line"):

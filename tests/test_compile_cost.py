@@ -61,7 +61,7 @@ def test_the_cost_of_equations() -> None:
     lines = str(cost).split("\n")
     assert len(lines) == len(cost.steps) + 3
     assert lines[0].split() == ["equation", "operations", "kB", "µs", "expected"]
-    assert lines[-2].split()[:2] == ["sum", str(sum(step.operations for step in cost.steps))]
+    assert lines[-2].split()[:2] == ["total", str(sum(step.operations for step in cost.steps))]
 
 
 def test_the_graph_after_each_pass() -> None:

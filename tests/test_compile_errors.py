@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import functools
 from typing import Any
 
 import numpy as np
@@ -120,18 +121,29 @@ def test_assignments_to_what_is_outside_are_refused_with_their_line(f: Any, arou
 
 
 def fills(x: Any) -> Any:
-    SEEN.append(x * 2)
+    SEEN.append(x * 2)  # here
     return x
 
 
 def sets(x: Any) -> Any:
-    TABLE["a"].append(2)
+    size = len(TABLE)
+    TABLE["a"].append(size)  # here
     return x
 
 
 def counts(x: Any) -> Any:
     global COUNT
-    COUNT += 1
+    if COUNT < 100:
+        COUNT += 1  # here
+    return x
+
+
+def helped(x: Any) -> Any:
+    return fills(x) + 1
+
+
+def keeps(x: Any) -> Any:
+    TABLE["b"] = x * 2  # here
     return x
 
 
@@ -140,7 +152,7 @@ def counts_in_its_closure() -> Any:
 
     def f(x: Any) -> Any:
         nonlocal count
-        count += 1
+        count += 1  # here
         return x * count
 
     return f
@@ -153,13 +165,52 @@ def assigns(x: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("f", "name"),
-    [(fills, "SEEN"), (sets, "TABLE"), (counts, "COUNT"), (counts_in_its_closure(), "count")],
+    [
+        *((fills, "SEEN"), (sets, "TABLE"), (counts, "COUNT"), (counts_in_its_closure(), "count")),
+        *((helped, "SEEN"), (keeps, "TABLE")),
+    ],
     ids=lambda x: getattr(x, "__name__", x),
 )
 def test_what_a_function_changes_outside_is_named(f: Any, name: str) -> None:
+    SEEN.clear()
+    TABLE.pop("b", None)
     kind, text = raised(f, X)
     assert kind is errors.TrackedError
     assert f"changes {name!r}, which is outside of it" in text
+    assert text.endswith("# here")
+
+
+class Found:
+    """No tree of tensors."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class FoundInSlots:
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+@pytest.mark.parametrize(
+    ("f", "kind"),
+    [
+        (Found, "Found"),
+        (lambda x: (x, FoundInSlots(x * 2)), "FoundInSlots"),
+        (lambda x: {"a": Found([x * 2])}, "Found"),
+        (lambda x: lambda: x * 2, "function"),
+        (lambda x: functools.partial(ad.sin, x * 2), "partial"),
+        (lambda x: {1.0, Found(x)}, "set"),
+    ],
+)
+def test_results_that_hide_tensors_are_refused(f: Any, kind: str) -> None:
+    error, text = raised(f, X)
+    assert error is errors.ArgumentTypeError
+    assert f"returns {kind}, which is no pytree and holds tensors" in text
+    assert ad.compile(lambda x: (x, Found(3)))(X)[1].value == 3
+    assert ad.compile(lambda x: (x, lambda: 3))(X)[1]() == 3
 
 
 def test_assignment_to_a_tensor_of_the_module_is_named() -> None:
@@ -185,7 +236,7 @@ def test_a_leaked_tensor_has_no_values() -> None:
 
     ad.compile(leaks)(X)
     for asks in (lambda x: x + 1, lambda x: x.numpy(), lambda x: float(x[0]), lambda x: bool(x.any())):
-        with pytest.raises(errors.EndedError, match="used after the recording; only what the function returns"):
+        with pytest.raises(errors.EndedError, match="a tensor of leaks, .* used after that; only what the function"):
             asks(holder.seen)
 
 

@@ -7,6 +7,7 @@ import copy
 import dataclasses
 import functools
 import operator
+import pickle
 import threading
 import types
 from typing import Any, NamedTuple
@@ -721,3 +722,40 @@ def test_attributes_that_change_after_a_step_was_recorded(kind: Any, part: str) 
     for g in (ad.compile(ad.grad(f, (0, 1))), ad.grad(ad.compile(f), (0, 1))):
         for a, b in zip(g(w, x), expected, strict=True):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12)
+
+
+@ad.compile
+def doubled(x: Any) -> Any:
+    return x * 2
+
+
+def scaled(x: Any, y: Any) -> Any:
+    return x * 3 + y
+
+
+class Holder:
+    @ad.compile
+    def method(self, x: Any) -> Any:
+        return x + 1
+
+
+def test_compiled_functions_are_pickled_and_copied_as_functions_are() -> None:
+    x = np.array([1.0, 2.0])
+    for again in (copy.copy, copy.deepcopy, lambda f: pickle.loads(pickle.dumps(f))):
+        for f in (doubled, Holder.method):
+            assert again(f) is f
+        f = ad.compile(scaled, dynamic=(0, None), donate=1)
+        layer = ad.compile(ad.nn.Linear(2, 3))
+        for n in (2, 3, 4, 2):
+            f(np.ones(n), 1.0 * n)
+            layer(ad.ones((n, 2)))
+        g = again(f)
+        assert (g.dynamic, g.donate, g.__name__) == (f.dynamic, (1,), "scaled")
+        np.testing.assert_array_equal(g(x, 1.0), 3 * x + 1)
+        other = again(layer)
+        np.testing.assert_array_equal(other(ad.tensor([x])), layer(ad.tensor([x])))
+        assert (other.f.weight is layer.f.weight) == (again is copy.copy)
+    closed = ad.compile(lambda x: x * 2)
+    np.testing.assert_array_equal(copy.deepcopy(closed)(x), 2 * x)
+    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
+        pickle.dumps(closed)

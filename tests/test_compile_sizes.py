@@ -41,6 +41,10 @@ GENERAL: dict[str, Any] = {
     "elementwise": lambda x: ad.sin(x) * x + 1,
     "network": network,
     "mean": lambda x: x.mean(),
+    "fori_loop": lambda x: ad.fori_loop(0, x.shape[0], lambda i, c: c + i * x[i], x[0]),
+    "gradient of a fori_loop": ad.grad(
+        lambda x: ad.fori_loop(0, x.shape[0] - 1, lambda i, c: ad.sin(c) * x[i] + x[i + 1], x[0]).sum()
+    ),
     "var": lambda x: x.var(axis=0),
     "gradient": ad.grad(lambda x: (network(x) ** 2).mean()),
     "value and gradient of parameters": lambda x: ad.value_and_grad(lambda w: (ad.tanh(x @ w) ** 2).mean())(
@@ -112,7 +116,6 @@ ASKING: dict[str, Any] = {
     "bits": lambda x: x * (x.shape[0] & 1) * (x.shape[0] << 2) * (7 ^ x.shape[0]),
     "median": lambda x: ad.median(x, axis=0),
     "std": lambda x: x.std(axis=0),
-    "fori_loop": lambda x: ad.fori_loop(0, x.shape[0], lambda i, c: c + i * x[0], x[0]),
 }
 
 SIZES = (5, 4, 6, 3, 9, 2, 1, 7, 4, 12)
@@ -144,15 +147,70 @@ def test_one_graph_serves_for_all_sizes(name: str) -> None:
     compared(GENERAL[name], (2, 3, 5), dynamic=True)
 
 
-@pytest.mark.slow
-def test_sizes_that_come_again_have_machine_code_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_size_has_machine_code_of_its_own_when_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("llvmlite")
     monkeypatch.delenv("ADJOINT_COMPILE", raising=False)
+    f = ad.compile(lambda x: ad.sin(x) * x + 1)
+
+    def general() -> list[bool]:
+        return [program.symbols is not None for program in f._programs.values()]
+
+    for n in (4, 5, *[6, 7] * 10):
+        f(np.ones(n))
+    assert general() == [False, True, True, True]  # which would take longer to make than it has saved so far
+    f.compile(np.ones(6))
+    assert general() == [False, True, False, True]
+    for _ in range(10):  # a million numbers are worth it soon
+        f(np.ones(1_000_000))
+    assert f._programs.popitem()[1].symbols is None
+    assert f._recordings == 2
+
+
+@pytest.mark.parametrize("around", ["grad", "vmap", "tracked"])
+def test_a_new_size_in_a_transform_around_costs_no_compilation(around: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = pytest.importorskip("adjoint.compiler.native.code")
+    monkeypatch.delenv("ADJOINT_COMPILE", raising=False)
+    made: list[int] = []
+    whole = machine.Code.__init__
+    monkeypatch.setattr(
+        machine.Code, "__init__", lambda self, *args, **how: (made.append(1), whole(self, *args, **how))[1]
+    )
+
+    def calls(f: Any, n: int) -> None:
+        x = np.linspace(0.0, 1.0, n)
+        if around == "grad":
+            np.testing.assert_allclose(ad.grad(f)(x), ad.grad(f.f)(x), rtol=1e-12)
+        elif around == "vmap":
+            np.testing.assert_allclose(ad.vmap(f)(x[:, None] + x), ad.vmap(f.f)(x[:, None] + x), rtol=1e-12)
+        else:
+            w = ad.tensor(x).require_grad()
+            np.testing.assert_allclose(f(w).backward()[w], ad.grad(f.f)(x), rtol=1e-12)
+
+    f = ad.compile(lambda x: (ad.sin(x) * x).sum())
+    for n in (4, 5, 6, 7, 5, 6, 7):
+        calls(f, n)
+        assert len(made) in (1, 2)  # for the first size: the function, or it and its gradient
+    before = len(made)
+    monkeypatch.setattr("adjoint.compiler.programs._to_make", lambda graph: 0.0)
+    for _ in range(4):
+        calls(f, 8)
+    assert len(made) == 2 * before  # in time
+    g = ad.compile(f.f, dynamic=False)
+    calls(g, 4)
+    calls(g, 5)
+    assert len(made) == 4 * before
+
+
+@pytest.mark.slow
+def test_sizes_that_come_often_have_machine_code_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("llvmlite")
+    monkeypatch.delenv("ADJOINT_COMPILE", raising=False)
+    monkeypatch.setattr("adjoint.compiler.programs._to_make", lambda graph: 0.0)
     with Each() as each:
         for name, function in GENERAL.items():
             f = ad.compile(lambda x, function=function: function(x))
             with each(name):
-                for n in (4, 5, 6, 7, 7, 6, 7):
+                for n in (4, 5, 6, 7, 7, 6, 7, 6):
                     x = ad.tensor(rows(n))
                     with same_numbers():
                         expected = function(x)

@@ -111,3 +111,56 @@ def test_random_loops_at_infinite_slopes(
     kind: str, use: str, parts: Any, read: Any, start: Any, rows: Any, x: float
 ) -> None:
     compare(USES[use], kind, parts, read, start, rows, x)
+
+
+COUNTED: dict[str, Any] = {
+    "a number": lambda x, n: (0, x),
+    "a tensor": lambda x, n: (ad.tensor(0), x),
+    "NumPy's": lambda x, n: (np.int64(0), x),
+    "an argument": lambda x, n: (n, x),
+}
+
+
+@pytest.mark.parametrize("start", COUNTED)
+@pytest.mark.parametrize("bounded", [False, True])
+def test_a_while_loop_that_counts_up_from_a_constant_is_a_loop_of_the_program(start: str, bounded: bool) -> None:
+    def sizes(use: Any) -> list[int]:
+        found = []
+        for count in (100, 1000):
+            most = count + 3 if bounded else None
+            going, step = lambda s: s[0] < count, lambda s: (s[0] + 1, ad.sin(s[1]) + 0.1)  # noqa: B023
+            f = lambda x, n: ad.while_loop(going, step, COUNTED[start](x, n), max_steps=most)[1].sum()  # noqa: B023
+            compiled = ad.compile(use(f))
+            x, n = np.array([0.5, 1.5]), np.int64(0)
+            np.testing.assert_allclose(compiled(x, n), use(f)(x, n), rtol=1e-9)
+            found.append(compiled.lower(x, n).graph.size())
+        return found
+
+    for use in (lambda f: f, *([ad.grad, ad.hessian] if bounded else [lambda f: ad.jacobian(f, mode="forward")])):
+        few, many = sizes(use)
+        assert few == many < 300
+
+
+def _looked_up(x: Any) -> Any:
+    table = [1.0, 2.0, 3.0]
+    return ad.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * table[int(s[0])]), (0, x))[1]
+
+
+def _drawn(x: Any) -> Any:
+    return ad.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] + ad.random.normal((2,))), (0, x))[1]
+
+
+def _kept(x: Any) -> Any:
+    seen: list[Any] = []
+    ad.while_loop(lambda s: s[0] < 3, lambda s: (seen.append(s[1]), (s[0] + 1, s[1] * 2))[1], (0, x))
+    return seen
+
+
+@pytest.mark.parametrize("f", [_looked_up, _drawn, _kept])
+def test_a_while_loop_whose_steps_ask_for_what_is_known_runs_them_one_by_one(f: Any) -> None:
+    x = ad.tensor([0.5, 1.5])
+    ad.random.seed(0)
+    expected = f(x)
+    ad.random.seed(0)
+    for found, wanted in zip(ad.compile(f)(x), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)

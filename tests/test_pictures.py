@@ -193,6 +193,36 @@ def test_a_compiled_function() -> None:
         assert repr(ad.draw(graph)).startswith(f"<drawing of {len(drawn.boxes)} boxes;")
 
 
+def test_loops_and_choices_of_compiled_functions_open() -> None:
+    graphviz()
+
+    def f(x: Any) -> Any:
+        step = lambda i, c: ad.fori_loop(0, 3, lambda j, d: ad.sin(d) * x, c) + 1
+        y = ad.fori_loop(0, 5, step, x)
+        z = ad.while_loop(lambda c: c.sum() < 9, lambda c: c * c + 1, y)
+        return ad.cond(z.sum() > 0, lambda: ad.exp(z), lambda: z).sum()
+
+    lowered = ad.compile(f).lower(np.ones(3))
+    found = boxes.of_graph(lowered.graph)
+    assert len(found.boxes) == len(lowered.graph.inputs) + lowered.graph.size()
+    assert all(parent < box.number for box in found.boxes for parent in box.parents)
+    names = [x.name for x in found.inside]
+    assert names == ["loop of 5 steps", "loop of 3 steps", "loop", "goes on", "step", "choice of 2", "branch 1"]
+    top = folding.folded(found.boxes, found.inside)
+    opened = lambda group: {part.name: opened(part) for part in group.parts if isinstance(part, Group)}
+    assert opened(top) == {
+        "loop of 5 steps": {"loop of 3 steps": {}},
+        "loop": {"goes on": {}, "step": {}},
+        "choice of 2": {"branch 1": {}},
+    }
+    page = ad.draw(lowered).page
+    assert page.count('<script type="text/plain" id="view') == 8
+    assert "loop of 3 steps" in page
+    if lowered.kernels:
+        assert "Kernels of machine code: " in page
+        assert f"Memory of intermediate results: {lowered.memory:,} bytes" in page
+
+
 def test_what_has_no_gradients_is_coloured_by_kinds() -> None:
     step = ad.compile(ad.grad(lambda x: ad.sin(x).sum())).lower(np.ones(3))
     assert svg.Colours(boxes.of_graph(step.graph).boxes).names == ["kind"]
@@ -357,6 +387,8 @@ def test_text_of_users_is_no_markup(tmp_path: Path) -> None:
     assert "&lt;script&gt;alert" in drawn.svg
     drawn.save(tmp_path / "a.html")
     drawn.save(tmp_path / "a.svg")
+    with pytest.raises(errors.ArgumentError, match=r"ends in \.html, and that of a picture in \.svg, received 'a.png'"):
+        drawn.save(tmp_path / "a.png")
     assert (tmp_path / "a.html").read_text() == drawn.page
     assert (tmp_path / "a.svg").read_text() == drawn.svg
     assert html.unescape(re.search(r'srcdoc="(.*?)"', drawn._repr_html_(), re.DOTALL)[1]) == drawn.page  # type: ignore[index]

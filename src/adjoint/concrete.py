@@ -120,6 +120,10 @@ class Staged:
     scans = False  # whether it loops over slices of arrays, too
     hosts = False  # whether its program can call functions of NumPy arrays
 
+    def is_length(self, n: Any) -> bool:
+        """Whether it is a size that is another one in other runs of the program, of which loops may be as long."""
+        return False
+
     def branch(self, index: Array, branches: Sequence[Callable[..., Any]], arrays: Sequence[Array]) -> list[Array]:
         """What the branch of this number gives for the arrays; all give arrays of the same shapes and dtypes."""
         raise NotImplementedError

@@ -10,6 +10,7 @@ import os
 import sys
 import time
 import traceback
+from collections.abc import Iterable
 from types import CodeType, FrameType
 
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
@@ -62,6 +63,36 @@ class Line:
     def __str__(self) -> str:
         text = linecache.getline(self.file, self.line).strip()
         return f"{self.file}:{self.line}" + (f": {text}" if text else "")
+
+    @classmethod
+    def at(cls, file: str, line: int) -> Line:
+        made = cls.__new__(cls)
+        made.file, made.line = file, line
+        return made
+
+
+# methods that change a list, a dictionary or a set
+CHANGES = frozenset("append appendleft extend insert add update setdefault pop popleft popitem remove clear".split())
+
+
+def line_changing(codes: Iterable[CodeType], name: str) -> Line | None:
+    """Where functions, or those defined in them, assign to a variable; else where they may change what is in it."""
+    found: list[tuple[int, Line]] = []
+    waiting = list(codes)
+    while waiting:
+        code = waiting.pop(0)
+        waiting += [x for x in code.co_consts if isinstance(x, CodeType)]
+        rows = [(x.positions.lineno if x.positions else None, x) for x in dis.get_instructions(code)]
+        changed = {
+            line
+            for line, x in rows
+            if x.opname in ("STORE_SUBSCR", "DELETE_SUBSCR", "BINARY_OP") or x.argval in CHANGES
+        }
+        for line, x in rows:
+            if line is not None and x.argval == name and x.opname.endswith(("_GLOBAL", "_DEREF", "_NAME")):
+                rank = 0 if x.opname.startswith(("STORE", "DELETE")) else 1 if line in changed else 2
+                found.append((rank, Line.at(code.co_filename, line)))
+    return min(found, key=lambda pair: pair[0])[1] if found else None
 
 
 Frame = tuple[CodeType, int]

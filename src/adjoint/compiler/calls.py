@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +13,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
-from adjoint.compiler.environment import Environment, changed, may_change, may_run, plain
+from adjoint.compiler.environment import PLAIN, Environment, changed, may_change, may_run, plain
 from adjoint.compiler.general import Axes
 from adjoint.compiler.numbers import can_vary
 from adjoint.compiler.programs import Place, Program, placed, results_of
@@ -22,7 +24,7 @@ from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, observed_leaf
 from adjoint.functions.arguments import as_axis, is_numeric
 from adjoint.graph.nodes import LeafNode
-from adjoint.lines import Line
+from adjoint.lines import Line, line_changing
 from adjoint.primitives import DType, Shape
 from adjoint.tensor import Tensor, raw_array, refuse_ended
 from adjoint.transforms.arguments import array_of, base_of
@@ -359,7 +361,7 @@ class Signature:
 
     def _on(self, place: Place, symbols: Symbols | None, shapes: Sequence[Shape]) -> Program | None:
         numbers = {k for k, i in enumerate(self.places) if i in self.numbers}
-        place.recording.symbols = symbols
+        place.leaf.function, place.recording.symbols = self.name, symbols
         place.leaf.arrays_on = place.device if self.as_numpy else None
         given = [self._argument(place, x, shape) for x, shape in zip(self.inputs, shapes, strict=True)]
         place.recording.values = {given[k][0]: self.leaves[self.places[k]] for k in numbers}
@@ -371,6 +373,7 @@ class Signature:
         self._nothing_assigned(tensors, before, guard)
         leaves, structure = trees.flatten(out)
         self.refuse_used_up(leaves)
+        self._refuse_hidden(leaves, place.leaf)
         nodes = {
             x._array.node: k
             for k, x in enumerate(tensors)
@@ -413,6 +416,15 @@ class Signature:
                     "recorded; return a list or a tuple"
                 )
 
+    def _refuse_hidden(self, results: Sequence[Any], leaf: Backend) -> None:
+        """Raises ArgumentTypeError for objects and functions that hold tensors of the recording."""
+        for x in results:
+            if not isinstance(x, Tensor) and _holds(x, leaf, set()):
+                raise errors.ArgumentTypeError(
+                    f"{self.name} returns {type(x).__name__}, which is no pytree and holds tensors that have no values "
+                    "once it is recorded; return its parts, or make it a dataclass"
+                )
+
     def as_before(self, closed: int) -> Any:
         """The guard, for a recording that is made after the call: of a derivative that was not asked for before.
 
@@ -445,9 +457,11 @@ class Signature:
         if found is None:
             name = self.environment.changed_variable() if self.environment is not None else None
             what = "what is in its closure or its module" if name is None else f"{name!r}, which is outside of it"
+            found_line = None if name is None else line_changing(self.environment.codes(), name)
+            line = "" if found_line is None else f"\n  at {found_line}"
             raise errors.TrackedError(
                 f"{self.name} changes {what}: it would do so only while it is recorded; take the old value as an "
-                "argument, and return the new one"
+                f"argument, and return the new one{line}"
             )
         self.changing |= found
         if self.environment is not None:
@@ -459,6 +473,35 @@ def _advice(x: Any) -> str:
     if isinstance(x, (bool, int, float, complex)):
         return "; make it a tensor or a NumPy number, whose value may change"
     return "; make it once, outside of the calls" if callable(x) else ""
+
+
+def _holds(x: Any, leaf: Backend, seen: set[int]) -> bool:
+    """Whether there is a tensor of this leaf in what an object or a function holds."""
+    if isinstance(x, (*PLAIN, type, types.ModuleType, np.ndarray, np.generic)) or id(x) in seen:
+        return False
+    if isinstance(x, Tensor):
+        return any([level is leaf for level in x._device.chain()])
+    seen.add(id(x))
+    held: list[Any] = []
+    if isinstance(x, (tuple, list, set, frozenset)):
+        held = list(x)
+    elif isinstance(x, dict):
+        held = list(x.values())
+    elif isinstance(x, types.FunctionType):
+        for cell in x.__closure__ or ():
+            with contextlib.suppress(ValueError):  # it is empty
+                held.append(cell.cell_contents)
+    elif isinstance(x, types.MethodType):
+        held = [x.__self__]
+    elif isinstance(x, functools.partial):
+        held = [x.func, x.args, x.keywords]
+    else:
+        slots = [y for c in type(x).__mro__ for y in vars(c).values() if isinstance(y, types.MemberDescriptorType)]
+        for slot in slots:
+            with contextlib.suppress(AttributeError):  # it is empty
+                held.append(slot.__get__(x))
+        held += getattr(x, "__dict__", {}).values()
+    return any([_holds(y, leaf, seen) for y in held])
 
 
 def _line(x: Tensor[Any]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import collections
 import copy
 import functools
+import operator
+import sys
 import types
 import warnings
 from collections.abc import Callable, Mapping
@@ -222,6 +224,7 @@ class Compiled(Wrapper):
         self._others: dict[Any, list[Program]] = {}  # ... for numbers of which comparisons give something else
         self._general: collections.OrderedDict[Any, General] = collections.OrderedDict()
         self._families: collections.OrderedDict[Any, tuple[Called, ...]] = collections.OrderedDict()
+        self._met: set[Any] | None = None if dynamic is False else set()  # see Family
         self._recordings = 0
         self._last: Seen | None = None
         self._again: collections.OrderedDict[Program, Again | None] = collections.OrderedDict()
@@ -251,6 +254,19 @@ class Compiled(Wrapper):
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
 
+    def __reduce__(self) -> Any:
+        """By its name, as functions are, where it stands in the place of the function; else what it was made of.
+
+        What was recorded stays: a copy records anew.
+        """
+        name = getattr(self, "__qualname__", "")
+        try:
+            if operator.attrgetter(name)(sys.modules[self.__module__]) is self:
+                return name
+        except (AttributeError, KeyError):  # of a closure, say
+            pass
+        return Compiled, (self.f, self.dynamic, self.donate)
+
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.f, '__qualname__', self.f)}>"
 
@@ -271,7 +287,7 @@ class Compiled(Wrapper):
         """
         given = {name: _prototype(x) for name, x in kwargs.items()}
         call = Signature(self, tuple(map(_prototype, args)), given)
-        program = self._outside(call, "compile")
+        program = self._for_its_sizes(self._outside(call, "compile"), call)
         if not program.live:
             program.reusing(call.donated(self.donate))
         return self
@@ -358,8 +374,7 @@ class Compiled(Wrapper):
 
     def _program(self, call: Signature) -> Program:
         program = self._programs.get(call.key)
-        coded = program is not None and (program.symbols is None or not makes_code(program.base))
-        if program is None or not coded or not program.holds(call.values):
+        if program is None or not program.holds(call.values) or _comes_often(program, call):
             with one_by_one():
                 return self._made(call)
         return program
@@ -374,11 +389,16 @@ class Compiled(Wrapper):
                 self._programs[call.key] = program
                 while len(self._programs) > KEPT:
                     self._others.pop(self._programs.popitem(last=False)[0], None)
-                return program
-        if program.symbols is not None and makes_code(program.base):
-            # code has sizes in it: sizes that come again are worth making it
-            program = self._programs[call.key] = program.at([x.shape for x in call.inputs])
+        elif _comes_often(program, call):
+            program = self._for_its_sizes(program, call)
         return program
+
+    def _for_its_sizes(self, program: Program, call: Signature) -> Program:
+        """A program for several sizes as one for those of the call alone, where that has machine code."""
+        if program.symbols is None or not makes_code(program.base):
+            return program
+        made = self._programs[call.key] = program.at([x.shape for x in call.inputs])
+        return made
 
     def _held(self, call: Signature) -> Program | None:
         """The program for calls like this one that is right for its numbers."""
@@ -523,11 +543,16 @@ class Compiled(Wrapper):
         if not is_counted:
             self._count(call)
             self._last = call.seen()
-        called = Called(copy.copy(call), self.asked_on_levels)
+        called = Called(copy.copy(call), self.asked_on_levels, self._met, len(known))
         self._families[call.key] = (called, *known)
         while len(self._families) > KEPT:
             self._families.popitem(last=False)
         return called
+
+
+def _comes_often(program: Program, call: Signature) -> bool:
+    """Whether a program for several sizes has run so often for those of the call that machine code is worth making."""
+    return program.symbols is not None and makes_code(program.base) and program.met([x.shape for x in call.inputs])
 
 
 @of_any_library
@@ -541,7 +566,7 @@ def _of_any_library(compiled: Compiled, *args: Any, **kwargs: Any) -> Any:
 class Called:
     """A function for calls of one type, as one of flat lists of tensors, for levels."""
 
-    def __init__(self, call: Signature, asked: dict[int, Line | None]) -> None:
+    def __init__(self, call: Signature, asked: dict[int, Line | None], met: set[Any] | None, others: int) -> None:
         self.structure: Any = None
         self.fixed: list[Any] = []  # results, with None where a tensor is
         self.options = call.options()
@@ -549,7 +574,7 @@ class Called:
         call.leaves, call.device = call.without_arrays(), call.base
         call.closed, call.inputs, call.environment = [], [], None
         self.call, self.numbers, self.has_run = call, set(numbers), False
-        self.family = Family(call.name, self._flat, Answers(call.numbers, asked))
+        self.family = Family(call.name, self._flat, Answers(call.numbers, asked), met, (call.ranks(), others))
 
     def _flat(self, xs: list[Tensor[Any]]) -> list[Tensor[Any]]:
         xs = [number_of(x) if k in self.numbers else wrap(x._array, x._device) for k, x in enumerate(xs)]

@@ -50,7 +50,7 @@ class Cost:
 
     def __str__(self) -> str:
         whole = Step(
-            "sum",
+            "total",
             sum(step.operations for step in self.steps),
             sum(step.bytes for step in self.steps),
             sum(step.seconds for step in self.steps),

@@ -27,7 +27,7 @@ from adjoint.backend import Backend
 from adjoint.concrete import callbacks
 from adjoint.devices import current_level, default_device
 from adjoint.dtypes import chosen_dtype, default_dtype
-from adjoint.lines import PACKAGE, is_of_library, names_in
+from adjoint.lines import CHANGES, PACKAGE, is_of_library, names_in
 from adjoint.module.fields import Fields
 from adjoint.scopes import Variable, innermost
 from adjoint.tensor import Tensor, raw_array
@@ -43,7 +43,7 @@ def settings() -> tuple[Any, ...]:
     return current_level(), default_device(), default_dtype(), chosen_dtype(), innermost(disabled) is not None
 
 
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 class Same:
@@ -111,7 +111,7 @@ def _attributes(code: types.CodeType, count: int) -> _Names:
             assigned.add(name)
         elif operation in _OF_OBJECTS:
             own.add(name)
-            if name in _CHANGES:
+            if name in CHANGES:
                 assigned.add(last)
         last = name if operation in _OF_OBJECTS else ""
     used = frozenset(code.co_names).union(code.co_freevars)
@@ -156,7 +156,6 @@ def _inner(code: types.CodeType) -> list[types.CodeType]:
 
 
 _OF_OBJECTS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
-_CHANGES = frozenset("append appendleft extend insert add update setdefault pop popleft popitem remove clear".split())
 _OF_CLASSES = ("LOAD_NAME", "STORE_NAME", "DELETE_NAME")  # in the body of a class, which may mean the module's
 
 
@@ -180,7 +179,7 @@ def changed(before: Any, now: Any) -> set[str] | None:
 
 def may_change(x: Any) -> bool:
     """Whether an argument that is no array is equal to itself alone, and what it holds may be another thing later."""
-    if isinstance(x, (Tensor, np.ndarray, np.generic, *_PLAIN)):
+    if isinstance(x, (Tensor, np.ndarray, np.generic, *PLAIN)):
         return False
     equality: Any = type(x).__eq__
     return isinstance(x, (types.MethodType, functools.partial)) or equality is object.__eq__
@@ -291,6 +290,10 @@ class Environment:
         names += [name for known, name, value in self._known if known.get(name, _Empty) is not value]
         return names[0] if names else None
 
+    def codes(self) -> list[types.CodeType]:
+        """Of the functions that it is of."""
+        return [code for _, code, _, _ in self._functions]
+
     def _place(self, x: Tensor[Any]) -> int:
         """Which of the tensors it is, from now on at least."""
         place = next((i for i, y in enumerate(self.tensors) if y is x), len(self.tensors))
@@ -313,7 +316,7 @@ class Environment:
                 self._arrays.append((x, raw_array(x)))
                 self._variables[id(x)] = self._variable
             return
-        if isinstance(x, _PLAIN):
+        if isinstance(x, PLAIN):
             guard.append(plain(x))
             return
         if (id(x), own) in seen:

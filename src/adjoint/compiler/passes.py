@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from adjoint import dtypes
+from adjoint.backends.numpy.reduction import no_class
 from adjoint.compiler.graph import Equation, Graph, Name, Value
 from adjoint.compiler.sizes import is_size
 from adjoint.primitives import TABLE
@@ -202,9 +204,37 @@ def dead_code(graph: Graph) -> Graph:
         if e.has_effect or not live.isdisjoint(e.results):
             if e.name in _TRIMMED:
                 e = _TRIMMED[e.name](e, live)
+            left = [e]
+        else:
+            left = _labels_checked(e) if e.name in _LABELLED else []
+        for e in reversed(left):
             kept.append(e)
             live.update(e.reads())
     return Graph(graph.inputs, kept[::-1], graph.outputs)
+
+
+_LABELLED = ("softmax_cross_entropy", "labelled_cross_entropy")
+
+
+def _labels_checked(e: Equation) -> list[Equation]:
+    """What is left of losses that nobody reads: that labels are classes, of which their gradient takes no notice."""
+    x, labels = e.operands
+    if 0 in labels.shape:
+        return []
+    made: list[Equation] = []
+
+    def add(name: str, *operands: Any, shape: Any = labels.shape, **parameters: Any) -> Value:
+        out = Value(shape, dtypes.bool)
+        made.append(Equation(name, operands, parameters, [out], backward=e.backward, line=e.line))
+        return out
+
+    classes = x.shape[-1]
+    right = add("logical_and", add("greater_equal", labels, 0), add("less", labels, classes))
+    if "ignore" in e.parameters:
+        right = add("logical_or", right, add("equal", labels, e.parameters["ignore"]))
+    holds = add("all", right, axis=tuple(range(len(labels.shape))), keepdims=False, shape=())
+    made.append(Equation("check", [holds, labels], {"error": lambda values: no_class(values, classes)}, []))
+    return made
 
 
 def _read(graph: Graph) -> set[Name]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import math
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
@@ -15,7 +16,7 @@ from adjoint.backend import Backend, Decorator
 from adjoint.compiler.graph import RECORDED, Graph, Name, Value
 from adjoint.compiler.numbers import Numbers
 from adjoint.compiler.passes import dead_code, optimized
-from adjoint.compiler.replay import Replay
+from adjoint.compiler.replay import Replay, makes_code
 from adjoint.compiler.sizes import Symbols, is_size
 from adjoint.compiler.traced import Recording, Traced, recording
 from adjoint.concrete import collected_checks
@@ -232,7 +233,9 @@ class Program:
         name: str,
         symbols: Symbols | None = None,
         numbers: Numbers | None = None,
+        waits: bool = False,
     ) -> None:
+        self.waits = waits  # with machine code until that pays
         self.base, self.recorded, self.results, self.structure = base, graph, list(results), structure
         self.symbols = symbols  # of a graph for several sizes
         self.numbers = numbers if numbers is not None and numbers.guards else None  # of which some have been compared
@@ -240,6 +243,7 @@ class Program:
         self.graph: Graph = optimized(graph)
         self.name = name
         self._replays: dict[tuple[int, ...], Replay] = {}
+        self._met: dict[Any, tuple[int, int]] = {}  # of sizes, how often they came, and how often is worth code
         self.build = trees.builder(structure)
         self.draws: bool = any(e.name in ("key", "seed") for e in graph.equations)
         self._constant = [x.const is not None for x in self.graph.outputs]
@@ -256,6 +260,20 @@ class Program:
         graph = self.recorded.at(sizes, lambda function: symbols.binding(function, **sizes))
         return Program(self.base, graph, self.results, self.structure, self.name, numbers=self.numbers)
 
+    def met(self, shapes: Sequence[Shape]) -> bool:
+        """Note a call for these sizes: whether replaying all of them has taken longer than making machine code does.
+
+        By what is counted, not by the clock, so that each run of a user's program gets the same digits.
+        """
+        sizes = tuple(shapes)
+        count, most = self._met.get(sizes, (0, 0))
+        if not most:
+            most = max(1, int(_to_make(self.graph) / _to_replay(self.graph, sizes)))
+        if len(self._met) > MOST:
+            self._met.clear()
+        self._met[sizes] = count + 1, most
+        return count >= most
+
     def holds(self, numbers: Sequence[Any]) -> bool:
         """Whether it is right for these numbers among the arguments."""
         return self.numbers is None or self.numbers.hold(numbers)
@@ -271,7 +289,11 @@ class Program:
             with one_by_one():
                 found = self._replays.get(tuple(donated))
                 if found is None:
-                    found = Replay(self.graph, self.base, self.name, self.symbols, donated)
+                    found = (
+                        ready(self.graph, self.base, self.name, True)
+                        if self.waits
+                        else Replay(self.graph, self.base, self.name, self.symbols, donated)
+                    )
                     self._replays[tuple(donated)] = found
         return found
 
@@ -340,6 +362,55 @@ class Program:
         return self.build(made)
 
 
+MOST = 1024  # sizes of which it is noted that there were calls
+
+
+def _to_make(graph: Graph) -> float:
+    """About how many seconds it takes to make machine code of a graph."""
+    return 0.03 + 0.0005 * graph.size()
+
+
+def _to_replay(graph: Graph, shapes: Sequence[Shape]) -> float:
+    """About how many seconds longer a replay takes than machine code: for each step, and for each of its bytes."""
+    largest = max([math.prod(shape) for shape in shapes], default=1)
+    return _steps(graph) * (1.5e-6 + 1.6e-9 * largest)
+
+
+def _steps(graph: Graph) -> int:
+    """How many equations run; those of a loop of unknown length count as of a few steps."""
+    count = 0
+    for e in graph.equations:
+        length: Any = e.parameters.get("length", 1) if e.name == "scan" else 16 if e.name == "while" else 1
+        times = length.value if is_size(length) else length
+        count += 1 + times * max([_steps(g) for g in e.graphs], default=0)
+    return max(count, 1)
+
+
+class Waiting:
+    """A replay that becomes machine code once it has run so often that this pays."""
+
+    def __init__(self, graph: Graph, base: Backend, name: str) -> None:
+        self._now = Replay(graph, base, name, native=False)
+        sizes = [x.shape for x in graph.inputs if isinstance(x, Value)]
+        self._left = max(1, int(_to_make(graph) / _to_replay(graph, sizes)))
+
+    def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        if self._left >= 0:
+            self._left -= 1
+            if self._left < 0:
+                with one_by_one():
+                    self._now = Replay(self._now.graph, self._now.base, self._now.name)
+        return self._now(arrays)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._now, name)
+
+
+def ready(graph: Graph, base: Backend, name: str, waits: bool) -> Any:
+    """A graph ready to run on a backend, at first without machine code if it waits."""
+    return Waiting(graph, base, name) if waits and makes_code(base) else Replay(graph, base, name)
+
+
 class Halves(NamedTuple):
     """A function and its pullback, recorded together: the second part reads what the first one leaves for it."""
 
@@ -351,7 +422,7 @@ class Halves(NamedTuple):
 
 
 def halves(
-    graph: Graph, count: int, cotangents: Sequence[Value], given: Sequence[int], base: Backend, name: str
+    graph: Graph, count: int, cotangents: Sequence[Value], given: Sequence[int], base: Backend, name: str, waits: bool
 ) -> Halves:
     """The two parts of a graph whose first `count` outputs need no cotangents, and whose last inputs are those.
 
@@ -377,4 +448,5 @@ def halves(
     operands = [x for x in graph.inputs if x not in cotangents]
     forward = dead_code(Graph(operands, first[::-1], [*graph.outputs[:count], *kept]))
     draws = any(e.name in ("key", "seed") for e in graph.equations)
-    return Halves(Replay(forward, base, name), Replay(second, base, f"{name}, backward"), count, tuple(given), draws)
+    first_part, second_part = ready(forward, base, name, waits), ready(second, base, f"{name}, backward", waits)
+    return Halves(first_part, second_part, count, tuple(given), draws)

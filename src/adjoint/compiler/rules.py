@@ -14,7 +14,7 @@ from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.compiler.graph import Value
 from adjoint.compiler.numbers import Numbers, OtherNumberError
-from adjoint.compiler.programs import Halves, Place, Program, halves, one_by_one, placed, results_of
+from adjoint.compiler.programs import MOST, Halves, Place, Program, halves, one_by_one, placed, results_of
 from adjoint.compiler.traced import Traced, symbol_of
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
@@ -75,11 +75,15 @@ class Family:
     f: Flat
     name: str
 
-    def __init__(self, name: str, f: Flat, answers: Answers) -> None:
+    def __init__(self, name: str, f: Flat, answers: Answers, met: set[Any] | None, kind: Any) -> None:
         self.name, self.f, self.answers = name, f, answers
+        self.met, self.kind = met, kind  # what has machine code for some sizes, and what this is but for sizes
         self.programs: dict[Any, Any] = {}
         self.given: dict[Any, tuple[int, ...]] = {}  # the results that had cotangents the last time
         self.kin: dict[Any, Any] = {}
+
+    def derived(self, what: str, f: Flat) -> Family:
+        return Family(f"{self.name}, {what}", f, self.answers, self.met, (self.kind, what))
 
 
 class Rules(CustomRules):
@@ -117,7 +121,7 @@ class Rules(CustomRules):
         return found
 
     def derived(self, identity: Any, f: Flat) -> Rules:
-        family = self.kin(identity, lambda: Family(f"{self.name}, {identity[0]}", f, self.family.answers))
+        family = self.kin(identity, lambda: self.family.derived(identity[0], f))
         return Rules(family, self.options, self.keys)
 
     # --- programs ---
@@ -125,6 +129,16 @@ class Rules(CustomRules):
     def device_over(self, base: Backend) -> Backend:
         """Where the function finds its arguments: with reverse mode if it had that where it was called."""
         return base if self.options is None else Autodiff(base, *self.options)
+
+    def waits(self, *how: Any) -> bool:
+        """Whether there was the same for arguments of other sizes: then machine code waits until it pays."""
+        met, key = self.family.met, (self.family.kind, *how)
+        if met is None or key in met:
+            return met is not None
+        if len(met) >= MOST:
+            met.clear()
+        met.add(key)
+        return False
 
     def identity(self, kind: str, xs: Sequence[Any], base: Backend) -> Any:
         specs = tuple([(x.shape, x.dtype) for x in xs])
@@ -147,7 +161,8 @@ class Rules(CustomRules):
             self.family.answers.take(place)
             graph: Any = place.recording.graphs[0]
             graph.inputs, graph.outputs = [value for value, _ in given], outputs
-            return Program(base, graph, results, _row(len(results)), self.name)
+            waits = self.waits("plain", base)
+            return Program(base, graph, results, _row(len(results)), self.name, waits=waits)
 
         return placed(base, device, record)
 
@@ -182,7 +197,8 @@ class Rules(CustomRules):
             graph: Any = place.recording.graphs[0]
             graph.inputs = [value for value, _ in (*operands, *cotangents)]
             graph.outputs = [*outputs, *results_of(place, gradients, {})[1]]
-            return halves(graph, len(ys), [value for value, _ in cotangents], wanted, base, self.name)
+            waits = self.waits("halves", base, tuple(active), tuple(wanted))
+            return halves(graph, len(ys), [value for value, _ in cotangents], wanted, base, self.name, waits)
 
         return placed(base, device, record)
 

@@ -20,7 +20,7 @@ from adjoint.backend import Array, Backend, Implementation, LeafBackend, in_back
 from adjoint.compiler.graph import Equation, Graph, Key, Name, Value
 from adjoint.compiler.numbers import Numbers, as_arrays, bounds_loops, is_number
 from adjoint.compiler.numbers import known as known_numbers
-from adjoint.compiler.sizes import Symbols, has_sizes
+from adjoint.compiler.sizes import Symbols, has_sizes, is_size
 from adjoint.concrete import Check, Staged
 from adjoint.dtypes import INEXACT
 from adjoint.lines import PACKAGE, Line
@@ -107,6 +107,7 @@ class Traced(Staged, LeafBackend):
     """Records what is to run on another backend, whose arrays are constants here."""
 
     scans = hosts = True
+    function = "it"  # what is recorded on it, for a message
 
     def __init__(self, inner: Backend) -> None:
         super().__init__()
@@ -142,8 +143,8 @@ class Traced(Staged, LeafBackend):
 
     def ended_error(self, what: str) -> errors.EndedError:
         return errors.EndedError(
-            f"{what}: a tensor of a function that ad.compile recorded was used after the recording; only what the "
-            "function returns comes out, and ad.debug.callback hands values out while it runs"
+            f"{what}: a tensor of {self.function}, a function that ad.compile recorded, was used after that; only what "
+            "the function returns comes out, and ad.debug.callback hands values out while it runs"
         )
 
     # --- arrays ---
@@ -263,6 +264,9 @@ class Traced(Staged, LeafBackend):
         return record
 
     # --- choices, loops, calls ---
+
+    def is_length(self, n: Any) -> bool:
+        return is_size(n) and type(n.owner) is Symbols
 
     def graph_of(self, f: Callable[..., Sequence[Value]], inputs: Sequence[Any], *, loop: bool = False) -> Graph:
         """The graph of a function of values like these. Constants are constants in it."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import heapq
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from adjoint import errors
 from adjoint.backend import Array, Backend
-from adjoint.compiler.graph import Graph, Key, Value
+from adjoint.compiler.graph import Equation, Graph, Key, Value
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.graph.locations import SourceLocation
 from adjoint.graph.nodes import LeafNode, Node, Result, Var, freed
@@ -48,13 +49,25 @@ class Box:
     size: float | None = None
 
 
+class Inside(NamedTuple):
+    """Boxes in a row that are the inside of a loop or a choice: from the first to the one before the last."""
+
+    first: int
+    last: int
+    name: str
+
+
 @dataclasses.dataclass
 class Boxes:
-    """All boxes, each behind those it was made of; the bytes that are kept, each array once; and what is to be said."""
+    """All boxes, each behind those it was made of; the bytes that are kept, each array once; and what is to be said.
+
+    `inside` has loops and choices in order, each before those in it.
+    """
 
     boxes: list[Box]
     kept: int = 0
     notes: list[str] = dataclasses.field(default_factory=list)
+    inside: list[Inside] = dataclasses.field(default_factory=list)
 
 
 # --- of what a tensor was computed from ----------------------------------------------------------
@@ -261,7 +274,7 @@ def _listed(value: Any) -> str:
 
 
 def of_graph(graph: Graph) -> Boxes:
-    """The equations of a compiled function's graph. Graphs within a choice or a loop are not opened."""
+    """The equations of a compiled function's graph; of a loop or a choice those of its graphs, and then its own."""
     found = Boxes([])
     makers: dict[Any, int] = {}
 
@@ -270,18 +283,45 @@ def of_graph(graph: Graph) -> Boxes:
         line = line if isinstance(line, Line) else None
         found.boxes.append(Box(len(found.boxes), kind, name, tuple(shape), above, dtype, label, line=line))
 
+    def equations(graph: Graph) -> None:
+        for equation in graph.equations:
+            with inside(_title(equation)):
+                for part, inner in zip(_PARTS.get(equation.name, itertools.repeat("")), equation.graphs, strict=False):
+                    with inside(part):
+                        given = equation.operands[1:] if equation.name == "branch" else equation.operands
+                        makers.update((x, makers[y]) for x, y in zip(inner.inputs, given, strict=False) if y in makers)
+                        equations(inner)
+                read = [*equation.reads(), *[x for inner in equation.graphs for x in inner.outputs]]
+                above = list(dict.fromkeys(makers[x] for x in read if x in makers))
+                first = equation.results[0] if equation.results else None
+                name = "random key" if isinstance(first, Key) else equation.name
+                makers.update(dict.fromkeys(equation.results, len(found.boxes)))
+                add("backward" if equation.backward else "node", name, first, above, equation.line)
+
+    @contextlib.contextmanager
+    def inside(name: str) -> Iterator[None]:
+        """Boxes of this block are the inside of something, if it has a name."""
+        first, place = len(found.boxes), len(found.inside)
+        yield
+        if name and len(found.boxes) > first:
+            found.inside.insert(place, Inside(first, len(found.boxes), name))
+
     for k, value in enumerate(graph.inputs):
         makers[value] = len(found.boxes)
         add("input", "input", value, [], label=f"input {k}")
-    for equation in graph.equations:
-        above = list(dict.fromkeys(makers[x] for x in [*equation.reads(), *_free(equation.graphs)] if x in makers))
-        name = "random key" if equation.results and isinstance(equation.results[0], Key) else equation.name
-        for value in equation.results:
-            makers[value] = len(found.boxes)
-        first = equation.results[0] if equation.results else None
-        add("backward" if equation.backward else "node", name, first, above, equation.line)
+    equations(graph)
     return found
 
 
-def _free(graphs: list[Graph]) -> list[Any]:
-    return [x for graph in graphs for x in graph.free()]
+_PARTS: dict[str, Iterable[str]] = {
+    "while": ("goes on", "step"),
+    "branch": [f"branch {k}" for k in range(99)],
+}
+
+
+def _title(equation: Equation) -> str:
+    """What the inside of a loop or a choice is called."""
+    if equation.name == "scan":
+        count = equation.parameters["length"]
+        return f"loop of {count} step{'' if count == 1 else 's'}"
+    return {"while": "loop", "branch": f"choice of {len(equation.graphs)}"}.get(equation.name, "")

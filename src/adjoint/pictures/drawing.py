@@ -57,11 +57,17 @@ class Drawing:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file, or the picture if the name ends in ".svg".
 
-        Raises FileError where the file cannot be written, ArgumentTypeError for what is no path.
+        Raises FileError where the file cannot be written, ArgumentTypeError for what is no path, ArgumentError for
+        other kinds of pictures.
         """
         from adjoint import files  # which brings libraries for files
 
         name = files.as_path(path, "save")
+        if name.suffix not in ("", ".html", ".htm", ".svg"):
+            raise errors.ArgumentError(
+                f"save: the name of a page ends in .html, and that of a picture in .svg, received {name.name!r}; the "
+                "page has a button that saves a PNG"
+            )
         files.replace(name, (self.svg if name.suffix == ".svg" else self.page).encode())
 
 
@@ -121,7 +127,11 @@ def draw(what: Any, /, *args: Any, names: Mapping[str, Any] | None = None) -> Dr
 
         return Drawing(*checks.of_report(what), f"{len(what.comparisons)} comparisons")
     if isinstance(what, Lowered):
-        what = what.graph
+        boxes = of_graph(what.graph)
+        if what.kernels:
+            boxes.notes.append(f"Kernels of machine code: {'; '.join(map(str.strip, what.kernels))}")
+            boxes.notes.append(f"Memory of intermediate results: {what.memory:,} bytes")
+        return _drawing(boxes, "Compiled function")
     if isinstance(what, Graph):
         return _drawing(of_graph(what), "Compiled function")
     if isinstance(what, Tensor):
@@ -143,7 +153,7 @@ def draw(what: Any, /, *args: Any, names: Mapping[str, Any] | None = None) -> Dr
 def _drawing(boxes: Boxes, title: str) -> Drawing:
     from adjoint.pictures import pages  # which brings libraries for pages
 
-    page, svg = pages.of_boxes(boxes, folded(boxes.boxes), title)
+    page, svg = pages.of_boxes(boxes, folded(boxes.boxes, boxes.inside), title)
     count = len(boxes.boxes)
     return Drawing(page, svg, f"{count} box{'' if count == 1 else 'es'}")
 

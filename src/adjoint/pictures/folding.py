@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.pictures.boxes import Box
+from adjoint.pictures.boxes import Box, Inside
 
 SMALL = 40  # graphs of up to so many boxes are shown whole
 MOST = 120  # boxes of a view
@@ -30,28 +30,54 @@ class Group:
     times: int = 0
     first: int = 0  # the numbers of its boxes: from the first to the one before the last
     last: int = 0
+    name: str = ""  # of the inside of a loop or a choice
 
 
 Part = Box | Group
 
 
-def folded(boxes: Sequence[Box]) -> Group:
+def folded(boxes: Sequence[Box], inside: Sequence[Inside] = ()) -> Group:
     """All boxes as a tree of groups, none of which has more than `MOST` parts; boxes are in order and numbered so.
 
     What is read before the next is made stands in a row, as in the program, so that a graph of groups has no cycles.
     """
-    counter = itertools.count()
-    parts: list[Part] = list(boxes)
-    if len(boxes) > SMALL:
+    return _folded(boxes, list(inside), itertools.count())
+
+
+def _folded(boxes: Sequence[Box], inside: list[Inside], counter: itertools.count[int]) -> Group:
+    parts: list[Part] = []
+    waiting = list(boxes)
+    while waiting:
+        if inside and waiting[0].number == inside[0].first:
+            first, last, name = inside[0]
+            count = sum(x.last <= last for x in inside)  # it, and those in it
+            group = _folded(waiting[: last - first], inside[1:count], counter)
+            group.name = name
+            parts.append(group)
+            waiting, inside = waiting[last - first :], inside[count:]
+        else:
+            parts.append(waiting.pop(0))
+    if len(parts) > SMALL:
         kinds: dict[Any, int] = {}
-        ids = np.array([kinds.setdefault(_likeness(box), len(kinds)) for box in boxes])
+        ids = np.array([kinds.setdefault(_likeness(part), len(kinds)) for part in parts])
         parts = _by_line(_repeated(parts, ids, counter), counter)
     return _group(_chunked(parts, counter), counter)
 
 
-def _likeness(box: Box) -> Any:
+def _likeness(part: Part) -> Any:
     """What repetitions of a box have in common: its line, or else its shape and its name without numbers."""
-    return box.kind, box.name, (box.line.file, box.line.line) if box.line else (box.shape, _DIGITS.sub("", box.label))
+    if isinstance(part, Group):
+        return part.name, part.last - part.first
+    return (
+        part.kind,
+        part.name,
+        (part.line.file, part.line.line)
+        if part.line
+        else (
+            part.shape,
+            _DIGITS.sub("", part.label),
+        ),
+    )
 
 
 def _group(parts: list[Part], counter: itertools.count[int], times: int = 0) -> Group:

@@ -144,7 +144,11 @@ class Pictures:
 
 
 def name_of(group: Group, boxes: Sequence[Box]) -> str:
-    """What a group is called: how often it is repeated, and the lines of its boxes, or its first and last one."""
+    """What a group is called: the loop or choice that it is, or how often it is repeated, and its lines, or its
+    first and last one.
+    """
+    if group.name:
+        return group.name
     lines = sorted({(box.line.file, box.line.line) for box in boxes if box.line is not None})
     if lines:
         first, last = lines[0], lines[-1]

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from adjoint.rules.records import Composed, NotDifferentiable, Record
+from adjoint.rules.reduction import along_labels
 from adjoint.rules.sparsity import by_definition
 
 
@@ -116,6 +117,9 @@ RECORDS: dict[str, Record] = {
     "labelled_cross_entropy": Composed(
         _labelled_cross_entropy,
         x=lambda B, g, x, labels, ignore: B.labelled_cross_entropy_pullback(g, x, labels, ignore=ignore),
+        pushforward=lambda B, tangents, x, labels, ignore: along_labels(
+            B, tangents[0], lambda g: B.labelled_cross_entropy_pullback(g, x, labels, ignore=ignore), labels
+        ),
         sparsity=by_definition,
     ),
     "labelled_cross_entropy_pullback": Composed(_labelled_cross_entropy_pullback, sparsity=by_definition),

@@ -36,6 +36,7 @@ from adjoint.functions.arguments import (
 from adjoint.functions.creation import zeros
 from adjoint.functions.elementwise import clip
 from adjoint.functions.indexing import along
+from adjoint.functions.ranges import arange
 from adjoint.functions.shape import concat, stacked
 from adjoint.lines import line_of, stack_level
 from adjoint.operands import adapted, chosen_number, concrete_values, deferred_check
@@ -50,6 +51,8 @@ from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.recomputed import HiddenTensorError, recomputed
 from adjoint.transforms.scanned import scanned
 from adjoint.transforms.staged import Choices, branched, chosen_per_example, compiled_loop, is_staged
+
+AHEAD = 16  # steps of a loop with max_steps that are recorded one by one where their number may turn out to be small
 
 _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("adjoint_control", default=False)
 
@@ -246,7 +249,9 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
 
     def loop(base: Backend, lower: Any, upper: Any, init: Any) -> Any:
         ends = [("lower", lower), ("upper", upper)]
-        first, last = (_decided(x, f"fori_loop: {end}", "iu", late=True) for end, x in ends)
+        leaf = base.leaf
+        known: Any = leaf.is_length if isinstance(leaf, Staged) else lambda x: False
+        first, last = (x if known(x) else _decided(x, f"fori_loop: {end}", "iu", late=True) for end, x in ends)
         first, last = (x.astype(dtypes.int64) if isinstance(x, Tensor) else x for x in (first, last))
         steps = last - first
         if isinstance(steps, Tensor) and is_staged(steps):
@@ -307,7 +312,7 @@ def _counted(base: Backend, body: Function, first: Any, steps: int, init: Any, r
     if mentions(body, "type"):
         reasons.append(errors.TrackedError("body_fun calls type, which tells the number of a step from Python's"))
         return None
-    numbers = wrap(base.from_numpy(np.arange(first, first + steps), copy=False), base)
+    numbers = arange(first, first + steps, dtype=dtypes.int64, device=base)
     step = lambda carry, i: (body(chosen_number(i[0], (first, first + steps - 1)), carry), ())
     return scanned("fori_loop", base, step, init, [numbers], list, steps, False, 1, reasons)
 
@@ -489,6 +494,7 @@ def _while(name: str, base: Backend, cond_fun: Function, body_fun: Function, ini
             if _in_reverse(x):
                 _refuse(f"{name}: a tensor of shape {x.shape} that body_fun closes over")
     step = lambda c: called(name, "body_fun(carry)", body_fun, c)
+    waits = isinstance(base.leaf, Staged) and base.leaf.scans
     for taken in itertools.count():
         state = carry.state(leaves)
         go = _goes(called(name, "cond_fun(carry)", cond_fun, state))
@@ -500,6 +506,15 @@ def _while(name: str, base: Backend, cond_fun: Function, body_fun: Function, ini
             return state
         if most is not None and taken == most:
             raise _too_many(most)
+        if waits and (most is None or taken >= AHEAD) and any([is_staged(x) for x in leaves]):
+            # the values that decide are known, those carried beside them are not: a loop of the program all the same
+            waits = False
+            with contextlib.suppress(errors.AdjointError):  # a step that asks for its values, say: these are known here
+                first = init if not taken else state
+                if most is not None:
+                    return _bounded(base, cond_fun, body_fun, first, most - taken)
+                whole = Carry(name, first, base)
+                return compiled_loop(name, whole, whole.start(), cond_fun, body_fun, _goes)
         leaves = carry.advance(step, leaves, go)
         if most is None:
             _refuse_reverse(carry, leaves)

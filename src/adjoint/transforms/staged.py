@@ -254,13 +254,14 @@ def compiled_loop(
     name: str, carry: Carry, leaves: Tensors, cond_fun: Function, body_fun: Function, decided: Function
 ) -> Any:
     """The loop of a compiled function, which decides itself how long it goes on."""
+    asked = {key: x.detach() for key, x in closed_over(cond_fun).items()}  # a predicate has no derivative
+    made, closed = opened([substituted(cond_fun, asked), body_fun])
     if not carry.is_settled:
         leaf: Any = carry.base.leaf
+        body_fun = made(*closed)[1]  # whose lists are copies
         with leaf.aside(), without_calls():  # for the dtypes of numbers
             carry.adapted(lambda leaves: carry.fit(body_fun(carry.state(leaves))), leaves)
         leaves = carry.start()
-    asked = {key: x.detach() for key, x in closed_over(cond_fun).items()}  # a predicate has no derivative
-    made, closed = opened([substituted(cond_fun, asked), body_fun])
     n = len(leaves)
 
     def goes(xs: Tensors) -> Tensors:
