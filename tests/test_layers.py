@@ -20,7 +20,7 @@ LAYERS = [
     {"counterparts"},
     {"methods", "renamed", "variables"},
     {"constants", "errors", "lines", "markup"},
-    {"locks", "names", "scopes"},
+    {"counters", "locks", "names", "scopes"},
     {"tree"},
     {"dtypes"},
     {"files", "primitives"},
