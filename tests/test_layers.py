@@ -19,8 +19,8 @@ PROJECT = Path(__file__).parent.parent
 LAYERS = [
     {"counterparts"},
     {"methods", "renamed", "variables"},
-    {"constants", "counters", "errors", "lines", "markup"},
-    {"locks", "names", "scopes"},
+    {"constants", "errors", "lines", "markup"},
+    {"counters", "locks", "names", "scopes"},
     {"tree"},
     {"dtypes"},
     {"files", "primitives"},

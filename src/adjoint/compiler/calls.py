@@ -23,6 +23,7 @@ from adjoint.concrete import callbacks
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, observed_leaf
 from adjoint.functions.arguments import as_axis, is_numeric
+from adjoint.functions.gradients import Gradients
 from adjoint.graph.nodes import LeafNode
 from adjoint.lines import Line, line_changing
 from adjoint.primitives import DType, Shape
@@ -406,7 +407,7 @@ class Signature:
         return place.argument(shape, x._dtype, x._device, kind_of_node(x))
 
     def refuse_used_up(self, results: Sequence[Any]) -> None:
-        """Raises ArgumentTypeError for what gives its values once, and would be empty from the second call on."""
+        """Raises ArgumentTypeError for what gives its values once, or is found by tensors that are gone."""
         for x in results:
             if isinstance(x, _USED_UP):
                 if isinstance(x, types.CoroutineType):
@@ -414,6 +415,11 @@ class Signature:
                 raise errors.ArgumentTypeError(
                     f"{self.name} returns {type(x).__name__}, whose values are computed later, when it is no longer "
                     "recorded; return a list or a tuple"
+                )
+            if isinstance(x, Gradients) and isinstance(x._level.leaf, Traced):
+                raise errors.ArgumentTypeError(
+                    f"{self.name} returns Gradients, which are found by tensors of the recording; return those that "
+                    "are wanted, as in grads[w]"
                 )
 
     def _refuse_hidden(self, results: Sequence[Any], leaf: Backend) -> None:
