@@ -384,7 +384,7 @@ def _steps(graph: Graph) -> int:
     """How many equations run; those of a loop of unknown length count as of a few steps."""
     count = 0
     for e in graph.equations:
-        length = e.parameters.get("length", 1) if e.name == "scan" else 16 if e.name == "while" else 1
+        length: Any = e.parameters.get("length", 1) if e.name == "scan" else 16 if e.name == "while" else 1
         times = length.value if is_size(length) else length
         count += 1 + times * max([_steps(g) for g in e.graphs], default=0)
     return max(count, 1)
