@@ -428,7 +428,7 @@ class Signature:
             if not isinstance(x, Tensor) and _holds(x, leaf, set()):
                 raise errors.ArgumentTypeError(
                     f"{self.name} returns {type(x).__name__}, which is no pytree and holds tensors that have no values "
-                    "once it is recorded; return its parts, or make it a dataclass"
+                    "once it is recorded; return its parts, as in grads[w], or make it a dataclass"
                 )
 
     def as_before(self, closed: int) -> Any:
@@ -491,7 +491,7 @@ def _holds(x: Any, leaf: Backend, seen: set[int]) -> bool:
     held: list[Any] = []
     if isinstance(x, (tuple, list, set, frozenset)):
         held = list(x)
-    elif isinstance(x, dict):
+    elif isinstance(x, (Mapping, Gradients)):
         held = list(x.values())
     elif isinstance(x, types.FunctionType):
         for cell in x.__closure__ or ():
