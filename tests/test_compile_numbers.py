@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
+import operator
+import random
 import warnings
 from typing import Any
 
@@ -218,6 +221,61 @@ def test_a_number_is_pythons_whoever_asks() -> None:
                 with ad.disable_compile():
                     expected = g(n)
                 assert repr(g(n)) == repr(expected)
+
+
+@pytest.mark.parametrize(
+    ("f", "values"),
+    [
+        (lambda x, n: x * (-2) ** n, [1, 2, 3, 4, 0]),  # was -(2**n)
+        (lambda x, n: x * ((-1) ** (n + 1) * -(3**n) * (-2.0) ** n), [1, 2, 3, 4, 0]),
+        (lambda x, n: x * abs(n), [1.0, 2.0, -0.0, 0.0, -3.0]),
+        (lambda x, n: x * (abs(n) + abs(n - 3)), [1, -2, 5, 0]),
+        (lambda x, n: x * (7 if n != n else 3), [1.0, 2.0, math.nan, 3.0]),
+        (lambda x, n: x * (7 if n == n else 3), [1.0, 2.0, math.nan, 3.0]),
+        (lambda x, n: x * ((n + 1) * n // (n + 1) + (n + 1) * 2 % (n + 1)), [1, 2, 3, -1, 4]),  # by zero
+        (lambda x, n: x * (pow(n, 3, 5) + pow(2, n, 7)), [1, 2, 3, 4]),
+        (lambda x, n: x[n:] * n, [0, 1, 2, -1, 5]),
+        (lambda x, n: ad.concat([x[:n] * 2, x[n : n + 1], x[1:][:-n]]), [1, 2, 3, -1]),
+        (lambda x, n: ad.grad(lambda y: (y[n:] ** 2).sum())(x), [0, 1, 2, -1]),
+        (lambda x, n: ad.vmap(lambda y: y[n:] * n)(ad.stack([x, x])), [0, 1, 2, -1]),
+    ],
+)
+@pytest.mark.parametrize("size", [3, 4])
+def test_arithmetic_with_a_number_that_changes_is_pythons(f: Any, values: Any, size: int) -> None:
+    g, sizes = ad.compile(f), itertools.cycle([3, size])
+    for n in values:
+        x = ad.asarray(np.array([1.0, 2.0, -3.0, 0.5])[: next(sizes)])
+        try:
+            expected = f(x, n).numpy()
+        except ZeroDivisionError:
+            with pytest.raises(ZeroDivisionError):
+                g(x, n)
+            continue
+        np.testing.assert_array_equal(g(x, n), expected)
+        np.testing.assert_array_equal(np.signbit(g(x, n)), np.signbit(expected))
+
+
+def test_random_arithmetic_with_numbers_that_change() -> None:
+    rows: list[Any] = [operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.truediv]
+    rows += [lambda a, b: a ** (b % 4), lambda a, b: abs(a), lambda a, b: -a, lambda a, b: divmod(a, b)[1]]
+    rows += [lambda a, b: min(b, a), lambda a, b: a if a == b else -b, lambda a, b: math.ceil(a / 2)]
+
+    def computed(seed: int, a: Any, b: Any) -> Any:
+        r, numbers = random.Random(seed), [a, b, 1, -2, 3, -2.5, 0.0]
+        for _ in range(6):
+            numbers.append(r.choice(rows)(r.choice(numbers), r.choice(numbers)))
+        return numbers
+
+    for seed in range(100):
+        f = ad.compile(lambda a, b, seed=seed: computed(seed, a, b))
+        for a, b in ((1, 2.0), (3, 0.5), (-2, 2.0), (4, -0.0), (0, -1.5), (-1, math.inf), (5, math.nan)):
+            found = []
+            for run in (f, lambda a, b, seed=seed: computed(seed, a, b)):
+                try:
+                    found.append(repr([x.item() if isinstance(x, ad.Tensor) else x for x in run(a, b)]))
+                except (ArithmeticError, TypeError, ValueError) as error:  # a complex number, a ceiling of nan
+                    found.append(type(error).__name__)
+            assert found[0] == found[1], (seed, a, b)
 
 
 def test_a_comparison_is_recorded_for_what_it_gives() -> None:

@@ -22,6 +22,7 @@ from each import Each
 import adjoint as ad
 from adjoint import errors
 from adjoint.functions import creation, ranges
+from adjoint.primitives import ELEMENTWISE, TABLE
 
 # What makes floating tensors of a dtype that may be given; what follows from integers, and complex numbers.
 CREATED: dict[str, Callable[..., Any]] = {
@@ -544,3 +545,25 @@ def test_a_leaf_without_float64_has_the_widest_it_has() -> None:
             ad.grad(lambda x: (x * ad.zeros(()) + ad.arange(3).mean()) * x)(0.5)
         with each("weights"):
             assert ad.bincount(ad.tensor([0, 1]), ad.ones(2)).dtype is ad.float32
+
+
+TWO = [
+    name
+    for name, primitive in TABLE.items()
+    if primitive.kind is ELEMENTWISE
+    and len(primitive.operands) == 2
+    and name != "ldexp"  # its second operand is of integers
+    and "f" in primitive.accepts.kinds
+    and callable(getattr(ad, name, None))
+]
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_numbers_in_front_of_an_array_are_as_exact_as_behind_it(name: str) -> None:
+    """They were rounded to float32: subtract(1.1, array) gave float64 with seven digits."""
+    f, x = getattr(ad, name), np.array([0.7, 1.1])
+    for number in (1.1, [1.1, 0.7], 2):
+        found, expected = f(number, x), f(ad.asarray(number, dtype=ad.float64), x)
+        assert found.dtype is expected.dtype
+        assert found.tolist() == expected.tolist()
+    assert f(1.1, np.float32(0.7)).dtype is f(np.float32(1.1), 0.7).dtype

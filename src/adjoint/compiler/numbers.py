@@ -15,7 +15,7 @@ from adjoint.compiler.graph import Equation, Graph, Name, Value
 from adjoint.compiler.sizes import Size, Symbols, is_size
 from adjoint.lines import Line
 from adjoint.primitives import DType
-from adjoint.primitives.sizes import LATER
+from adjoint.primitives.sizes import LATER, Places
 
 
 def bounds_loops(graph: Graph, numbers: Sequence[Name]) -> bool:
@@ -189,4 +189,7 @@ def known(x: Any) -> Any:
         return type(x)([known(y) for y in x])
     if type(x) is dict:
         return {name: known(y) for name, y in x.items()}
+    if type(x) is Places and any([is_number(n) for n in (x.start, x.stop, x.size)]):
+        places = Places(known(x.start), known(x.stop), x.step, known(x.size))
+        return places if is_size(places.start) or is_size(places.stop) else places.known()
     return slice(known(x.start), known(x.stop), known(x.step)) if type(x) is slice else x

@@ -32,7 +32,7 @@ LEAST = 2  # of a symbol: axes of one element broadcast, and empty ones have rul
 _bound: Variable[tuple[Symbols, dict[str, int]]] = contextvars.ContextVar("adjoint_sizes", default=None)
 SCOPE: dict[str, Any] = {
     "__builtins__": {},
-    **{x.__name__: x for x in (math.ceil, math.floor, range, slice)},
+    **{x.__name__: x for x in (abs, math.ceil, math.floor, range, slice)},
     **{repr(x): x for x in (math.inf, math.nan)},
 }
 
@@ -192,7 +192,7 @@ class Size:
         return self.known().__reduce_ex__(protocol)
 
     def __eq__(self, other: object) -> bool:
-        if self is other:
+        if self is other and type(self.value) is int:  # a float may be nan
             return True
         if type(other) is Size and other.owner is not self.owner:
             return False
@@ -211,7 +211,7 @@ def is_size(x: Any) -> bool:
 def _text(x: Any) -> str:
     """As a part of a longer text."""
     if type(x) is not Size:
-        return repr(x)
+        return f"({x!r})" if repr(x).startswith("-") else repr(x)  # -2 ** n is -(2 ** n)
     return x.text if x.text.isidentifier() else f"({x.text})"
 
 
@@ -287,10 +287,12 @@ def _product(a: Terms, b: Terms) -> Terms:
 
 
 def _quotient(a: Terms, b: Terms) -> Terms | None:
-    """The polynomial a / b, where b is one product that divides each of a; else None."""
+    """The polynomial a / b, where b is one product that divides each of a, and is not zero; else None."""
     if len(b) != 1:
         return None
     ((divisor, m),) = b.items()
+    if any("(" in name for name in divisor):
+        return None
     found: Terms = {}
     for term, n in a.items():
         rest = list(term)
@@ -376,6 +378,18 @@ def _rounded(name: str) -> Any:
     return method
 
 
+def _magnitude(x: Size) -> Any:
+    if type(x.value) is int:
+        return x if x >= 0 else 0 - x
+    if not x.owner.is_open:
+        return abs(x.known())
+    return Size(abs(x.value), None, f"abs({x.text})", x.owner)  # no comparison tells -0.0 from 0.0
+
+
+def _power(x: Any, y: Any, modulus: Any = None) -> Any:
+    return _combined("pow", x, y) if modulus is None else pow(*_knowns(x, y, modulus))
+
+
 def _asked(name: str) -> Any:
     """A method of numbers that needs the value."""
     return lambda self, *args: getattr(self.known(), name)(*_knowns(*args))
@@ -391,7 +405,8 @@ def _defined() -> Iterator[tuple[str, Any]]:
         yield f"__{name}__", _rounded(name)
     yield "__neg__", lambda x: -1 * x  # not 0 - x, which has no -0.0
     yield "__pos__", lambda x: x
-    yield "__abs__", lambda x: x if x >= 0 else 0 - x
+    yield "__abs__", _magnitude
+    yield "__pow__", _power
     yield "__divmod__", lambda x, y: (x // y, x % y)
     yield "__rdivmod__", lambda x, y: (y // x, y % x)
     for name in "index int float trunc round".split():

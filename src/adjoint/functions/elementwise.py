@@ -59,7 +59,10 @@ def elementwise_primitive(function: F) -> F:
 
 def _of_two(name: str, x: Any, y: Any) -> Any:
     if not isinstance(x, Tensor) and not isinstance(y, Tensor):
-        x = as_tensor(x, name)
+        if hasattr(y, "dtype") and not hasattr(x, "dtype"):  # numbers take an array's dtype, also in front of it
+            y = as_tensor(y, name)
+        else:
+            x = as_tensor(x, name)
     out = binary(name, x, y)
     if out is NotImplemented:
         other = y if isinstance(x, Tensor) else x
