@@ -87,8 +87,8 @@ def _compared(x: Bounds, y: Bounds) -> Bounds:
 
 
 _BOUNDS: dict[str, Callable[..., Bounds]] = {
-    "add": _corners(operator.add),
-    "subtract": _corners(operator.sub),
+    "add": lambda x, y: (x[0] + y[0], x[1] + y[1]),
+    "subtract": lambda x, y: (x[0] - y[1], x[1] - y[0]),
     "multiply": _corners(operator.mul),
     "divide": _quotient,
     "floor_divide": _floored,
