@@ -41,6 +41,7 @@ class Symbols:
     """The symbols of one recording, and the answers that it took for granted."""
 
     kinds: Mapping[type, type] = {}  # of numbers, where it is not their own
+    has_names = False  # whether sizes are written as names
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
@@ -123,6 +124,9 @@ class Symbols:
 
         return run
 
+    def name(self, size: Size) -> str:
+        raise NotImplementedError
+
     @property
     def is_bound(self) -> bool:
         now = innermost(_bound)
@@ -173,12 +177,14 @@ class Size:
         return np.asarray(self.known(), dtype)
 
     def __hash__(self) -> int:
-        return hash(self.known() if self.owner.is_open else self.text)
+        return hash(self.known() if self.owner.is_open and not self.owner.has_names else self.text)
 
     def __bool__(self) -> bool:
         return self != 0
 
     def __repr__(self) -> str:
+        if self.owner.has_names:
+            return self.owner.name(self)
         if self.owner.is_open or self.owner.is_bound:
             return repr(self.known())
         return self.text

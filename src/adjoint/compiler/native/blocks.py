@@ -26,6 +26,7 @@ from adjoint.compiler.native.loops import FAILED, Nest
 from adjoint.compiler.native.parallel import Shared, shared
 from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.products import PRODUCTS
+from adjoint.compiler.native.symbolic import SIZES
 from adjoint.compiler.native.text import Builder, memory_type
 
 _BYTE = np.dtype(np.uint8)
@@ -54,7 +55,7 @@ class Block:
         for i, step in enumerate(steps, number):
             inner = f"{name}_{i}"
             if isinstance(step, Kernel):
-                kind = Across if crosses(step) else Shared if shared(step) else Nest
+                kind = Across if plan.sizes is None and crosses(step) else Shared if shared(step) else Nest
                 self.nests.append(kind(plan, step, inner))
             elif isinstance(step, Product):
                 self.nests.append(PRODUCTS[step.way](plan, step, inner))
@@ -342,7 +343,7 @@ def shared_places(nests: Sequence[Any], temporary: Sequence[Value]) -> tuple[dic
             over.setdefault(id(out), []).append(id(x))
             over.setdefault(id(x), []).append(id(out))
         for x in nest.buffers:
-            if x is FAILED:
+            if x is FAILED or x is SIZES:
                 continue
             if isinstance(x, Value):
                 if id(x) not in wanted:

@@ -18,7 +18,9 @@ from adjoint.compiler.native.machine import adds_products, vector_bytes
 from adjoint.compiler.native.memory import Indices, Memory, Row
 from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.reductions import State
+from adjoint.compiler.native.symbolic import SIZES, with_sizes
 from adjoint.compiler.native.text import Builder, Vector, element_type, memory_type, number
+from adjoint.compiler.sizes import is_size
 from adjoint.primitives import DType
 
 _INLINED = 200  # lines of a step's kernel that goes into its loop, where arrays of few elements become registers
@@ -62,7 +64,10 @@ class Nest(Memory):
             # an elementary function works on one vector while it waits for the other; a sum adds all with few roundings
             often = 2 if calls else _SUMMED
         exact = plan.inner and self.columns < most and not kernel.reduced  # no masks, which are memory
-        self.lanes: int = self.columns if exact else min(most * often, 1 << (self.columns - 1).bit_length())
+        if is_size(self.columns):
+            self.lanes: int = most * often
+        else:
+            self.lanes = self.columns if exact else min(most * often, 1 << (self.columns - 1).bit_length())
         self.carried: int = min(self.lanes, most)  # lanes of a reduction that is carried along
         self.row, self.wide = Vector(self.b, 1), Vector(self.b, self.lanes)
         self.buffers: list[Any] = []  # roots, or scratch memory as (elements, dtype)
@@ -99,7 +104,7 @@ class Nest(Memory):
     def _rows_at_once(self) -> int:
         """How many rows take turns: a reduction is waited for, and what is added to all rows is written once."""
         runs = self._row_axes()
-        if not runs or runs[-1][0] % _TURNS or len(self.kernel.equations) > _TWICE:
+        if not runs or is_size(runs[-1][0]) or runs[-1][0] % _TURNS or len(self.kernel.equations) > _TWICE:
             return 1
         if "row" not in self.kernel.kind.values() or any(
             e.name in ("gather", "scatter") for e in self.kernel.equations
@@ -230,8 +235,8 @@ class Nest(Memory):
 
     def _close(self) -> None:
         b = self.b
+        lines = "\n".join(with_sizes(b.lines, self.plan.sizes, lambda: self._pointer(SIZES)))
         arguments = ", ".join(f"ptr %b{i}" for i in range(len(self.buffers)))
-        lines = "\n".join(b.lines)
         text = f"define internal void @{self.name}({arguments}) #0 {{\nentry:\n{lines}\n  ret void\n}}"
         inlined = self.plan.inner and len(b.lines) < _INLINED
         self.texts, self.called = [text.replace("#0", "#1") if inlined else text], b.called
@@ -335,7 +340,7 @@ class Nest(Memory):
                     [*[(state, e) for e in shared], *[(mine, e) for mine in working for e in own]],
                     lambda index: body(index, self.lanes),
                 )
-            if rest:
+            if is_size(rest) or rest:
                 body(str(self.columns - rest), rest)
             for row, mine in zip(rows, working, strict=True):
                 for e in own:
@@ -354,7 +359,7 @@ class Nest(Memory):
 
             def long_part(index: str) -> None:
                 end = b(f"add nuw nsw i64 {index}, {length}")
-                if steps % reductions.PLAIN or not steps:
+                if is_size(steps) or steps % reductions.PLAIN or not steps:
                     end = b.call("llvm.umin.i64", "i64", [end, str(stop)])
                 part(index, end, 0)
 
@@ -362,7 +367,7 @@ class Nest(Memory):
             kept = [(state, e) for e in (*shared, *totals)]
             kept += [(row.state, e) for row in rows for e in own if e not in totals]
             self._loop(stop, length, first, kept, long_part)
-        if self.rest:
+        if is_size(self.rest) or self.rest:
             part("0", 0, self.rest)
 
     def _loop(

@@ -38,9 +38,11 @@ from adjoint.compiler.native.kernels import (
 )
 from adjoint.compiler.native.lowering import lowered
 from adjoint.compiler.native.machine import integer_bits
+from adjoint.compiler.native.symbolic import Written, sizes_in, sizes_of
 from adjoint.compiler.native.units import take_units
 from adjoint.compiler.native.views import Layout, contiguous, is_view, picked, transposed, view
 
+_ANY_SIZE = REDUCTIONS | {"check", "concat", "real"}  # beside elementwise ones, what sizes may be symbols of
 _AS_ONE_ROW = 1 << 13  # elements: an array that is reduced wholly is one row up to here
 _EQUATIONS = 4000  # of one kernel: what it keeps goes to the stack, a vector each
 _LOOK_BACK = 24  # kernels that are tried
@@ -76,6 +78,7 @@ class Plan:
         self.inner, self.checks, self.donated = inner, checks, donated
         self.prepared: dict[Graph, Graph] = {} if prepared is None else prepared  # graphs of equations
         self.graph, self.memory = assignments.in_place(graph, pairs, self._prepare)  # which outputs have an input's
+        self.sizes: Written | None = sizes_of(graph)
         self.steps: list[Step] = []
         self.parts: dict[Value, list[int]] = {}  # arrays that several kernels write parts of
         self.place: dict[Any, int] = dict.fromkeys(graph.inputs, -1)  # the step that gives a value, of views' roots
@@ -94,6 +97,8 @@ class Plan:
     def _take(self, e: Equation) -> None:
         if is_view(e) and self._take_view(e):
             return
+        if self.sizes is not None and e.name not in _ANY_SIZE and not self._supported(e) and sizes_in(e):
+            return self._take_host(e)
         if e.name == "check" and self.checks and self._take_check(e.operands[0]):
             return
         if all(computable(x.dtype) and math.prod(x.shape) for x in (*e.results, *e.operands) if isinstance(x, Value)):
