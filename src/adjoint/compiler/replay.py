@@ -92,7 +92,7 @@ class Replay:
             self.holds = written.function(written.conditions)
         self._unlinked: NativeCode | None = writer.native if calls else None
         self._warns, self._checks = writer.warns, any(call.checks for call in calls)
-        self.memory = max([call.memory for call in calls], default=0)
+        self.memory = max([call.memory for call in calls], default=0) if sizes is None else 0
         self.kernels: list[str] = [line for call in calls for line in call.kernels]
         self.cuda = ""
         if writer.code is not None:

@@ -448,7 +448,8 @@ def filled(x: Any, sizes: dict[str, int]) -> Any:
     if type(x) is Size:
         return eval(x.text, {**SCOPE, **sizes})
     if type(x) is Places:
-        return range(filled(x.start, sizes), filled(x.stop, sizes), filled(x.step, sizes))
+        start, stop, step, size = [filled(y, sizes) for y in (x.start, x.stop, x.step, x.size)]
+        return Places(start, stop, step, size) if has_sizes((start, stop, step)) else range(start, stop, step)
     if not has_sizes(x):
         return x
     if type(x) is slice:

@@ -157,7 +157,7 @@ class Shared(Nest):
         room = sum([math.prod([n, t.itemsize]) for n, t in self._scratch()])
         for scratch in self._scratch():
             size, dtype = scratch
-            if room <= _ON_STACK:
+            if not is_size(room) and room <= _ON_STACK:
                 self._here[id(scratch)] = b(f"alloca [{size * dtype.itemsize} x i8], align 64")
             else:
                 whole = self._pointer(self._kept_memory((self.parts * size, dtype)))
