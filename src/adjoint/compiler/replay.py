@@ -433,7 +433,7 @@ class _Body:
             lines.append(f" {self.names[x]} = " + (f"over({places[x]}, {new})" if x in places else f"empty({new})"))
         made = [self.names[x] for x in region.outputs]
         kept = ""
-        if region.external and _FROM <= region.memory <= _TO:
+        if region.external and (is_size(region.memory) or _FROM <= region.memory <= _TO):
             writer.scope.update(room=_room, keep=_keep)
             kept = f"v{next(self._next)}"
             lines.append(f" {kept} = room({writer.literal(region.memory + 64)})")

@@ -80,6 +80,10 @@ class Symbols:
             for n, known in zip(shape, pattern, strict=True):
                 if n != (sizes[known.text] if type(known) is Size else known):
                     return False
+        return self.serves(sizes)
+
+    def serves(self, sizes: Mapping[str, int]) -> bool:
+        """Whether the graph is right for these sizes."""
         if any([n < LEAST for n in sizes.values()]):
             return False
         if self._holds is None:

@@ -78,7 +78,7 @@ class Region(Call):
             pointers[id(FAILED)] = failed
         if self.shares:
             self._begin_workers(b)
-        thread = b("call ptr @PyEval_SaveThread()") if work >= _ALONE else ""
+        thread = b("call ptr @PyEval_SaveThread()") if is_size(work) or work >= _ALONE else ""
         block.calls(b, pointers, memory)
         if thread:
             b.do(f"call void @PyEval_RestoreThread(ptr {thread})")

@@ -60,7 +60,8 @@ class Nest(Memory):
         calls = any(e.name in CALLED for e in kernel.equations)
         sums = any(e.name == "sum" and x.dtype.kind == "f" for e in kernel.equations for x in e.operands)
         often = 1
-        if len(kernel.equations) <= _TWICE and (calls or sums) and self.columns >= _LONG * most:
+        is_long = is_size(self.columns) or self.columns >= _LONG * most
+        if len(kernel.equations) <= _TWICE and (calls or sums) and is_long:
             # an elementary function works on one vector while it waits for the other; a sum adds all with few roundings
             often = 2 if calls else _SUMMED
         exact = plan.inner and self.columns < most and not kernel.reduced  # no masks, which are memory
@@ -153,10 +154,16 @@ class Nest(Memory):
             dict.fromkeys(self.kernel.target[x][0] if x in self.kernel.target else x for x in self.kernel.stored)
         )
 
+    def _stalls(self) -> bool:
+        """Whether reads of a row would wait for a masked write of the last one beside it."""
+        if is_size(self.columns) or is_size(self.kernel.work):
+            return False
+        return bool(self.rest) and 1 < self.columns / self.lanes < _STALLS and self.kernel.work < _NEAR
+
     def over(self) -> list[tuple[Value, Value]]:
         """Results, each with an array of its size that it may be written over: no element is read after that."""
         kernel = self.kernel
-        if self.rest and self.split and 1 < self.columns / self.lanes < _STALLS and kernel.work < _NEAR:
+        if self.split and self._stalls():
             return []
         made: dict[tuple[int, Any], int] = {}  # where in a pass a result is made
         first: dict[tuple[Any, int], int] = {}  # where in a pass a value is read first
@@ -311,7 +318,7 @@ class Nest(Memory):
         shared = [e for e in equations if self._how(e) == "total" and e not in sums]
         own = [*sums, *[e for e in equations if self._how(e) == "row" and e not in sums]]
         steps = max(1, stop // self.lanes) if isinstance(stop, int) else 0  # which is not known
-        few = 0 < steps <= reductions.PLAIN
+        few = not is_size(steps) and 0 < steps <= reductions.PLAIN
         working: list[State] = [{} for _ in rows]
 
         def body(index: str, live: int) -> None:
@@ -330,7 +337,7 @@ class Nest(Memory):
             """The vectors from one column to another, with plain sums, and what is behind the last whole vector."""
             for row, mine in zip(rows, working, strict=True):
                 mine.update({id(e): reductions.started(e, plain=True) if e in sums else row.state[id(e)] for e in own})
-            if stop == self.lanes:
+            if not is_size(stop) and stop == self.lanes:
                 body("0", self.lanes)
             elif stop:
                 self._loop(

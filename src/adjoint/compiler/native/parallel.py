@@ -53,7 +53,8 @@ def _cost(kernel: Kernel) -> int:
 
 def parts_of_kernel(kernel: Kernel, count: int, sums: bool) -> int:
     """Into how many parts so many rows, or vectors of columns, are cut: none is empty. There may be sums over rows."""
-    parts = min(_cost(kernel) // _PART, _PARTS, count)
+    cost = _cost(kernel)
+    parts = min(_PARTS if is_size(cost) else min(cost // _PART, _PARTS), count)
     if sums:
         parts = max(1, min(parts, _PARTS_OF_SUMS, count // _ROWS))
     return -(-count // -(-count // parts))

@@ -41,6 +41,7 @@ from adjoint.compiler.native.machine import integer_bits
 from adjoint.compiler.native.symbolic import Written, sizes_in, sizes_of
 from adjoint.compiler.native.units import take_units
 from adjoint.compiler.native.views import Layout, contiguous, is_view, picked, transposed, view
+from adjoint.compiler.sizes import is_size
 
 _ANY_SIZE = REDUCTIONS | {"check", "concat", "real"}  # beside elementwise ones, what sizes may be symbols of
 _AS_ONE_ROW = 1 << 13  # elements: an array that is reduced wholly is one row up to here
@@ -375,7 +376,7 @@ class Plan:
         if (
             whole
             and kernel.split != 0
-            and (kernel.split is not None or kernel.least or math.prod(kernel.domain) > _AS_ONE_ROW)
+            and (kernel.split is not None or kernel.least or _is_many(math.prod(kernel.domain)))
         ):
             pass  # late, whatever the rows are
         elif last:
@@ -585,6 +586,11 @@ class Plan:
                     needed(x)
         for x in self.graph.outputs:
             needed(x)
+
+
+def _is_many(n: int) -> bool:
+    """Whether so many elements are not reduced as one row."""
+    return is_size(n) or n > _AS_ONE_ROW
 
 
 def _carried(e: Equation) -> assignments.Pairs:
