@@ -43,7 +43,7 @@ from adjoint.compiler.native.units import take_units
 from adjoint.compiler.native.views import Layout, contiguous, is_view, picked, transposed, view
 from adjoint.compiler.sizes import is_size
 
-_ANY_SIZE = REDUCTIONS | {"check", "concat", "real"}  # beside elementwise ones, what sizes may be symbols of
+_ANY_SIZE = REDUCTIONS | {"check", "concat", "matmul", "real"}  # beside elementwise ones, what sizes may be symbols of
 _AS_ONE_ROW = 1 << 13  # elements: an array that is reduced wholly is one row up to here
 _EQUATIONS = 4000  # of one kernel: what it keeps goes to the stack, a vector each
 _LOOK_BACK = 24  # kernels that are tried
@@ -474,6 +474,8 @@ class Plan:
         width, layouts = integer_bits(), (self._layout(x), self._layout(y))
         if min(len(x.shape), len(y.shape)) < 2:
             return False
+        if self.sizes is not None and sizes_in(e):
+            return width == 64 and self._take_as_product(e, x, y, "blas")
         if take_units(self, e):
             return True
         plain = len(x.shape) == len(y.shape) == 2
@@ -485,11 +487,16 @@ class Plan:
             way = "tiles"
         elif width and max(*x.shape, *y.shape) < _BLAS:
             way = "blas"
-            x, y = (z if _is_blas(self._layout(z)) else self._copied(z) for z in (x, y))
         else:
             return False
+        return self._take_as_product(e, x, y, way)
+
+    def _take_as_product(self, e: Equation, x: Value, y: Value, way: str) -> bool:
+        if way == "blas":
+            x, y = (z if _is_blas(self._layout(z)) else self._copied(z) for z in (x, y))
+        (out,) = e.results
         self.place[out] = len(self.steps)
-        self.steps.append(Product(out, (x, y), self._layout(x), self._layout(y), way))
+        self.steps.append(Product(out, (x, y), self._layout(x), self._layout(y), way))  # type: ignore[arg-type]
         return True
 
     def _copied(self, x: Value) -> Value:
@@ -642,7 +649,7 @@ def _is_whole(x: Layout, root: Value) -> bool:
 
 def _is_blas(x: Layout) -> bool:
     """Whether BLAS reads the matrices as they lie."""
-    return transposed(x) is not None and max(x.strides[-2:]) < _BLAS
+    return transposed(x) is not None and all([s < _BLAS for s in x.strides[-2:]])
 
 
 def _sums(e: Equation) -> bool:
