@@ -130,10 +130,10 @@ class Replay:
 
         try:
             made = Replay(self.graph, self.base, self.name, self.symbols, self._donated, sizes=sizes)
-        except FixedError:
-            self._variants = None
-            return None
-        if made._unlinked is None:
+            if made._unlinked is None:
+                raise FixedError
+            made._link(made._unlinked)
+        except (FixedError, RuntimeError):  # LLVM wants a number where there is a name
             self._variants = None
             return None
         self.fresh = [x and y for x, y in zip(self.fresh, made.fresh, strict=True)]
@@ -157,7 +157,7 @@ class Replay:
             except NotHeldError:
                 pass
             with random_keys.replayed(known):
-                return Replay(self.graph, self.base, self.name, native=False)(arrays)
+                return Replay(self.graph, self.base, self.name, self.symbols, native=False)(arrays)
         return self._quietly(arrays)
 
     def _quietly(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
@@ -441,8 +441,8 @@ class _Body:
         elif region.external:
             made.append(f"empty({writer.literal(region.memory + 64)}, {writer.constant(_BYTES)})")
         if region.sizes is not None:
-            writer.scope["array"] = np.array
-            made.append(f"array([{', '.join(region.sizes.values)}])")
+            writer.scope.update(array=np.array, int64=np.int64)
+            made.append(f"array([{', '.join(region.sizes.values)}], int64)")
         self.owned.update(e.results)
         given = [
             writer.constant(np.array(x.const, order="C")) if x.const is not None else self.names[x]
