@@ -66,6 +66,7 @@ class Replay:
         self.graph, self.base, self.name, self.symbols, self._donated = graph, base, name, symbols, donated
         self._variants: list[Replay] | None = None  # with machine code for any size, which serves where answers hold
         self.holds: Callable[..., bool] | None = None
+        self._is_fixed = False  # whether there is no more such code
         if symbols is not None and native and tick is None and type(base) is NumPy and makes_code(base):
             if sizes is None:
                 self._variants, native = [], False
@@ -115,7 +116,8 @@ class Replay:
     @property
     def direct(self) -> Callable[..., tuple[Any, ...]] | None:
         """The function itself, where nothing has to be done before or after it, once it has run."""
-        return None if self._variants is not None or self._unlinked is not None or self._code is not None or self._checks or self._warns else self.run
+        waits = self._variants is not None or self._unlinked is not None or self._code is not None
+        return None if waits or self._checks or self._warns else self.run
 
     def _variant(self, arrays: Sequence[Any], variants: list[Replay]) -> Replay | None:
         """The replay with machine code for these sizes and others."""
@@ -124,7 +126,7 @@ class Replay:
         for known in variants:
             if known.holds is not None and known.holds(**sizes):
                 return known
-        if len(variants) == _VARIANTS:
+        if self._is_fixed or len(variants) == _VARIANTS:
             return None
         from adjoint.compiler.native.symbolic import FixedError
 
@@ -134,7 +136,7 @@ class Replay:
                 raise FixedError
             made._link(made._unlinked)
         except (FixedError, RuntimeError):  # LLVM wants a number where there is a name
-            self._variants = None
+            self._is_fixed = True
             return None
         self.fresh = [x and y for x, y in zip(self.fresh, made.fresh, strict=True)]
         variants.append(made)

@@ -317,8 +317,8 @@ class Nest(Memory):
         sums = [e for e in equations if reductions.is_rounded(e) and self._how(e) in ("row", "total")]
         shared = [e for e in equations if self._how(e) == "total" and e not in sums]
         own = [*sums, *[e for e in equations if self._how(e) == "row" and e not in sums]]
-        steps = max(1, stop // self.lanes) if isinstance(stop, int) else 0  # which is not known
-        few = not is_size(steps) and 0 < steps <= reductions.PLAIN
+        steps = max(1, stop // self.lanes) if isinstance(stop, int) and not is_size(stop) else 0  # which is not known
+        few = 0 < steps <= reductions.PLAIN
         working: list[State] = [{} for _ in rows]
 
         def body(index: str, live: int) -> None:
@@ -366,7 +366,7 @@ class Nest(Memory):
 
             def long_part(index: str) -> None:
                 end = b(f"add nuw nsw i64 {index}, {length}")
-                if is_size(steps) or steps % reductions.PLAIN or not steps:
+                if steps % reductions.PLAIN or not steps:
                     end = b.call("llvm.umin.i64", "i64", [end, str(stop)])
                 part(index, end, 0)
 

@@ -57,7 +57,7 @@ def parts_of_kernel(kernel: Kernel, count: int, sums: bool) -> int:
     parts = min(_PARTS if is_size(cost) else min(cost // _PART, _PARTS), count)
     if sums:
         parts = max(1, min(parts, _PARTS_OF_SUMS, count // _ROWS))
-    return -(-count // -(-count // parts))
+    return parts if is_size(count) else -(-count // -(-count // parts))
 
 
 def parts_of(count: int, work: int) -> int:

@@ -12,11 +12,20 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from adjoint.compiler.graph import Equation, Graph, Value
-from adjoint.compiler.sizes import Size, Symbols
+from adjoint.compiler.native.text import number
+from adjoint.compiler.sizes import Size, Symbols, has_sizes
 
 SIZES: Any = object()  # in the place of an array: the sizes that all others follow from
+_TYPES = {int: np.dtype(np.int64), float: np.dtype(np.float64)}
 _NAME = re.compile(r"%z(\d+)\b")
+_REST = re.compile(r"\(\([^%]* % (\d+)\)\) (?:==|<) (\d+)")
+
+
+_WHOLE: dict[type, str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
+_FLOATING: dict[type, str] = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 
 
 class FixedError(Exception):
@@ -32,17 +41,21 @@ class Written(Symbols):
         super().__init__()
         self.values.update(sizes)
         self.names: dict[str, int] = {}
-        self.is_float: dict[str, bool] = {}
 
     def of(self, graph: Graph) -> Graph:
         """The graph with these sizes."""
         return graph.at({name: Size(n, {(name,): 1}, name, self) for name, n in self.values.items()})  # type: ignore[misc]
 
+    def answer(self, text: str, holds: bool) -> bool:
+        rest = _REST.fullmatch(text)
+        if rest is None or int(rest[2]) < int(rest[1]):  # else it holds for all sizes, or for none
+            self.guards[text] = holds
+        return holds
+
     def pin(self, size: Size) -> None:
         raise FixedError(size.text)
 
     def name(self, size: Size) -> str:
-        self.is_float[size.text] = isinstance(size.value, float)
         return f"%z{self.names.setdefault(size.text, len(self.names))}"
 
     def definitions(self, lines: Sequence[str], pointer: str) -> list[str]:
@@ -76,13 +89,8 @@ class _Definition:
     def of(self, x: ast.expr) -> tuple[str, bool]:
         """The name of a value, and whether it is a float."""
         key = ast.unparse(x)
-        if isinstance(x, ast.Constant):
-            if type(x.value) is int:
-                return str(x.value), False
-            if type(x.value) is float:
-                import struct
-
-                return "0x" + struct.pack(">d", x.value).hex().upper(), True
+        if isinstance(x, ast.Constant) and type(x.value) in (int, float):
+            return number(x.value, _TYPES[type(x.value)]), type(x.value) is float
         if isinstance(x, ast.Name):
             if key not in self.known:
                 place = self._do(f"getelementptr i64, ptr {self.pointer}, i64 {self.places[key]}")
@@ -97,15 +105,13 @@ class _Definition:
 
     def _two(self, op: ast.operator, x: tuple[str, bool], y: tuple[str, bool]) -> tuple[str, bool]:
         if isinstance(op, ast.Div) or x[1] or y[1]:
-            names = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
-            if type(op) not in names:
+            if type(op) not in _FLOATING:
                 raise FixedError
             a, b = (z if is_float else self._do(f"sitofp i64 {z} to double") for z, is_float in (x, y))
-            return self._do(f"{names[type(op)]} double {a}, {b}"), True
+            return self._do(f"{_FLOATING[type(op)]} double {a}, {b}"), True
         (a, _), (b, _) = x, y
-        if type(op) in (ast.Add, ast.Sub, ast.Mult):
-            name = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}[type(op)]  # type: ignore[index]
-            return self._do(f"{name} i64 {a}, {b}"), False
+        if type(op) in _WHOLE:
+            return self._do(f"{_WHOLE[type(op)]} i64 {a}, {b}"), False
         if type(op) not in (ast.FloorDiv, ast.Mod):
             raise FixedError
         quotient = self._do(f"sdiv i64 {a}, {b}")
@@ -129,13 +135,11 @@ def with_sizes(lines: Sequence[str], written: Written | None, pointer: Any) -> l
 def sizes_of(graph: Graph) -> Written | None:
     """Whose sizes a graph has, if any."""
     values = [*graph.inputs, *[x for e in graph.equations for x in e.results]]
-    for n in [n for x in values if isinstance(x, Value) for n in x.shape]:
-        if type(n) is Size and isinstance(n.owner, Written):
-            return n.owner
-    return None
+    sizes: list[Any] = [n for x in values if isinstance(x, Value) for n in x.shape]
+    return next((n.owner for n in sizes if type(n) is Size and isinstance(n.owner, Written)), None)
 
 
 def sizes_in(e: Equation) -> bool:
     """Whether an array of an equation, or of a graph in it, has sizes that stand for several."""
-    values = [x for x in (*e.operands, *e.results) if isinstance(x, Value)]
-    return any(type(n) is Size for x in values for n in x.shape) or any(map(sizes_of, e.graphs))
+    shapes = [x.shape for x in (*e.operands, *e.results) if isinstance(x, Value)]
+    return has_sizes(shapes) or any(map(sizes_of, e.graphs))
