@@ -228,3 +228,18 @@ def test_results_that_are_parts_of_others() -> None:
     assert kernels(f, x, y)
     for found, wanted in zip(ad.compile(f)(x, y), f(ad.asarray(x), ad.asarray(y)), strict=True):
         np.testing.assert_allclose(found, wanted.numpy(), rtol=2 * np.finfo(float).eps)  # of quotients by one root
+
+
+def test_loops_that_would_be_long_are_not_written_out() -> None:
+    """Each column across rows is text of its own: this took LLVM three seconds."""
+
+    def f(x: Any, w: Any) -> Any:
+        centred = w - w.mean(axis=0)
+        top = (ad.maximum(centred, centred).mean(axis=0) - w) / ad.sqrt(1 + (w**2).sum(axis=1, keepdims=True))
+        return sum([ad.tanh(y).mean() for y in (x * w, centred, top, ad.tanh(centred) * top.max(axis=1)[:, None])])
+
+    x, w = np.random.default_rng(0).normal(size=(2, 65, 17)).astype(np.float32)
+    slope = ad.grad(f, argnums=(0, 1))
+    assert ad.compile(slope).lower(x, w).llvm.count("\n") < 4000
+    for found, expected in zip(ad.compile(slope)(x, w), slope(x, w), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-7)

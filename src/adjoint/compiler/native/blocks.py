@@ -33,6 +33,7 @@ _BYTE = np.dtype(np.uint8)
 _COPY = "llvm.memcpy.p0.p0.i64"
 _ON_STACK = 1 << 12  # bytes of memory of a loop
 _HOSTED = 1 << 16  # bytes from which on a temporary array is put where an output will be
+_WRITTEN = 2500  # lines of loops across rows: LLVM's time grows with their square
 _ORDERED = 300  # arrays for which a second order of places is tried: its time grows with their square
 
 
@@ -55,8 +56,7 @@ class Block:
         for i, step in enumerate(steps, number):
             inner = f"{name}_{i}"
             if isinstance(step, Kernel):
-                kind = Across if plan.sizes is None and crosses(step) else Shared if shared(step) else Nest
-                self.nests.append(kind(plan, step, inner))
+                self.nests.append(_nest(plan, step, inner))
             elif isinstance(step, Product):
                 self.nests.append(PRODUCTS[step.way](plan, step, inner))
             elif isinstance(step, Convolution):
@@ -330,6 +330,15 @@ def _row(b: Builder, pointer: str, index: str, x: Any) -> str:
     """The part of a stack that belongs to a step."""
     start = b(f"mul nsw i64 {index}, {bytes_of(x)}")
     return b(f"getelementptr i8, ptr {pointer}, i64 {start}")
+
+
+def _nest(plan: Plan, kernel: Kernel, name: str) -> Nest:
+    """A kernel's loops: across rows if that is not too long to be written out."""
+    if plan.sizes is None and crosses(kernel):
+        across = Across(plan, kernel, name)
+        if sum([text.count("\n") for text in across.texts]) <= _WRITTEN:
+            return across
+    return (Shared if shared(kernel) else Nest)(plan, kernel, name)
 
 
 def shared_places(nests: Sequence[Any], temporary: Sequence[Value]) -> tuple[dict[int, int], int]:
