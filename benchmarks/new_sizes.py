@@ -1,6 +1,7 @@
 """`python -m benchmarks.new_sizes`: what a call costs whose size comes for the first time, beside machine code for it.
 
-Calls of one process take turns, with one thread; the median of calls counts, each with another size.
+They take turns in one process, with one thread: some calls in a row, each with a size that has not come before, as many
+of the function compiled for one size, and one of the function as it is. The median of turns counts.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from benchmarks.cases import normal
 
-CALLS = 9
+TURNS, CALLS = 7, 8
 Function = Callable[..., Any]
 
 
@@ -56,17 +57,19 @@ def measured(f: Function, values: Function, size: int) -> tuple[float, float, fl
     for extra in (1, 2, 3):  # from the second on a size is a symbol
         general(*values(size + extra))
     found: list[Sequence[float]] = []
-    for k in range(CALLS):
-        new = values(size + 4 + k)
-        found.append([_seconds(general, new), _seconds(special, known), _seconds(f, known)])
+    for turn in range(TURNS):
+        new = [values(size + 4 + CALLS * turn + k) for k in range(CALLS)]
+        found.append([_seconds(general, new), _seconds(special, [known] * CALLS), _seconds(f, [known])])
     first, second, third = (statistics.median(column) for column in zip(*found, strict=True))
     return first, second, third
 
 
-def _seconds(f: Function, values: Sequence[Any]) -> float:
+def _seconds(f: Function, calls: Sequence[Sequence[Any]]) -> float:
+    """Of one call."""
     start = time.perf_counter()
-    f(*values)
-    return time.perf_counter() - start
+    for values in calls:
+        f(*values)
+    return (time.perf_counter() - start) / len(calls)
 
 
 def main() -> None:

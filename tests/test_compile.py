@@ -150,14 +150,18 @@ def test_the_warning_names_the_argument(what: str, calls: Any, monkeypatch: pyte
         often()
 
 
-def test_programs_are_bounded_and_go_with_the_function() -> None:
-    f = ad.compile(lambda x: x * 2)
+@pytest.mark.parametrize("dynamic", [None, False])
+def test_programs_are_bounded_and_go_with_the_function(dynamic: bool | None) -> None:
+    f = ad.compile(lambda x: x * 2, dynamic=dynamic)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for n in range(1, 80):
             f(np.ones(n))
-    assert len(f._programs) == 64
-    kept = [weakref.ref(f), *map(weakref.ref, f._programs.values())]
+    if dynamic is False:
+        assert len(f._programs) == 64
+    programs = [*f._programs.values(), *[p for general in f._general.values() for p in general.programs]]
+    kept = [weakref.ref(f), *map(weakref.ref, programs), *[weakref.ref(p.replay) for p in programs]]
+    del programs
     gc.disable()
     try:
         del f

@@ -20,10 +20,12 @@ from adjoint.compiler.environment import Environment, disabled, settings
 from adjoint.compiler.numbers import can_vary
 from adjoint.compiler.programs import Program, Result
 from adjoint.compiler.rules import Made
+from adjoint.compiler.sizes import is_size
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.functions.arguments import is_numeric
 from adjoint.graph.nodes import LeafNode, Var
 from adjoint.module.fields import Constant, Fields, Setting
+from adjoint.primitives import Shape
 from adjoint.scopes import here
 from adjoint.tensor import Tensor, UniqueTensor, allocate
 from adjoint.transforms.arguments import array_of
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 Again = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
+_SEEN = 1 << 12  # sizes of which it is known that they have come
 UNLIKE = object()  # what it gives where a call is of another kind
 
 
@@ -41,7 +44,7 @@ def again(f: Any, call: Signature, program: Program, called: Called | None, args
 
     `called` is what ran, if results are tracked.
     """
-    if call.level is not None or program.symbols is not None:
+    if call.level is not None or (program.symbols is not None and program.live):
         return None
     node = called.node(call) if program.live and called is not None else None
     if program.live and node is None:
@@ -273,18 +276,14 @@ class _Writer:
             self._tensor(name, x)
         elif cls is np.ndarray:
             shape, dtype = self.call.specs[place]
-            self.refuse(
-                f"{name}.__class__ is not ndarray or {name}.shape != {shape} or "
-                f"{name}.dtype is not {self.constant(dtype)}"
-            )
+            self.refuse(f"{name}.__class__ is not ndarray or {name}.dtype is not {self.constant(dtype)}")
+            self._shape(f"{name}.shape", shape)
             self._note(name, name if self.on_numpy else f"{self._from_caller()}({name})")
         elif is_numeric(x):
             shape, dtype = self.call.specs[place]
-            same_shape = f" or {name}.shape != {shape}" if isinstance(x, np.ndarray) else ""
-            self.refuse(
-                f"{name}.__class__ is not {self.constant(cls)}{same_shape} or "
-                f"{name}.dtype is not {self.constant(dtype)}"
-            )
+            self.refuse(f"{name}.__class__ is not {self.constant(cls)} or {name}.dtype is not {self.constant(dtype)}")
+            if isinstance(x, np.ndarray):
+                self._shape(f"{name}.shape", shape)
             self._note(name, f"{self._from_caller()}({name})")
         else:
             self._value(name, x)
@@ -322,9 +321,41 @@ class _Writer:
             self.do(f"{array} = {array}.value")
             device, kind = device.inner, ""
         shape = f"{array}.shape" if self.on_numpy else f"tuple({array}.shape)"
-        self.refuse(f"{shape} != {x.shape} or {name}._dtype is not {self.constant(x._dtype)}")
+        self.refuse(f"{name}._dtype is not {self.constant(x._dtype)}")
+        self._shape(shape, x.shape)
         array = array if device is device.leaf else f"{self.constant(device.leaf_array)}({array})"
         self._note(name, array, f"{name}._array" if x._device is self.call.device else "")
+
+    def _shape(self, shape: str, known: Shape) -> None:
+        """See that the next input has its shape, and note the sizes that stand for several."""
+        symbols, i = self.program.symbols, len(self.inputs)
+        if symbols is None or not any(map(is_size, symbols.pattern[i])):
+            return self.refuse(f"{shape} != {known}")
+        found = self.variable()
+        self.do(f"{found} = {shape}")
+        self.refuse(f"len({found}) != {len(known)}")
+        for k, n in enumerate(symbols.pattern[i]):
+            if is_size(n) and symbols.places[n.text] == (i, k):
+                self.do(f"{n.text} = {found}[{k}]")
+            else:
+                self.refuse(f"{found}[{k}] != {n}")
+
+    def _sizes(self) -> None:
+        """See that the program serves for these sizes, and that they come for the first time: others get their own."""
+        symbols = self.program.symbols
+        if symbols is None:
+            return
+        seen: set[tuple[int, ...]] = set()
+
+        def new(*sizes: int) -> bool:
+            if sizes in seen or not symbols.serves(dict(zip(symbols.values, sizes, strict=True))):
+                return False
+            if len(seen) == _SEEN:
+                seen.clear()
+            seen.add(sizes)
+            return True
+
+        self.refuse(f"not {self.constant(new)}({', '.join(symbols.values)})")
 
     def _note(self, name: str, array: str, operand: str = "") -> None:
         self.inputs.append(name)
@@ -340,6 +371,7 @@ class _Writer:
     def _run(self) -> None:
         """The call of the program, and its results."""
         program, as_numpy = self.program, self.call.as_numpy
+        self._sizes()
         answers = self.called.family.answers.first if self.node is not None and self.called is not None else None
         for numbers in (program.numbers, answers):
             if numbers is not None and numbers.guards:
@@ -351,7 +383,8 @@ class _Writer:
             self.do(f"{targets}= {self.constant(self.node)}([{arrays}], [{', '.join(self.operands)}])")
             self.do(f"return {self._built(names, self.called.structure)}")
             return
-        if not all([r.kind == "value" for r in program.results]) or not program.are_own(as_numpy):
+        plain = program.symbols is None and all([r.kind == "value" for r in program.results])
+        if not plain or not program.are_own(as_numpy):
             inputs = "" if as_numpy else f", ({''.join(f'{x}, ' for x in self.inputs)})"
             self.do(f"return {self.constant(program.arrays if as_numpy else program.tensors)}(({arrays}){inputs})")
             return

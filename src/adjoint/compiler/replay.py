@@ -11,7 +11,7 @@ import itertools
 import math
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _REUSED = 1024  # bytes: smaller arrays NumPy keeps at hand
 _MANY = 4096  # elements: for fewer the shorter way is faster
 _BYTES = np.dtype(np.uint8)
+_VARIANTS = 8  # of machine code for any size, which differ in how sizes compare
 _FROM, _TO = 1 << 24, 1 << 27  # bytes of memory that is kept between calls: less than that the C library keeps
 _spare: list[np.ndarray[Any, Any]] = []  # at most one piece, for whoever comes first
 
@@ -60,24 +61,39 @@ class Replay:
         native: bool = True,
         tick: Callable[[], None] | None = None,
         remembered: bool = True,
+        sizes: Mapping[str, int] | None = None,
     ) -> None:
-        self.graph, self.base, self.name, self.symbols = graph, base, name, symbols
+        self.graph, self.base, self.name, self.symbols, self._donated = graph, base, name, symbols, donated
+        self._variants: list[Replay] | None = None  # with machine code for any size, which serves where answers hold
+        self.holds: Callable[..., bool] | None = None
+        self._is_fixed = False  # whether there is no more such code
+        if symbols is not None and native and tick is None and type(base) is NumPy and makes_code(base):
+            if sizes is None:
+                self._variants, native = [], False
+            else:
+                from adjoint.compiler.native.symbolic import Written
+
+                written = Written(sizes)
+                graph = written.of(graph)
         self._repeats = _has(graph, ("key", "call"))
         self._profiled = _profiled_numpy(base)
-        writer = _Writer(base, symbols, native, tick)
+        writer = _Writer(base, symbols, native, tick, sizes is not None)
         writer.donated = {graph.inputs[i] for i in donated}
         if writer.on_processor:
             from adjoint.compiler.native.code import Code as NativeCode
 
-            writer.native = NativeCode(graph, donated, writer.apart, remembered)
+            writer.native = NativeCode(graph, donated, writer.apart, remembered and sizes is None, sizes is not None)
         writer.write("run", graph)
         self._code = writer.code
         if writer.native is not None:
             writer.native.close()
         calls = writer.native.calls if writer.native is not None else []
+        if symbols is not None and sizes is not None:
+            written.is_open = False
+            self.holds = written.function(written.conditions)
         self._unlinked: NativeCode | None = writer.native if calls else None
         self._warns, self._checks = writer.warns, any(call.checks for call in calls)
-        self.memory = max([call.memory for call in calls], default=0)
+        self.memory = max([call.memory for call in calls], default=0) if sizes is None else 0
         self.kernels: list[str] = [line for call in calls for line in call.kernels]
         self.cuda = ""
         if writer.code is not None:
@@ -100,9 +116,35 @@ class Replay:
     @property
     def direct(self) -> Callable[..., tuple[Any, ...]] | None:
         """The function itself, where nothing has to be done before or after it, once it has run."""
-        return None if self._unlinked is not None or self._code is not None or self._checks or self._warns else self.run
+        waits = self._variants is not None or self._unlinked is not None or self._code is not None
+        return None if waits or self._checks or self._warns else self.run
+
+    def _variant(self, arrays: Sequence[Any], variants: list[Replay]) -> Replay | None:
+        """The replay with machine code for these sizes and others."""
+        assert self.symbols is not None
+        sizes = self.symbols.bind([x.shape for x in arrays])
+        for known in variants:
+            if known.holds is not None and known.holds(**sizes):
+                return known
+        if self._is_fixed or len(variants) == _VARIANTS:
+            return None
+        from adjoint.compiler.native.symbolic import FixedError
+
+        try:
+            made = Replay(self.graph, self.base, self.name, self.symbols, self._donated, sizes=sizes)
+            if made._unlinked is None:
+                raise FixedError
+            made._link(made._unlinked)
+        except (FixedError, RuntimeError):  # LLVM wants a number where there is a name
+            self._is_fixed = True
+            return None
+        self.fresh = [x and y for x, y in zip(self.fresh, made.fresh, strict=True)]
+        variants.append(made)
+        return made
 
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        if self._variants is not None and (found := self._variant(arrays, self._variants)) is not None:
+            return found(arrays)
         if self._unlinked is not None:
             self._link(self._unlinked)
         if self._code is not None:
@@ -117,7 +159,7 @@ class Replay:
             except NotHeldError:
                 pass
             with random_keys.replayed(known):
-                return Replay(self.graph, self.base, self.name, native=False)(arrays)
+                return Replay(self.graph, self.base, self.name, self.symbols, native=False)(arrays)
         return self._quietly(arrays)
 
     def _quietly(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
@@ -241,14 +283,21 @@ class _Typed:
 
 
 class _Writer:
-    def __init__(self, base: Backend, symbols: Symbols | None, native: bool, tick: Callable[[], None] | None) -> None:
+    def __init__(
+        self,
+        base: Backend,
+        symbols: Symbols | None,
+        native: bool,
+        tick: Callable[[], None] | None,
+        any_size: bool = False,
+    ) -> None:
         self.base, self.on_numpy, self.symbols = base, type(base) is NumPy, symbols
         self.lines: list[str] = []
         self.places: dict[int, Equation] = {}
         self.scope: dict[str, Any] = {"__builtins__": {}, "leaf": base}
         self.fresh: list[bool] = []
         self.donated: set[Any] = set()  # inputs whose memory may be written to
-        made = native and symbols is None and makes_code(base)  # code has sizes in it
+        made = native and (symbols is None or any_size) and makes_code(base)
         self.on_processor = made and (self.on_numpy or _profiled_numpy(base) is not None)
         self.native: NativeCode | None = None
         self.tick = tick  # called after each equation
@@ -382,17 +431,20 @@ class _Body:
         for x in e.results:
             assert isinstance(x, Value)
             self.names[x] = f"v{next(self._next)}"
-            new = f"{tuple(x.shape)!r}, {writer.constant(x.dtype)}"
+            new = f"{writer.literal(tuple(x.shape))}, {writer.constant(x.dtype)}"
             lines.append(f" {self.names[x]} = " + (f"over({places[x]}, {new})" if x in places else f"empty({new})"))
         made = [self.names[x] for x in region.outputs]
         kept = ""
-        if region.external and _FROM <= region.memory <= _TO:
+        if region.external and (is_size(region.memory) or _FROM <= region.memory <= _TO):
             writer.scope.update(room=_room, keep=_keep)
             kept = f"v{next(self._next)}"
-            lines.append(f" {kept} = room({region.memory + 64})")
+            lines.append(f" {kept} = room({writer.literal(region.memory + 64)})")
             made.append(kept)
         elif region.external:
-            made.append(f"empty({region.memory + 64}, {writer.constant(_BYTES)})")
+            made.append(f"empty({writer.literal(region.memory + 64)}, {writer.constant(_BYTES)})")
+        if region.sizes is not None:
+            writer.scope.update(array=np.array, int64=np.int64)
+            made.append(f"array([{', '.join(region.sizes.values)}], int64)")
         self.owned.update(e.results)
         given = [
             writer.constant(np.array(x.const, order="C")) if x.const is not None else self.names[x]

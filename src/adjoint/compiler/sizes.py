@@ -41,6 +41,7 @@ class Symbols:
     """The symbols of one recording, and the answers that it took for granted."""
 
     kinds: Mapping[type, type] = {}  # of numbers, where it is not their own
+    has_names = False  # whether sizes are written as names
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
@@ -79,6 +80,10 @@ class Symbols:
             for n, known in zip(shape, pattern, strict=True):
                 if n != (sizes[known.text] if type(known) is Size else known):
                     return False
+        return self.serves(sizes)
+
+    def serves(self, sizes: Mapping[str, int]) -> bool:
+        """Whether the graph is right for these sizes."""
         if any([n < LEAST for n in sizes.values()]):
             return False
         if self._holds is None:
@@ -122,6 +127,9 @@ class Symbols:
                 return function(*args)
 
         return run
+
+    def name(self, size: Size) -> str:
+        raise NotImplementedError
 
     @property
     def is_bound(self) -> bool:
@@ -173,12 +181,14 @@ class Size:
         return np.asarray(self.known(), dtype)
 
     def __hash__(self) -> int:
-        return hash(self.known() if self.owner.is_open else self.text)
+        return hash(self.known() if self.owner.is_open and not self.owner.has_names else self.text)
 
     def __bool__(self) -> bool:
         return self != 0
 
     def __repr__(self) -> str:
+        if self.owner.has_names:
+            return self.owner.name(self)
         if self.owner.is_open or self.owner.is_bound:
             return repr(self.known())
         return self.text
@@ -457,7 +467,8 @@ def filled(x: Any, sizes: dict[str, int]) -> Any:
     if type(x) is Size:
         return eval(x.text, {**SCOPE, **sizes})
     if type(x) is Places:
-        return range(filled(x.start, sizes), filled(x.stop, sizes), filled(x.step, sizes))
+        start, stop, step, size = [filled(y, sizes) for y in (x.start, x.stop, x.step, x.size)]
+        return Places(start, stop, step, size) if has_sizes((start, stop, step)) else range(start, stop, step)
     if not has_sizes(x):
         return x
     if type(x) is slice:

@@ -26,6 +26,7 @@ from adjoint.compiler.native.loops import FAILED, Nest
 from adjoint.compiler.native.parallel import Shared, shared
 from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.products import PRODUCTS
+from adjoint.compiler.native.symbolic import SIZES
 from adjoint.compiler.native.text import Builder, memory_type
 
 _BYTE = np.dtype(np.uint8)
@@ -333,7 +334,7 @@ def _row(b: Builder, pointer: str, index: str, x: Any) -> str:
 
 def _nest(plan: Plan, kernel: Kernel, name: str) -> Nest:
     """A kernel's loops: across rows if that is not too long to be written out."""
-    if crosses(kernel):
+    if plan.sizes is None and crosses(kernel):
         across = Across(plan, kernel, name)
         if sum([text.count("\n") for text in across.texts]) <= _WRITTEN:
             return across
@@ -351,7 +352,7 @@ def shared_places(nests: Sequence[Any], temporary: Sequence[Value]) -> tuple[dic
             over.setdefault(id(out), []).append(id(x))
             over.setdefault(id(x), []).append(id(out))
         for x in nest.buffers:
-            if x is FAILED:
+            if x is FAILED or x is SIZES:
                 continue
             if isinstance(x, Value):
                 if id(x) not in wanted:

@@ -17,9 +17,11 @@ class Code:
 
     calls: list[Call]
 
-    def __init__(self, graph: Graph, donated: Sequence[int], apart: bool, remembered: bool = True) -> None:
+    def __init__(
+        self, graph: Graph, donated: Sequence[int], apart: bool, remembered: bool = True, any_size: bool = False
+    ) -> None:
         self._donated = {graph.inputs[i] for i in donated}
-        self._apart = apart
+        self._apart, self._any_size = apart, any_size
         self._numbers = itertools.count()
         self._entry = Entry(graph, donated) if remembered and not apart else None
         found = self._entry.load() if self._entry is not None else None
@@ -35,7 +37,8 @@ class Code:
         else:
             from adjoint.compiler.native.steps import with_regions  # these are long, and need not be read again
 
-            number = lambda: f"n{next(self._numbers)}"
+            prefix = "any" if self._any_size else "n"  # symbols of sizes are called n0, n1
+            number = lambda: f"{prefix}{next(self._numbers)}"
             # what is donated may be written over by the time of a check
             division = with_regions(graph, number, self._donated, not self._donated, self._apart)
             self._divisions.append(division)

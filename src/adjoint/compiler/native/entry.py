@@ -12,7 +12,9 @@ from adjoint.compiler.native.kernels import Host, Step, between_hosts
 from adjoint.compiler.native.loops import FAILED
 from adjoint.compiler.native.machine import AXES, DATA, DTYPE, FLAGS, SHAPE, TYPE, WANTED
 from adjoint.compiler.native.plan import Plan
+from adjoint.compiler.native.symbolic import SIZES, with_sizes
 from adjoint.compiler.native.text import INLINE, Builder
+from adjoint.compiler.sizes import is_size
 
 _ON_STACK = 1 << 15  # bytes of temporary arrays up to which they are there
 _ALONE = 1 << 14  # elements that are computed, from which on other threads of Python may run
@@ -40,7 +42,8 @@ class Region(Call):
         block = Block(plan, steps, name, wanted, donated, number)
         self.inputs, self.outputs, self.memory, self.over = block.inputs, block.outputs, block.memory, block.over
         self.checks = block.checks
-        self.external = self.memory > _ON_STACK
+        self.sizes = plan.sizes
+        self.external = is_size(self.memory) or self.memory > _ON_STACK
         self.called = block.called
         self.shares = "adjoint_parallel" in self.called
         self.kernels = [line for nest in block.nests for line in nest.shown()]
@@ -50,16 +53,20 @@ class Region(Call):
     def _entry(self, block: Block, work: int) -> str:
         b = Builder()
         pointers: dict[int, str] = {}
-        count = len(self.inputs) + len(self.outputs) + self.external
+        count = len(self.inputs) + len(self.outputs) + self.external + (self.sizes is not None)
         self._check(b, b(f"icmp eq i64 %count, {count}"))
+        if self.sizes is not None:
+            pointers[id(SIZES)] = self._field(b, self._argument(b, count - 1), DATA, "ptr")
+        begin = len(b.lines)
         for i, x in enumerate((*self.inputs, *self.outputs)):
             array = self._argument(b, i)
             self._check_array(b, array, x)
             pointers[id(x)] = self._field(b, array, DATA, "ptr")
         memory = ""
-        if self.memory:
+        if self.external or self.memory:
             if self.external:
-                memory = self._field(b, self._argument(b, count - 1), DATA, "ptr")
+                place = len(self.inputs) + len(self.outputs)
+                memory = self._field(b, self._argument(b, place), DATA, "ptr")
                 whole = b(f"ptrtoint ptr {memory} to i64")
                 aligned = b(f"and i64 {b(f'add i64 {whole}, 63')}, -64")
                 memory = b(f"inttoptr i64 {aligned} to ptr")
@@ -71,7 +78,7 @@ class Region(Call):
             pointers[id(FAILED)] = failed
         if self.shares:
             self._begin_workers(b)
-        thread = b("call ptr @PyEval_SaveThread()") if work >= _ALONE else ""
+        thread = b("call ptr @PyEval_SaveThread()") if is_size(work) or work >= _ALONE else ""
         block.calls(b, pointers, memory)
         if thread:
             b.do(f"call void @PyEval_RestoreThread(ptr {thread})")
@@ -91,7 +98,8 @@ class Region(Call):
         b.do(f"ret ptr {b('call ptr @PyBool_FromLong(i64 1)')}")
         b.label("unlike")
         b.do(f"ret ptr {b('call ptr @PyBool_FromLong(i64 0)')}")
-        lines = "\n".join(b.lines)
+        body = with_sizes(b.lines[begin:], self.sizes, lambda: pointers[id(SIZES)])
+        lines = "\n".join([*b.lines[:begin], *body])
         return f"define ptr @{self.name}(ptr %self, ptr %arguments, i64 %count) #0 {{\nentry:\n{lines}\n}}"
 
     def _begin_workers(self, b: Builder) -> None:

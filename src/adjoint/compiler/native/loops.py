@@ -18,7 +18,9 @@ from adjoint.compiler.native.machine import adds_products, vector_bytes
 from adjoint.compiler.native.memory import Indices, Memory, Row
 from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.reductions import State
+from adjoint.compiler.native.symbolic import SIZES, with_sizes
 from adjoint.compiler.native.text import Builder, Vector, element_type, memory_type, number
+from adjoint.compiler.sizes import is_size
 from adjoint.primitives import DType
 
 _INLINED = 200  # lines of a step's kernel that goes into its loop, where arrays of few elements become registers
@@ -58,11 +60,15 @@ class Nest(Memory):
         calls = any(e.name in CALLED for e in kernel.equations)
         sums = any(e.name == "sum" and x.dtype.kind == "f" for e in kernel.equations for x in e.operands)
         often = 1
-        if len(kernel.equations) <= _TWICE and (calls or sums) and self.columns >= _LONG * most:
+        is_long = is_size(self.columns) or self.columns >= _LONG * most
+        if len(kernel.equations) <= _TWICE and (calls or sums) and is_long:
             # an elementary function works on one vector while it waits for the other; a sum adds all with few roundings
             often = 2 if calls else _SUMMED
         exact = plan.inner and self.columns < most and not kernel.reduced  # no masks, which are memory
-        self.lanes: int = self.columns if exact else min(most * often, 1 << (self.columns - 1).bit_length())
+        if is_size(self.columns):
+            self.lanes: int = most * often
+        else:
+            self.lanes = self.columns if exact else min(most * often, 1 << (self.columns - 1).bit_length())
         self.carried: int = min(self.lanes, most)  # lanes of a reduction that is carried along
         self.row, self.wide = Vector(self.b, 1), Vector(self.b, self.lanes)
         self.buffers: list[Any] = []  # roots, or scratch memory as (elements, dtype)
@@ -99,7 +105,7 @@ class Nest(Memory):
     def _rows_at_once(self) -> int:
         """How many rows take turns: a reduction is waited for, and what is added to all rows is written once."""
         runs = self._row_axes()
-        if not runs or runs[-1][0] % _TURNS or len(self.kernel.equations) > _TWICE:
+        if not runs or is_size(runs[-1][0]) or runs[-1][0] % _TURNS or len(self.kernel.equations) > _TWICE:
             return 1
         if "row" not in self.kernel.kind.values() or any(
             e.name in ("gather", "scatter") for e in self.kernel.equations
@@ -148,10 +154,16 @@ class Nest(Memory):
             dict.fromkeys(self.kernel.target[x][0] if x in self.kernel.target else x for x in self.kernel.stored)
         )
 
+    def _stalls(self) -> bool:
+        """Whether reads of a row would wait for a masked write of the last one beside it."""
+        if is_size(self.columns) or is_size(self.kernel.work):
+            return False
+        return bool(self.rest) and 1 < self.columns / self.lanes < _STALLS and self.kernel.work < _NEAR
+
     def over(self) -> list[tuple[Value, Value]]:
         """Results, each with an array of its size that it may be written over: no element is read after that."""
         kernel = self.kernel
-        if self.rest and self.split and 1 < self.columns / self.lanes < _STALLS and kernel.work < _NEAR:
+        if self.split and self._stalls():
             return []
         made: dict[tuple[int, Any], int] = {}  # where in a pass a result is made
         first: dict[tuple[Any, int], int] = {}  # where in a pass a value is read first
@@ -230,8 +242,8 @@ class Nest(Memory):
 
     def _close(self) -> None:
         b = self.b
+        lines = "\n".join(with_sizes(b.lines, self.plan.sizes, lambda: self._pointer(SIZES)))
         arguments = ", ".join(f"ptr %b{i}" for i in range(len(self.buffers)))
-        lines = "\n".join(b.lines)
         text = f"define internal void @{self.name}({arguments}) #0 {{\nentry:\n{lines}\n  ret void\n}}"
         inlined = self.plan.inner and len(b.lines) < _INLINED
         self.texts, self.called = [text.replace("#0", "#1") if inlined else text], b.called
@@ -305,7 +317,7 @@ class Nest(Memory):
         sums = [e for e in equations if reductions.is_rounded(e) and self._how(e) in ("row", "total")]
         shared = [e for e in equations if self._how(e) == "total" and e not in sums]
         own = [*sums, *[e for e in equations if self._how(e) == "row" and e not in sums]]
-        steps = max(1, stop // self.lanes) if isinstance(stop, int) else 0  # which is not known
+        steps = max(1, stop // self.lanes) if isinstance(stop, int) and not is_size(stop) else 0  # which is not known
         few = 0 < steps <= reductions.PLAIN
         working: list[State] = [{} for _ in rows]
 
@@ -325,7 +337,7 @@ class Nest(Memory):
             """The vectors from one column to another, with plain sums, and what is behind the last whole vector."""
             for row, mine in zip(rows, working, strict=True):
                 mine.update({id(e): reductions.started(e, plain=True) if e in sums else row.state[id(e)] for e in own})
-            if stop == self.lanes:
+            if not is_size(stop) and stop == self.lanes:
                 body("0", self.lanes)
             elif stop:
                 self._loop(
@@ -335,7 +347,7 @@ class Nest(Memory):
                     [*[(state, e) for e in shared], *[(mine, e) for mine in working for e in own]],
                     lambda index: body(index, self.lanes),
                 )
-            if rest:
+            if is_size(rest) or rest:
                 body(str(self.columns - rest), rest)
             for row, mine in zip(rows, working, strict=True):
                 for e in own:
@@ -362,7 +374,7 @@ class Nest(Memory):
             kept = [(state, e) for e in (*shared, *totals)]
             kept += [(row.state, e) for row in rows for e in own if e not in totals]
             self._loop(stop, length, first, kept, long_part)
-        if self.rest:
+        if is_size(self.rest) or self.rest:
             part("0", 0, self.rest)
 
     def _loop(

@@ -17,9 +17,11 @@ from adjoint.compiler.native.elements import computable, constant, has_pieces
 from adjoint.compiler.native.hoisting import hoisted
 from adjoint.compiler.native.keeping import kept
 from adjoint.compiler.native.pieces import joined
+from adjoint.compiler.native.symbolic import FixedError
 from adjoint.compiler.passes import dead_code, identity
 from adjoint.dtypes import float32, float64
 from adjoint.primitives import TABLE, DType, result_spec
+from adjoint.primitives.sizes import places_along
 from adjoint.rules import RECORDS
 from adjoint.rules.records import Composed
 
@@ -41,8 +43,12 @@ def lowered(graph: Graph, checks: bool = True, whole: Collection[str] = ()) -> G
     for e in graph.equations:
         recorded.update(dict.fromkeys(e.results, e.backward))
         if e.name in LOWERED and e.name not in whole and all(_ready(x) for x in (*e.operands, *e.results)):
-            writer = _Writer(found, recorded, e.backward, e.line, checks, whole)
-            made = LOWERED[e.name](writer, *e.operands, **e.parameters)
+            writer, known = _Writer(found, recorded, e.backward, e.line, checks, whole), len(found)
+            try:
+                made = LOWERED[e.name](writer, *e.operands, **e.parameters)
+            except FixedError:  # it is NumPy's
+                made = None
+                del found[known:]
             equations += [e] if made is None else writer.named(made if isinstance(made, tuple) else (made,), e)
         else:
             equations.append(e)
@@ -365,7 +371,8 @@ def _power(B: Any, x: Any, y: Any) -> Any:
 
 
 def _flip(B: Any, x: Any, *, axis: Any) -> Any:
-    return B.index(x, key=tuple([range(n - 1, -1, -1) if i in axis else range(n) for i, n in enumerate(x.shape)]))
+    key = [places_along(slice(None, None, -1 if i in axis else None), n) for i, n in enumerate(x.shape)]
+    return B.index(x, key=tuple(key))
 
 
 def _triangle(name: str) -> Callable[..., Any]:

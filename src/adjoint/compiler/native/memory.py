@@ -11,6 +11,7 @@ from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.reductions import State
 from adjoint.compiler.native.text import Builder, Vector, memory_type
 from adjoint.compiler.native.views import contiguous
+from adjoint.compiler.sizes import is_size
 from adjoint.primitives import DType
 
 Indices = list[tuple[str, int]]  # of runs of row axes: the counter, and how many axes
@@ -127,7 +128,8 @@ class Memory:
         if dtype.kind == "b":
             x = v.cast("zext", x, "i1", "i8")
         # of a masked store of one integer LLVM 22 may store the eight bytes that it was made of
-        if stride not in (0, 1) or (live == 1 < v.lanes and dtype.kind in "biu"):
+        few = is_size(live) or live == 1 < v.lanes
+        if stride not in (0, 1) or (few and dtype.kind in "biu" and v.lanes > 1):
             first = self._apart(t, pointer, index, stride or 1)
             for lane in range(live):
                 one = self.b(f"extractelement {v.type(t)} {x}, i64 {lane}")
@@ -169,5 +171,9 @@ class Memory:
         return ""
 
     def _mask(self, live: int) -> str:
+        if is_size(live):
+            lanes = ", ".join(f"i64 {lane}" for lane in range(self.lanes))
+            count = self.wide.spread(f"{live}", "i64")
+            return f"{self.wide.type('i1')} {self.wide.two('icmp ult', 'i64', f'<{lanes}>', count)}"
         bits = ", ".join("i1 1" if lane < live else "i1 0" for lane in range(self.lanes))
         return f"{self.wide.type('i1')} <{bits}>"

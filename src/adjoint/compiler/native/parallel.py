@@ -16,7 +16,9 @@ from adjoint.compiler.native.elementary import CALLED
 from adjoint.compiler.native.kernels import Kernel, split_of
 from adjoint.compiler.native.loops import FAILED, Nest
 from adjoint.compiler.native.pool import DECLARED
+from adjoint.compiler.native.symbolic import SIZES, with_sizes
 from adjoint.compiler.native.text import Builder, Loop, Vector, element_type
+from adjoint.compiler.sizes import is_size
 
 _WORTH = 1 << 17  # nanoseconds times eight: a loop that takes less is not shared
 _PART = 1 << 15  # ... of a part
@@ -51,10 +53,11 @@ def _cost(kernel: Kernel) -> int:
 
 def parts_of_kernel(kernel: Kernel, count: int, sums: bool) -> int:
     """Into how many parts so many rows, or vectors of columns, are cut: none is empty. There may be sums over rows."""
-    parts = min(_cost(kernel) // _PART, _PARTS, count)
+    cost = _cost(kernel)
+    parts = min(_PARTS if is_size(cost) else min(cost // _PART, _PARTS), count)
     if sums:
         parts = max(1, min(parts, _PARTS_OF_SUMS, count // _ROWS))
-    return -(-count // -(-count // parts))
+    return parts if is_size(count) else -(-count // -(-count // parts))
 
 
 def parts_of(count: int, work: int) -> int:
@@ -83,11 +86,12 @@ def begun(b: Builder, sizes: Sequence[int], parts: int) -> tuple[list[Loop], lis
 
 def divided(nest: Nest) -> str:
     """The text of the function that computes a part, of which `%part` is the number; what follows is another one."""
+    body = with_sizes(nest.b.lines, nest.plan.sizes, lambda: nest._pointer(SIZES))
     loads = []
     for i in range(len(nest.buffers)):
         loads.append(f"  %a{i} = getelementptr ptr, ptr %data, i64 {i}")
         loads.append(f"  %b{i} = load ptr, ptr %a{i}, align 8")
-    lines, called = "\n".join([*loads, *nest.b.lines]), nest.b.called
+    lines, called = "\n".join([*loads, *body]), nest.b.called
     nest.b = Builder()
     nest.b.called.update(called)
     return f"define internal void @{nest.name}_part(ptr %data, i64 %part) #0 {{\nentry:\n{lines}\n  ret void\n}}"
@@ -130,7 +134,7 @@ class Shared(Nest):
         self.row, self.wide, self._here = Vector(self.b, 1), Vector(self.b, self.lanes), {}
         call_parts(self, self.parts)
         state = dict(zip(map(id, totals), self._added(totals, kept), strict=True))
-        if not runs and rest:
+        if not runs and (is_size(rest) or rest):
             self.span, self.rest = ("0", 0), rest
             state = self._row_passes(state, [[]])
         self._save_totals(totals, state)
@@ -154,7 +158,7 @@ class Shared(Nest):
         room = sum([math.prod([n, t.itemsize]) for n, t in self._scratch()])
         for scratch in self._scratch():
             size, dtype = scratch
-            if room <= _ON_STACK:
+            if not is_size(room) and room <= _ON_STACK:
                 self._here[id(scratch)] = b(f"alloca [{size * dtype.itemsize} x i8], align 64")
             else:
                 whole = self._pointer(self._kept_memory((self.parts * size, dtype)))

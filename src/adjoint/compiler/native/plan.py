@@ -38,9 +38,12 @@ from adjoint.compiler.native.kernels import (
 )
 from adjoint.compiler.native.lowering import lowered
 from adjoint.compiler.native.machine import integer_bits
+from adjoint.compiler.native.symbolic import Written, sizes_in, sizes_of
 from adjoint.compiler.native.units import take_units
 from adjoint.compiler.native.views import Layout, contiguous, is_view, picked, transposed, view
+from adjoint.compiler.sizes import is_size
 
+_ANY_SIZE = REDUCTIONS | {"check", "concat", "matmul", "real"}  # beside elementwise ones, what sizes may be symbols of
 _AS_ONE_ROW = 1 << 13  # elements: an array that is reduced wholly is one row up to here
 _EQUATIONS = 4000  # of one kernel: what it keeps goes to the stack, a vector each
 _LOOK_BACK = 24  # kernels that are tried
@@ -76,6 +79,7 @@ class Plan:
         self.inner, self.checks, self.donated = inner, checks, donated
         self.prepared: dict[Graph, Graph] = {} if prepared is None else prepared  # graphs of equations
         self.graph, self.memory = assignments.in_place(graph, pairs, self._prepare)  # which outputs have an input's
+        self.sizes: Written | None = sizes_of(graph)
         self.steps: list[Step] = []
         self.parts: dict[Value, list[int]] = {}  # arrays that several kernels write parts of
         self.place: dict[Any, int] = dict.fromkeys(graph.inputs, -1)  # the step that gives a value, of views' roots
@@ -94,6 +98,8 @@ class Plan:
     def _take(self, e: Equation) -> None:
         if is_view(e) and self._take_view(e):
             return
+        if self.sizes is not None and e.name not in _ANY_SIZE and not self._supported(e) and sizes_in(e):
+            return self._take_host(e)
         if e.name == "check" and self.checks and self._take_check(e.operands[0]):
             return
         if all(computable(x.dtype) and math.prod(x.shape) for x in (*e.results, *e.operands) if isinstance(x, Value)):
@@ -370,7 +376,7 @@ class Plan:
         if (
             whole
             and kernel.split != 0
-            and (kernel.split is not None or kernel.least or math.prod(kernel.domain) > _AS_ONE_ROW)
+            and (kernel.split is not None or kernel.least or _is_many(math.prod(kernel.domain)))
         ):
             pass  # late, whatever the rows are
         elif last:
@@ -468,6 +474,8 @@ class Plan:
         width, layouts = integer_bits(), (self._layout(x), self._layout(y))
         if min(len(x.shape), len(y.shape)) < 2:
             return False
+        if self.sizes is not None and sizes_in(e):
+            return width == 64 and self._take_as_product(e, x, y, "blas")
         if take_units(self, e):
             return True
         plain = len(x.shape) == len(y.shape) == 2
@@ -479,11 +487,16 @@ class Plan:
             way = "tiles"
         elif width and max(*x.shape, *y.shape) < _BLAS:
             way = "blas"
-            x, y = (z if _is_blas(self._layout(z)) else self._copied(z) for z in (x, y))
         else:
             return False
+        return self._take_as_product(e, x, y, way)
+
+    def _take_as_product(self, e: Equation, x: Value, y: Value, way: str) -> bool:
+        if way == "blas":
+            x, y = (z if _is_blas(self._layout(z)) else self._copied(z) for z in (x, y))
+        (out,) = e.results
         self.place[out] = len(self.steps)
-        self.steps.append(Product(out, (x, y), self._layout(x), self._layout(y), way))
+        self.steps.append(Product(out, (x, y), self._layout(x), self._layout(y), way))  # type: ignore[arg-type]
         return True
 
     def _copied(self, x: Value) -> Value:
@@ -582,6 +595,11 @@ class Plan:
             needed(x)
 
 
+def _is_many(n: int) -> bool:
+    """Whether so many elements are not reduced as one row."""
+    return is_size(n) or n > _AS_ONE_ROW
+
+
 def _carried(e: Equation) -> assignments.Pairs:
     """Of what a loop carries along that which is large, as pairs of an input and an output of its step."""
     return [(k, k) for k in range(e.parameters["count"]) if bytes_of(e.results[k]) > MOVED]
@@ -631,7 +649,7 @@ def _is_whole(x: Layout, root: Value) -> bool:
 
 def _is_blas(x: Layout) -> bool:
     """Whether BLAS reads the matrices as they lie."""
-    return transposed(x) is not None and max(x.strides[-2:]) < _BLAS
+    return transposed(x) is not None and all([s < _BLAS for s in x.strides[-2:]])
 
 
 def _sums(e: Equation) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from adjoint.compiler.sizes import is_size
 from adjoint.primitives import DType
 
 INLINE = ") #2 {"  # how the line ends with which a function begins that is to be part of its callers
@@ -115,7 +116,17 @@ class Vector:
 
     def constant(self, value: Any, dtype: DType) -> str:
         """One number in all lanes."""
+        if is_size(value):
+            return self.spread(self._of_size(value, dtype), element_type(dtype))
         return f"splat ({element_type(dtype)} {number(value, dtype)})"
+
+    def _of_size(self, size: Any, dtype: DType) -> str:
+        old, new = "double" if isinstance(size, float) else "i64", element_type(dtype)
+        if dtype.kind == "f":
+            how = "sitofp" if old == "i64" else "fptrunc"
+        else:
+            how = "trunc"
+        return f"{size}" if old == new else self.b(f"{how} {old} {size} to {new}")
 
     def spread(self, scalar: str, element: str) -> str:
         """A value in all lanes."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, NamedTuple
 
 from adjoint.compiler.graph import Equation, Value
+from adjoint.compiler.sizes import has_sizes
 from adjoint.primitives import ARRAY, Shape, adjacent, slices
 
 VIEWS = frozenset({"reshape", "expand_dims", "squeeze", "permute_dims", "broadcast_to", "index", "windows"})
@@ -65,13 +67,24 @@ def _indexed(key: tuple[Any, ...], shape: Shape, old: Layout) -> Layout:
         n, s = old.shape[axis], old.strides[axis]
         axis += 1
         if isinstance(entry, slice):
-            start, stop, step = entry.indices(n)
-            if len(range(start, stop, step)):
-                offset += start * s
+            if has_sizes((n, entry)):
+                start, step = _begin(entry, n)
+            else:
+                start, stop, step = entry.indices(n)
+                start = start if len(range(start, stop, step)) else 0
+            offset += start * s
             strides.append(step * s)
         else:
             offset += (entry if entry >= 0 else entry + n) * s
     return Layout(shape, offset, (*strides, *old.strides[axis:]))
+
+
+def _begin(entry: slice, n: int) -> tuple[int, int]:
+    """Where a slice begins that has all of its places, as those of ranges have, and its step."""
+    step = 1 if entry.step is None else entry.step
+    if entry.start is None:
+        return (0 if step > 0 else n - 1), step
+    return (entry.start if entry.start >= 0 else operator.index(n)), step
 
 
 def picked(old: Layout, key: tuple[Any, ...], common: Shape) -> tuple[Layout, tuple[tuple[int, int], ...], int]:

@@ -1,0 +1,145 @@
+"""Sizes that machine code takes as arguments, so that it serves for whatever size an axis has.
+
+Whoever writes a loop writes sizes as it writes numbers. A size of several values is written as a name, `%z0`, which is
+computed where the function begins. Who asks which of two is larger gets the answer for the sizes at hand, and the code
+serves for all others of which answers are the same. Who asks for the number itself has it that there is no such code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.compiler.graph import Equation, Graph, Value
+from adjoint.compiler.native.text import number
+from adjoint.compiler.sizes import Size, Symbols, has_sizes
+
+SIZES: Any = object()  # in the place of an array: the sizes that all others follow from
+_TYPES = {int: np.dtype(np.int64), float: np.dtype(np.float64)}
+_NAME = re.compile(r"%z(\d+)\b")
+_REST = re.compile(r"\(\([^%]* % (\d+)\)\) (?:==|<) (\d+)")
+
+
+_WHOLE: dict[type, str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
+_FLOATING: dict[type, str] = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
+
+
+class FixedError(Exception):
+    """The number that a size has was asked for."""
+
+
+class Written(Symbols):
+    """Sizes while machine code is written for them: the names that stand for them."""
+
+    has_names = True
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        super().__init__()
+        self.values.update(sizes)
+        self.names: dict[str, int] = {}
+
+    def of(self, graph: Graph) -> Graph:
+        """The graph with these sizes."""
+        return graph.at({name: Size(n, {(name,): 1}, name, self) for name, n in self.values.items()})  # type: ignore[misc]
+
+    def answer(self, text: str, holds: bool) -> bool:
+        rest = _REST.fullmatch(text)
+        if rest is None or int(rest[2]) < int(rest[1]):  # else it holds for all sizes, or for none
+            self.guards[text] = holds
+        return holds
+
+    def pin(self, size: Size) -> None:
+        raise FixedError(size.text)
+
+    def name(self, size: Size) -> str:
+        return f"%z{self.names.setdefault(size.text, len(self.names))}"
+
+    def definitions(self, lines: Sequence[str], pointer: str) -> list[str]:
+        """Lines that compute the names in these, of the sizes at a pointer."""
+        found = {int(k) for line in lines for k in _NAME.findall(line)}
+        made: list[str] = []
+        known: dict[str, str] = {}
+        for text, k in self.names.items():
+            if k in found:
+                _Definition(self, made, known, pointer).define(f"%z{k}", text)
+        return made
+
+
+class _Definition:
+    """The lines that compute an expression."""
+
+    def __init__(self, written: Written, lines: list[str], known: dict[str, str], pointer: str) -> None:
+        self.places = {name: i for i, name in enumerate(written.values)}
+        self.lines, self.known, self.pointer = lines, known, pointer
+
+    def define(self, name: str, text: str) -> None:
+        found, is_float = self.of(ast.parse(text, mode="eval").body)
+        zero = "fadd double {}, -0.0" if is_float else "add i64 {}, 0"
+        self.lines.append(f"  {name} = {zero.format(found)}")
+
+    def _do(self, right: str) -> str:
+        name = f"%y{len(self.lines)}"
+        self.lines.append(f"  {name} = {right}")
+        return name
+
+    def of(self, x: ast.expr) -> tuple[str, bool]:
+        """The name of a value, and whether it is a float."""
+        key = ast.unparse(x)
+        if isinstance(x, ast.Constant) and type(x.value) in (int, float):
+            return number(x.value, _TYPES[type(x.value)]), type(x.value) is float
+        if isinstance(x, ast.Name):
+            if key not in self.known:
+                place = self._do(f"getelementptr i64, ptr {self.pointer}, i64 {self.places[key]}")
+                self.known[key] = self._do(f"load i64, ptr {place}, align 8")
+            return self.known[key], False
+        if isinstance(x, ast.UnaryOp) and isinstance(x.op, ast.USub):
+            y, is_float = self.of(x.operand)
+            return self._do(f"fneg double {y}" if is_float else f"sub i64 0, {y}"), is_float
+        if isinstance(x, ast.BinOp):
+            return self._two(x.op, self.of(x.left), self.of(x.right))
+        raise FixedError(key)
+
+    def _two(self, op: ast.operator, x: tuple[str, bool], y: tuple[str, bool]) -> tuple[str, bool]:
+        if isinstance(op, ast.Div) or x[1] or y[1]:
+            if type(op) not in _FLOATING:
+                raise FixedError
+            a, b = (z if is_float else self._do(f"sitofp i64 {z} to double") for z, is_float in (x, y))
+            return self._do(f"{_FLOATING[type(op)]} double {a}, {b}"), True
+        (a, _), (b, _) = x, y
+        if type(op) in _WHOLE:
+            return self._do(f"{_WHOLE[type(op)]} i64 {a}, {b}"), False
+        if type(op) not in (ast.FloorDiv, ast.Mod):
+            raise FixedError
+        quotient = self._do(f"sdiv i64 {a}, {b}")
+        whole = self._do(f"mul i64 {quotient}, {b}")
+        rest = self._do(f"icmp ne i64 {whole}, {a}")
+        below = self._do(f"icmp slt i64 {self._do(f'xor i64 {a}, {b}')}, 0")
+        less = self._do(f"zext i1 {self._do(f'and i1 {rest}, {below}')} to i64")
+        floor = self._do(f"sub i64 {quotient}, {less}")
+        if isinstance(op, ast.FloorDiv):
+            return floor, False
+        return self._do(f"sub i64 {a}, {self._do(f'mul i64 {floor}, {b}')}"), False
+
+
+def with_sizes(lines: Sequence[str], written: Written | None, pointer: Any) -> list[str]:
+    """The lines of a function, after those that compute the sizes in them; `pointer` gives where the sizes are."""
+    if written is None or not any(_NAME.search(line) for line in lines):
+        return list(lines)
+    return [*written.definitions(lines, pointer()), *lines]
+
+
+def sizes_of(graph: Graph) -> Written | None:
+    """Whose sizes a graph has, if any."""
+    values = [*graph.inputs, *[x for e in graph.equations for x in e.results]]
+    sizes: list[Any] = [n for x in values if isinstance(x, Value) for n in x.shape]
+    return next((n.owner for n in sizes if type(n) is Size and isinstance(n.owner, Written)), None)
+
+
+def sizes_in(e: Equation) -> bool:
+    """Whether an array of an equation, or of a graph in it, has sizes that stand for several."""
+    shapes = [x.shape for x in (*e.operands, *e.results) if isinstance(x, Value)]
+    return has_sizes(shapes) or any(map(sizes_of, e.graphs))

@@ -1,0 +1,190 @@
+"""Machine code that serves for any size: what it gives beside what is compiled for one size, and when there is none."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ad
+from adjoint import errors
+
+pytest.importorskip("llvmlite")
+
+
+@pytest.fixture(autouse=True)
+def native(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ADJOINT_COMPILE", raising=False)
+
+
+SIZES = [2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 65, 127, 129, 500, 513, 1025]
+LARGE = [4097, 30_011]
+VECTORS = [  # of arrays a, b, c of one axis
+    "ad.sin({a}) * {b}",
+    "{a} / ad.sqrt(1 + {b} ** 2)",
+    "ad.where({a} > {b}, {a}, ad.tanh({c}))",
+    "{a} - {a}.mean()",
+    "{a} * ad.maximum({b}, {c}) / (1 + abs({b}).sum())",
+    "ad.tanh({a} + {b}.max())",
+    "ad.concat([{a}[1:], {b}[:1]])",
+    "ad.concat([{a}[:2], {b}[2:]]) * 0.5",
+    "{a}[::-1] - {b}",
+    "ad.roll({a}, 1) * ad.tanh({b})",
+    "ad.sort({a})",
+    "ad.cumulative_sum({a}) / {a}.shape[0]",
+    "ad.tanh({a}) * (ad.arange({a}.shape[0]) / {a}.shape[0])",
+    "({a} > 0) * {b}",
+    "ad.special.erf({a}) + {b}",
+    "ad.nn.softmax({a}, axis=0) + {b}",
+    "ad.grad(lambda u: (ad.sin(u) * {b}).sum())({a})",
+    "ad.vmap(lambda u, v: u * ad.sin(v))({a}, {b})",
+    "ad.checkpoint(lambda u: ad.sin(u) * {b})({a})",
+    "ad.scan(lambda s, z: (ad.tanh(s + z), s), {a}[0], {b})[1]",
+    "ad.cond({a}.sum() > {b}.sum(), lambda u: u * 0.5, lambda u: -u, {a})",
+    "ad.fori_loop(0, 3, lambda i, u: ad.tanh(u + {b}), {a})",
+]
+MATRICES = [  # of arrays of two axes
+    "ad.sin({a}) * {b}",
+    "{a} - {a}.mean(axis=1, keepdims=True)",
+    "{a} - {a}.mean(axis=0)",
+    "{a} / ad.sqrt(1 + ({b} ** 2).sum(axis=1, keepdims=True))",
+    "ad.nn.softmax({a}, axis=1) + {b}",
+    "ad.nn.log_softmax({a}, axis=1) / {a}.shape[1]",
+    "ad.nn.layer_norm({a}, ({a}.shape[1],)) + ad.tanh({b})",
+    "ad.tanh({a}) * {b}.max(axis=1)[:, None]",
+    "ad.tanh({a} + {b}.sum())",
+    "{a} @ ({b}.T @ {c}) / ({a}.shape[0] * {a}.shape[1])",
+    "{a} + {b}[:1]",
+    "{a}[:, ::-1] - {b}",
+    "ad.concat([{a}[1:], {b}[:1]])",
+    "({a}.T * 0.5).T + {b}",
+    "ad.maximum({a}, {b}).mean(axis=0) - {c}",
+    "ad.vmap(lambda u, v: ad.tanh(u) * v.mean())({a}, {b})",
+    "{a}.reshape(-1)[None, :].reshape({a}.shape) - {b}",
+]
+
+
+def program(seed: int) -> tuple[Any, str]:
+    """A random function of two arrays, whose terms are bounded, and the kind of its arrays."""
+    rng = random.Random(seed)
+    kind = rng.choice(["vectors", "rows", "columns", "both"])
+    names = ["x", "w", "v"]
+    lines = ["def f(x, w):", "    v = x * w"]
+    for k in range(rng.randrange(1, 7)):
+        line = rng.choice(VECTORS if kind == "vectors" else MATRICES)
+        lines.append(f"    v{k} = {line.format(**{name: rng.choice(names[-4:]) for name in 'abc'})}")
+        names.append(f"v{k}")
+    lines.append(f"    return {', '.join(names[2:])}")
+    scope = {"ad": ad}
+    exec("\n".join(lines), scope)
+    f: Any = scope["f"]
+    f.text = "\n".join(lines)
+    if rng.random() < 0.5:
+        whole = f
+        f = ad.value_and_grad(
+            lambda x, w: sum([ad.tanh(y).mean() for y in ad.tree.leaves(whole(x, w))]), argnums=(0, 1)
+        )
+        f.text = whole.text + "\n# its gradient"
+    return f, kind
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_programs_of_many_sizes(seed: int) -> None:
+    f, kind = program(seed)
+    rng = random.Random(seed)
+    dtype = rng.choice([np.float32, np.float64])
+    g = ad.compile(f)
+    sizes = rng.sample(SIZES, 6)
+    if kind == "vectors" and "scan" not in f.text and "cumulative" not in f.text:
+        sizes += rng.sample(LARGE, 1)
+    before = ad.get_num_threads()
+    try:
+        for n in sizes:
+            ad.set_num_threads(rng.choice([1, 2]))
+            shape = {"vectors": (n,), "rows": (n, 17), "columns": (5, n), "both": (n, rng.choice([3, 8, 33]))}[kind]
+            x, w = np.random.default_rng(n).normal(size=(2, *shape)).astype(dtype)
+            alone = ad.compile(f, dynamic=False)
+            for found, expected, eager in zip(*[ad.tree.leaves(h(x, w)) for h in (g, alone, f)], strict=True):
+                assert found.dtype == expected.dtype
+                error = np.abs(np.asarray(expected) - np.asarray(eager)).max()  # of what is compiled for this size
+                atol = 4 * error + 16 * np.finfo(dtype).eps * max(1.0, np.abs(np.asarray(eager)).max())
+                np.testing.assert_allclose(found, eager, rtol=0, atol=atol, err_msg=f"{f.text}\n{shape}")
+    finally:
+        ad.set_num_threads(before)
+
+
+def variants(f: Any) -> list[int]:
+    """How often code for any size was made, for each program."""
+    return [len(p.replay._variants or ()) for general in f._general.values() for p in general.programs]
+
+
+def test_few_pieces_of_code_serve_for_all_sizes() -> None:
+    f = ad.compile(lambda x: (ad.sin(x) * x, (x - x.mean()) / x.shape[0]))
+    for n in [*range(2, 300), 5000, 20_000, 300_000]:
+        x = np.linspace(0.0, 1.0, n)
+        found, mean = f(x)
+        np.testing.assert_allclose(found, np.sin(x) * x, rtol=1e-15)
+        np.testing.assert_allclose(mean, (x - x.mean()) / n, rtol=1e-12, atol=1e-15)
+    assert f._recordings == 2
+    assert 1 <= max(variants(f)) <= 5
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        lambda n: n // 3 + 1,
+        lambda n: n - n // 2,
+        lambda n: n % 7 + 1,
+        lambda n: -(-n // 4),
+        lambda n: (n - 5) // 3 + 3,
+    ],
+)
+def test_sizes_that_follow_from_others(size: Any) -> None:
+    """Python's floor division and remainder, of negative integers as well."""
+
+    def f(x: Any) -> Any:
+        k = size(x.shape[0])
+        return x[:k] * k, x[-k:] / k + 1 / k, ad.full((k,), 2.0) * (k - 9), ad.sin(x) * ((k - 9) // 4) * ((k - 9) % 4)
+
+    g = ad.compile(f)
+    for n in range(2, 60):
+        x = np.linspace(-1.0, 1.0, n)
+        for found, expected in zip(g(x), f(ad.tensor(x)), strict=True):
+            np.testing.assert_allclose(found, expected.numpy(), rtol=1e-15)
+
+
+def test_places_out_of_range_are_an_error_of_any_size() -> None:
+    f = ad.compile(lambda x, i: ad.sin(x)[i] * 2)
+    for n in (5, 6, 7, 8):
+        x = np.linspace(0.0, 1.0, n)
+        np.testing.assert_allclose(f(x, np.array([0, n - 1])), np.sin(x)[[0, n - 1]] * 2)
+    for n in (9, 10):
+        with pytest.raises(errors.AdjointError):
+            f(np.ones(n), np.array([0, n]))
+
+
+def test_a_size_that_comes_again_gets_code_of_its_own() -> None:
+    f = ad.compile(lambda x: ad.sin(x) * 2)
+    for n in (5, 6, 7, 7, 7, 7):
+        f(np.ones(n))
+    assert [p.symbols is None for p in f._programs.values()].count(True) >= 1
+
+
+def test_donated_arrays_of_any_size() -> None:
+    f = ad.compile(lambda x, g: (x - 0.5 * g, (x * g).sum()), donate=0)
+    for n in (1000, 2000, 3000, 3001, 4000):
+        x, g = np.linspace(0.0, 1.0, n), np.linspace(1.0, 2.0, n)
+        stepped, total = x - 0.5 * g, (x * g).sum()
+        found, summed = f(x.copy(), g)
+        np.testing.assert_allclose(found, stepped, rtol=1e-15)
+        np.testing.assert_allclose(summed, total, rtol=1e-13)
+
+
+def test_tensors_of_any_size_and_modules() -> None:
+    model = ad.nn.Sequential(ad.nn.Linear(5, 7), ad.nn.ReLU(), ad.nn.Linear(7, 2))
+    f = ad.compile(lambda model, x: (model(x) ** 2).mean())
+    for n in range(3, 40, 3):
+        x = ad.tensor(np.random.default_rng(n).normal(size=(n, 5)).astype(np.float32))
+        np.testing.assert_allclose(f(model, x).item(), (model(x) ** 2).mean().item(), rtol=1e-5)
