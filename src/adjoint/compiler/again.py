@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 Again = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
-_SEEN = 1 << 12  # sizes of which it is known that they have come
 UNLIKE = object()  # what it gives where a call is of another kind
 
 
@@ -66,6 +65,7 @@ class _Writer:
         self.arrays: list[str] = []  # of the inputs
         self.numbers: list[str] = []  # those that are Python's numbers
         self.inputs: list[str] = []
+        self.shapes: list[str] = ["()"] * len(call.inputs)  # of the inputs
         self.operands: list[str] = []  # the inputs as arrays of the level, where results are tracked
         self.count = 0  # of leaves that were read
         self._variables = 0
@@ -330,8 +330,9 @@ class _Writer:
         """See that the next input has its shape, and note the sizes that stand for several."""
         symbols, i = self.program.symbols, len(self.inputs)
         if symbols is None or not any(map(is_size, symbols.pattern[i])):
+            self.shapes[i] = repr(tuple(known))
             return self.refuse(f"{shape} != {known}")
-        found = self.variable()
+        found = self.shapes[i] = self.variable()
         self.do(f"{found} = {shape}")
         self.refuse(f"len({found}) != {len(known)}")
         for k, n in enumerate(symbols.pattern[i]):
@@ -341,21 +342,17 @@ class _Writer:
                 self.refuse(f"{found}[{k}] != {n}")
 
     def _sizes(self) -> None:
-        """See that the program serves for these sizes, and that they come for the first time: others get their own."""
+        """See that the program serves for these sizes, and that they do not come often: then they get their own."""
         symbols = self.program.symbols
         if symbols is None:
             return
-        seen: set[tuple[int, ...]] = set()
+        program = self.program
 
-        def new(*sizes: int) -> bool:
-            if sizes in seen or not symbols.serves(dict(zip(symbols.values, sizes, strict=True))):
-                return False
-            if len(seen) == _SEEN:
-                seen.clear()
-            seen.add(sizes)
-            return True
+        def serves(shapes: Sequence[Shape], *sizes: int) -> bool:
+            return symbols.serves(dict(zip(symbols.values, sizes, strict=True))) and not program.met(shapes)
 
-        self.refuse(f"not {self.constant(new)}({', '.join(symbols.values)})")
+        shapes = "".join(f"{shape}, " for shape in self.shapes)
+        self.refuse(f"not {self.constant(serves)}(({shapes}), {', '.join(symbols.values)})")
 
     def _note(self, name: str, array: str, operand: str = "") -> None:
         self.inputs.append(name)
