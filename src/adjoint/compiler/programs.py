@@ -243,6 +243,7 @@ class Program:
         self.graph: Graph = optimized(graph)
         self.name = name
         self._replays: dict[tuple[int, ...], Replay] = {}
+        self._work: tuple[float, int] | None = None  # seconds to make code, and how many steps there are
         self._met: dict[Any, tuple[int, int]] = {}  # of sizes, how often they came, and how often is worth code
         self.build = trees.builder(structure)
         self.draws: bool = any(e.name in ("key", "seed") for e in graph.equations)
@@ -268,7 +269,10 @@ class Program:
         sizes = tuple(shapes)
         count, most = self._met.get(sizes, (0, 0))
         if not most:
-            most = max(1, int(_to_make(self.graph) / _to_replay(self.graph, sizes)))
+            if self._work is None:
+                self._work = _to_make(self.graph), _steps(self.graph)
+            to_make, steps = self._work
+            most = max(1, int(to_make / _to_replay(steps, sizes)))
         if len(self._met) > MOST:
             self._met.clear()
         self._met[sizes] = count + 1, most
@@ -370,10 +374,10 @@ def _to_make(graph: Graph) -> float:
     return 0.03 + 0.0005 * graph.size()
 
 
-def _to_replay(graph: Graph, shapes: Sequence[Shape]) -> float:
+def _to_replay(steps: int, shapes: Sequence[Shape]) -> float:
     """About how many seconds longer a replay takes than machine code: for each step, and for each of its bytes."""
     largest = max([math.prod(shape) for shape in shapes], default=1)
-    return _steps(graph) * (1.5e-6 + 1.6e-9 * largest)
+    return steps * (1.5e-6 + 1.6e-9 * largest)
 
 
 def _steps(graph: Graph) -> int:
@@ -392,7 +396,7 @@ class Waiting:
     def __init__(self, graph: Graph, base: Backend, name: str) -> None:
         self._now = Replay(graph, base, name, native=False)
         sizes = [x.shape for x in graph.inputs if isinstance(x, Value)]
-        self._left = max(1, int(_to_make(graph) / _to_replay(graph, sizes)))
+        self._left = max(1, int(_to_make(graph) / _to_replay(_steps(graph), sizes)))
 
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         if self._left >= 0:
