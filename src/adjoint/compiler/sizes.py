@@ -378,7 +378,7 @@ def _rounded(name: str) -> Any:
     return method
 
 
-def _magnitude(x: Size) -> Any:
+def _magnitude(x: Any) -> Any:
     if type(x.value) is int:
         return x if x >= 0 else 0 - x
     if not x.owner.is_open:
