@@ -157,9 +157,9 @@ def test_a_size_has_machine_code_of_its_own_when_that_pays(monkeypatch: pytest.M
 
     for n in (4, 5, *[6, 7] * 10):
         f(np.ones(n))
-    assert general() == [False, True, True, True]  # which would take longer to make than it has saved so far
+    assert general().count(False) == 1  # that of 4: others would take longer to make than they have saved so far
     f.compile(np.ones(6))
-    assert general() == [False, True, False, True]
+    assert general().count(False) == 2
     for _ in range(10):  # a million numbers are worth it soon
         f(np.ones(1_000_000))
     assert f._programs.popitem()[1].symbols is None

@@ -164,3 +164,19 @@ def test_a_while_loop_whose_steps_ask_for_what_is_known_runs_them_one_by_one(f: 
     ad.random.seed(0)
     for found, wanted in zip(ad.compile(f)(x), expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("use", ["value", "slope", "twice"])
+def test_in_a_batch_no_check_of_a_branch_that_is_not_taken_holds(use: str, dynamic: Any) -> None:
+    """Branches were recorded once for their kinds, and the checks of their indices stayed."""
+    rows, number = ad.asarray(np.arange(10.0).reshape(2, 5)), ad.tensor(7)
+    chosen = lambda x, i: ad.cond(i < x.shape[0], lambda x, i: ad.sin(x[i]), lambda x, i: x[0] * 2, x, i)
+    counted = lambda x, i: ad.while_loop(
+        lambda s: s[1] < x.shape[0], lambda s: (s[0] + x[s[1]] ** 2, s[1] + 1), (0.0 * x.sum(), 0), max_steps=9
+    )[0]
+    for f in (chosen, counted):
+        g = {"value": f, "slope": ad.grad(f), "twice": ad.vmap(ad.grad(f), in_axes=(None, 0))}[use]
+        second = number if use != "twice" else ad.stack([number, number + 1])
+        h = ad.vmap(g, in_axes=(0, None))
+        alike(ad.compile(h, dynamic=dynamic)(rows, second), h(rows, second), rtol=1e-12)

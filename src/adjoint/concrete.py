@@ -151,8 +151,8 @@ class Staged:
         """
         raise NotImplementedError
 
-    def aside(self) -> contextlib.AbstractContextManager[None]:
-        """In this block nothing is recorded to stay: it is run for shapes and dtypes."""
+    def aside(self, loop: bool = True) -> contextlib.AbstractContextManager[None]:
+        """In this block nothing is recorded to stay: a step of a loop or a branch is run for shapes and dtypes."""
         return contextlib.nullcontext()
 
     def host(

@@ -323,16 +323,16 @@ class Traced(Staged, LeafBackend):
         return results
 
     @contextlib.contextmanager
-    def aside(self) -> Iterator[None]:
-        """In this block nothing is recorded to stay: it is run for shapes and dtypes."""
+    def aside(self, loop: bool = True) -> Iterator[None]:
+        """In this block nothing is recorded to stay: a step of a loop or a branch is run for shapes and dtypes."""
         place = _current("a loop")
         place.graphs.append(Graph())
-        place.loops += 1
+        place.loops += loop
         try:
             yield
         finally:
             place.close()
-            place.loops -= 1
+            place.loops -= loop
 
     def host(self, f: Callable[..., list[Any]], arrays: Sequence[Any], specs: Sequence[tuple[Any, Any]]) -> list[Value]:
         results = [Value(tuple(shape), dtype) for shape, dtype in specs]

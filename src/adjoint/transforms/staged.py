@@ -359,9 +359,17 @@ class _Chosen(CustomRules):
     def batch(self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
         """A result is of each example where that of some branch is."""
         runs = [Examples(part.plain, level, size, flags[1:]) for part in self.parts]
-        with without_calls():
-            found = [run(xs[1:])[1] for run in runs]
-        several = [any(kinds) for kinds in zip(*found, strict=True)]
+        leaf: Any = common_backend(*xs).leaf
+        found: dict[int, list[bool]] = {}
+
+        def look(xs: Tensors, i: int) -> Tensors:
+            found[i] = runs[i](xs)[1]
+            return xs[:1]
+
+        looks = [functools.partial(look, i=i) for i in range(len(runs))]
+        with leaf.aside(loop=False), without_calls():  # as a choice: no check of a branch holds for the others
+            _Chosen(self.name, looks, self.active).on(xs[0], xs[1:])
+        several = [any(kinds) for kinds in zip(*found.values(), strict=True)]
         parts = [lambda xs, run=run: run.as_wide_as(several, xs) for run in runs]
         return _Chosen(self.name, parts, self.active).on(xs[0], xs[1:]), several
 
