@@ -294,7 +294,7 @@ _WIDEST = {"i": dtypes.int64, "f": dtypes.float64, "c": dtypes.complex128}
 def chosen_number(x: Tensor[Any], bounds: Any = None) -> Tensor[Any]:
     """A tensor without axes, of a dtype that keeps Python's numbers, as one of these; with bounds as that of a step."""
     out: Tensor[Any] = allocate(Number if bounds is None else Counter)
-    if type(out) is Counter:
+    if bounds is not None and type(out) is Counter:
         out.bounds = bounds
     out._array, out._device, out._dtype = x._array, x._device, x._dtype
     return out

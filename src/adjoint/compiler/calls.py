@@ -461,9 +461,10 @@ class Signature:
             return
         found = changed(guard, now)
         if found is None:
-            name = self.environment.changed_variable() if self.environment is not None else None
+            known = self.environment
+            name = known.changed_variable() if known is not None else None
             what = "what is in its closure or its module" if name is None else f"{name!r}, which is outside of it"
-            found_line = None if name is None else line_changing(self.environment.codes(), name)
+            found_line = line_changing(known.codes(), name) if known is not None and name is not None else None
             line = "" if found_line is None else f"\n  at {found_line}"
             raise errors.TrackedError(
                 f"{self.name} changes {what}: it would do so only while it is recorded; take the old value as an "

@@ -31,6 +31,7 @@ from adjoint.primitives import TABLE, Spec, slices
 if TYPE_CHECKING:
     from adjoint.compiler.cuda.segments import Code
     from adjoint.compiler.native.code import Code as NativeCode
+    from adjoint.compiler.native.symbolic import Written
 
 _REUSED = 1024  # bytes: smaller arrays NumPy keeps at hand
 _MANY = 4096  # elements: for fewer the shorter way is faster
@@ -67,14 +68,14 @@ class Replay:
         self._variants: list[Replay] | None = None  # with machine code for any size, which serves where answers hold
         self.holds: Callable[..., bool] | None = None
         self._is_fixed = False  # whether there is no more such code
-        if symbols is not None and native and tick is None and type(base) is NumPy and makes_code(base):
-            if sizes is None:
-                self._variants, native = [], False
-            else:
-                from adjoint.compiler.native.symbolic import Written
+        written: Written | None = None
+        if sizes is not None:
+            from adjoint.compiler.native import symbolic
 
-                written = Written(sizes)
-                graph = written.of(graph)
+            written = symbolic.Written(sizes)
+            graph = written.of(graph)
+        elif symbols is not None and native and tick is None and type(base) is NumPy and makes_code(base):
+            self._variants, native = [], False
         self._repeats = _has(graph, ("key", "call"))
         self._profiled = _profiled_numpy(base)
         writer = _Writer(base, symbols, native, tick, sizes is not None)
@@ -88,7 +89,7 @@ class Replay:
         if writer.native is not None:
             writer.native.close()
         calls = writer.native.calls if writer.native is not None else []
-        if symbols is not None and sizes is not None:
+        if written is not None:
             written.is_open = False
             self.holds = written.function(written.conditions)
         self._unlinked: NativeCode | None = writer.native if calls else None
