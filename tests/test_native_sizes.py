@@ -155,6 +155,23 @@ def test_sizes_that_follow_from_others(size: Any) -> None:
             np.testing.assert_allclose(found, expected.numpy(), rtol=1e-15)
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: (x > 0.5, (x > 2).any(), (x > 0.5).sum()),
+        lambda x: (ad.astype(x * 7, ad.int8), ad.astype(x * 7, ad.int64) // 2),
+    ],
+)
+def test_truth_and_integers_of_any_size(f: Any) -> None:
+    """A last vector of one element is stored like any other."""
+    g = ad.compile(f)
+    for n in [*range(2, 80), 5000]:
+        x = np.random.default_rng(n).normal(size=n).astype(np.float32)
+        for found, expected in zip(g(x), f(ad.tensor(x)), strict=True):
+            np.testing.assert_array_equal(found, expected.numpy())
+    assert max(variants(g)) > 0
+
+
 def test_places_out_of_range_are_an_error_of_any_size() -> None:
     f = ad.compile(lambda x, i: ad.sin(x)[i] * 2)
     for n in (5, 6, 7, 8):

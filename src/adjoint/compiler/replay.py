@@ -127,20 +127,22 @@ class Replay:
         for known in variants:
             if known.holds is not None and known.holds(**sizes):
                 return known
-        if self._is_fixed or len(variants) == _VARIANTS:
+        if self._is_fixed or len(variants) >= _VARIANTS:
             return None
         from adjoint.compiler.native.symbolic import FixedError
+        from adjoint.compiler.programs import one_by_one
 
-        try:
-            made = Replay(self.graph, self.base, self.name, self.symbols, self._donated, sizes=sizes)
-            if made._unlinked is None:
-                raise FixedError
-            made._link(made._unlinked)
-        except (FixedError, RuntimeError):  # LLVM wants a number where there is a name
-            self._is_fixed = True
-            return None
-        self.fresh = [x and y for x, y in zip(self.fresh, made.fresh, strict=True)]
-        variants.append(made)
+        with one_by_one():
+            try:
+                made = Replay(self.graph, self.base, self.name, self.symbols, self._donated, sizes=sizes)
+                if made._unlinked is None:
+                    raise FixedError
+                made._link(made._unlinked)
+            except (FixedError, RuntimeError):  # LLVM wants a number where there is a name
+                self._is_fixed = True
+                return None
+            self.fresh = [x and y for x, y in zip(self.fresh, made.fresh, strict=True)]
+            variants.append(made)
         return made
 
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:

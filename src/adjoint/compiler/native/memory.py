@@ -128,8 +128,8 @@ class Memory:
         if dtype.kind == "b":
             x = v.cast("zext", x, "i1", "i8")
         # of a masked store of one integer LLVM 22 may store the eight bytes that it was made of
-        few = is_size(live) or live == 1 < v.lanes
-        if stride not in (0, 1) or (few and dtype.kind in "biu" and v.lanes > 1):
+        is_one = not is_size(live) and live == 1 < v.lanes
+        if stride not in (0, 1) or (is_one and dtype.kind in "biu"):
             first = self._apart(t, pointer, index, stride or 1)
             for lane in range(live):
                 one = self.b(f"extractelement {v.type(t)} {x}, i64 {lane}")
