@@ -460,7 +460,9 @@ def test_sizes_that_come_again_have_kernels() -> None:
     for n in (3, 4, 5, 5, 5):
         x = np.arange(2.0 * n).reshape(n, 2) / n
         np.testing.assert_allclose(compiled(on_gpu(x)).numpy(), (np.exp(x) * x).sum(axis=0), rtol=1e-12)
+    compiled.compile(on_gpu(np.ones((5, 2))))  # which has them at once
     assert "__global__" in compiled.lower(on_gpu(np.ones((5, 2)))).cuda
+    np.testing.assert_allclose(compiled(on_gpu(x)).numpy(), (np.exp(x) * x).sum(axis=0), rtol=1e-12)
 
 
 # --- NVIDIA's compilers --------------------------------------------------------------------------
