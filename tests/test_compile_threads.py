@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import adjoint as ad
-from adjoint.compiler import compiled, programs
+from adjoint.compiler import compiled, turns
 
 X = np.linspace(0.5, 2.0, 12).reshape(3, 4)
 SLOPE = np.exp(X) * (np.sin(X) + np.cos(X))
@@ -139,7 +139,7 @@ def test_sizes_donated_arguments_checks_and_random_numbers_at_once() -> None:
 
 
 def test_a_function_that_waits_for_a_thread_that_records_another_one_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs, "_PATIENCE", 0.05)
+    monkeypatch.setattr(turns, "_PATIENCE", 0.05)
     inner = ad.compile(lambda x: x * 2.0)
     found: list[Any] = []
 

@@ -19,6 +19,7 @@ from adjoint.compiler.calls import Signature, kind_of_node
 from adjoint.compiler.environment import Environment, disabled, settings
 from adjoint.compiler.numbers import can_vary
 from adjoint.compiler.programs import Program, Result
+from adjoint.compiler.replay import makes_code
 from adjoint.compiler.rules import Made
 from adjoint.compiler.sizes import is_size
 from adjoint.decorators.autodiff import Autodiff
@@ -349,7 +350,8 @@ class _Writer:
         program = self.program
 
         def serves(shapes: Sequence[Shape], *sizes: int) -> bool:
-            return symbols.serves(dict(zip(symbols.values, sizes, strict=True))) and not program.met(shapes)
+            found = symbols.serves(dict(zip(symbols.values, sizes, strict=True)))
+            return found and not (makes_code(program.base) and program.met(shapes))
 
         shapes = "".join(f"{shape}, " for shape in self.shapes)
         self.refuse(f"not {self.constant(serves)}(({shapes}), {', '.join(symbols.values)})")

@@ -25,10 +25,11 @@ from adjoint.compiler.general import KEPT, General
 from adjoint.compiler.graph import Graph
 from adjoint.compiler.numbers import OtherNumberError, can_vary
 from adjoint.compiler.passes import after_each
-from adjoint.compiler.programs import Program, one_by_one
+from adjoint.compiler.programs import Program
 from adjoint.compiler.replay import makes_code
 from adjoint.compiler.rules import Answers, Family, Made, Rules, number_of
 from adjoint.compiler.setting import setting
+from adjoint.compiler.turns import one_by_one
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, libraries_imported
 from adjoint.dtypes import INEXACT

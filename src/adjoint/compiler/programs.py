@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextvars
 import math
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from adjoint import errors, locks
+from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.compiler.graph import RECORDED, Graph, Name, Value
@@ -19,6 +17,7 @@ from adjoint.compiler.passes import dead_code, optimized
 from adjoint.compiler.replay import Replay, makes_code
 from adjoint.compiler.sizes import Symbols, is_size
 from adjoint.compiler.traced import Recording, Traced, recording
+from adjoint.compiler.turns import one_by_one
 from adjoint.concrete import collected_checks
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import transform_level
@@ -27,38 +26,9 @@ from adjoint.lines import line_of
 from adjoint.operands import lift_to, run
 from adjoint.primitives import DType, Shape
 from adjoint.random_keys import recorded_on
-from adjoint.scopes import Block, Variable
 from adjoint.tensor import Tensor, same, wrap
 
 T = TypeVar("T")
-
-_one: Any = locks.lock()
-_turn: Variable[None] = contextvars.ContextVar("adjoint_compile_turn", default=None)
-_PATIENCE = 5.0  # seconds
-
-
-class one_by_one(Block[None]):
-    """A block of one thread at a time, so that what several want is made once.
-
-    They do not wait for ever: a function that is recorded may itself wait for a thread that calls another one. Where an
-    interrupt comes before the lock is given back, this thread's next block does that.
-    """
-
-    __slots__ = ()
-
-    def __init__(self) -> None:
-        super().__init__(_turn, None)
-
-    def __enter__(self) -> None:
-        if self.outer is None and not _one._is_owned():
-            _one.acquire(timeout=_PATIENCE)
-
-    def _leave(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.outer is None and _one._is_owned():
-            _one.release()
-        super()._leave(kind, error, trace)
 
 
 # --- where a function is recorded ------------------------------------------------------------------

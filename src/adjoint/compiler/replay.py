@@ -23,6 +23,7 @@ from adjoint.backends.numpy import NumPy
 from adjoint.compiler.graph import SPECIAL, Drawn, Equation, Graph, Key, Value
 from adjoint.compiler.operations import operations_of_region
 from adjoint.compiler.sizes import SCOPE, Symbols, has_sizes, is_size, written
+from adjoint.compiler.turns import one_by_one
 from adjoint.decorators.observed import Profiled
 from adjoint.lines import stack_level
 from adjoint.operands import fail
@@ -130,7 +131,6 @@ class Replay:
         if self._is_fixed or len(variants) >= _VARIANTS:
             return None
         from adjoint.compiler.native.symbolic import FixedError
-        from adjoint.compiler.programs import one_by_one
 
         with one_by_one():
             try:

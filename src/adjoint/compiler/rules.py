@@ -14,8 +14,9 @@ from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.compiler.graph import Value
 from adjoint.compiler.numbers import Numbers, OtherNumberError
-from adjoint.compiler.programs import MOST, Halves, Place, Program, halves, one_by_one, placed, results_of
+from adjoint.compiler.programs import MOST, Halves, Place, Program, halves, placed, results_of
 from adjoint.compiler.traced import Traced, symbol_of
+from adjoint.compiler.turns import one_by_one
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.decorators.batched import Batched
 from adjoint.devices import current_level, observed_leaf, running_on
