@@ -136,6 +136,8 @@ EXCEPTIONS: list[tuple[str, str, str]] = [
     ("compiler/native/calls.py", "while a compiled function ran", "another thread, in the middle of a call"),
     ("compiler/parser.py", "parse: ", "texts of graphs, which tests write; test_compiled.py writes wrong ones"),
     ("compiler/traced.py", "a step ", "the steps run one by one then"),
+    ("counters.py", "number of a step", "the steps run one by one then; test_counters.py has some"),
+    ("transforms/control.py", "body_fun calls type", "as above"),
     ("compiler/traced.py", "in the thread that called it", "another thread; test_compile.py starts one"),
     ("solvers/linear.py", "SingularError", "the cause of a ConvergenceError or of another SingularError"),
 ]
