@@ -348,8 +348,6 @@ def test_distributions_are_recorded(name: str) -> None:
 
 def test_functions_that_need_values_say_who_asks() -> None:
     for name, f, x in [
-        ("full", lambda x: ad.full((2,), x[0]), X),
-        ("full_like", lambda x: ad.full_like(x, x[0]), X),
         ("bincount", lambda x: ad.bincount(x), np.array([0, 1])),
         ("delete", lambda x: ad.delete(ad.ones(3), x), np.array([0, 1])),
     ]:

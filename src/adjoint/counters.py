@@ -106,6 +106,9 @@ _BOUNDS: dict[str, Callable[..., Bounds]] = {
 }
 
 
+DIVIDING = ("divide", "floor_divide", "remainder")
+
+
 def bounds_of(name: str, *operands: Bounds) -> Bounds | None:
     """The bounds of a primitive's result, of operands with these; None for what is none of Python's operators.
 

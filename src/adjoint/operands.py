@@ -388,10 +388,10 @@ def numbers_bounds(name: str, *operands: Any) -> Any:
     """The bounds of what follows from the number of a step and Python's numbers alone; None for all else."""
     if not any([type(v) is Counter for v in operands]):
         return None
-    from adjoint.counters import bounds_of  # when it is needed: by loops of programs
+    from adjoint.counters import DIVIDING, bounds_of  # when it is needed: by loops of programs
 
     given = [_bounds_of_one(v) for v in operands]
-    if given[-1] is None and not isinstance(operands[-1], Tensor) and name in _DIVIDING and operands[-1] == 0:
+    if given[-1] is None and not isinstance(operands[-1], Tensor) and name in DIVIDING and operands[-1] == 0:
         given = [(0, 0)] * 2  # a number that stands for others, and is zero now
     return None if None in given else bounds_of(name, *given)
 
@@ -408,7 +408,6 @@ def _bounds_of_one(v: Any) -> Any:
 
 _COUNTED = (int, float, bool, np.float64)
 _SMALL = 1 << 31
-_DIVIDING = ("divide", "floor_divide", "remainder")
 
 
 def refuse_operand(value: Any, like: Tensor[Any], name: str) -> Any:

@@ -85,6 +85,9 @@ def reverse_level(base: Backend) -> Autodiff[Any]:
     return Autodiff.fresh(base, None, False)
 
 
+_NAMELESS = "a transform's argument"  # in messages, where it is not known which
+
+
 def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
     """A leaf of the arguments as an array of the base; `keep` copies what the caller may write to."""
     if isinstance(x, Tensor):
@@ -94,11 +97,11 @@ def array_of(x: Any, base: Backend, *, keep: bool = False) -> Array:
     number = base.leaf.number_type
     if number is not None and (x.__class__ is number or x.__class__ is float):
         return base.from_numpy(number(x), copy=False)
-    dtypes.refuse_masked(x, "a transform's argument")
+    dtypes.refuse_masked(x, _NAMELESS)
     values = np.asarray(x)
     if not is_array(x):
         values = values.astype(base.leaf.widest(values.dtype))
-    dtype = dtypes.as_dtype(values.dtype, "a transform's argument")
+    dtype = dtypes.as_dtype(values.dtype, _NAMELESS)
     if values.dtype is not dtype:  # of another byte order
         values = values.astype(dtype)
     return base.from_numpy(values, copy=keep or isinstance(x, np.generic))
@@ -242,7 +245,7 @@ class Arguments:
             try:
                 return array_of(x, self.base, keep=keep)
             except errors.DtypeError as error:
-                fault = f"is an array that is no tensor: {error}"
+                fault = f"is an array that is no tensor: {str(error).removeprefix(f'{_NAMELESS}: ')}"
         raise errors.DtypeError(f"{self.name}: {self.path(i)} {fault}")
 
     def check_complex(self, holomorphic: bool, otherwise: str = "") -> None:
