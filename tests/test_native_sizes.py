@@ -10,6 +10,8 @@ import pytest
 
 import adjoint as ad
 from adjoint import errors
+from adjoint.compiler.native.symbolic import Written
+from adjoint.compiler.sizes import Size
 
 pytest.importorskip("llvmlite")
 
@@ -205,3 +207,21 @@ def test_tensors_of_any_size_and_modules() -> None:
     for n in range(3, 40, 3):
         x = ad.tensor(np.random.default_rng(n).normal(size=(n, 5)).astype(np.float32))
         np.testing.assert_allclose(f(model, x).item(), (model(x) ** 2).mean().item(), rtol=1e-5)
+
+
+def test_answers_that_hold_for_all_sizes_are_no_guards() -> None:
+    """A remainder is less than its divisor, a product of one may be anything."""
+    symbols = Written({"n0": 37})
+    n: Any = Size(37, {("n0",): 1}, "n0", symbols)
+    assert n % 16 != 16
+    assert symbols.guards == {}
+    assert (n // 2) * (n % 16) != 32
+    assert len(symbols.guards) == 1
+
+
+def test_a_size_times_infinity() -> None:
+    f = ad.compile(lambda x: (x * (x.shape[0] * np.inf), ad.sin(x)))
+    for n in (5, 6, 7, 8):
+        found, sine = f(np.ones(n))
+        np.testing.assert_array_equal(found, np.full(n, np.inf))
+        np.testing.assert_allclose(sine, np.sin(np.ones(n)))

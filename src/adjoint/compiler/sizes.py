@@ -41,7 +41,6 @@ class Symbols:
     """The symbols of one recording, and the answers that it took for granted."""
 
     kinds: Mapping[type, type] = {}  # of numbers, where it is not their own
-    has_names = False  # whether sizes are written as names
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
@@ -128,8 +127,13 @@ class Symbols:
 
         return run
 
-    def name(self, size: Size) -> str:
-        raise NotImplementedError
+    def hashed(self, size: Size) -> int:
+        """The hash of a size: of its number, which is asked for, or of its text."""
+        return hash(size.known() if self.is_open else size.text)
+
+    def shown(self, size: Size) -> str:
+        """A size as text: its number, which is asked for, or how it follows from others."""
+        return repr(size.known()) if self.is_open or self.is_bound else size.text
 
     @property
     def is_bound(self) -> bool:
@@ -181,17 +185,13 @@ class Size:
         return np.asarray(self.known(), dtype)
 
     def __hash__(self) -> int:
-        return hash(self.known() if self.owner.is_open and not self.owner.has_names else self.text)
+        return self.owner.hashed(self)
 
     def __bool__(self) -> bool:
         return self != 0
 
     def __repr__(self) -> str:
-        if self.owner.has_names:
-            return self.owner.name(self)
-        if self.owner.is_open or self.owner.is_bound:
-            return repr(self.known())
-        return self.text
+        return self.owner.shown(self)
 
     __str__ = __repr__
 

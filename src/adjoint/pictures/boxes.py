@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import heapq
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -286,8 +286,8 @@ def of_graph(graph: Graph) -> Boxes:
     def equations(graph: Graph) -> None:
         for equation in graph.equations:
             with inside(_title(equation)):
-                for part, inner in zip(_PARTS.get(equation.name, itertools.repeat("")), equation.graphs, strict=False):
-                    with inside(part):
+                for k, inner in enumerate(equation.graphs):
+                    with inside(_part(equation.name, k)):
                         given = equation.operands[1:] if equation.name == "branch" else equation.operands
                         makers.update((x, makers[y]) for x, y in zip(inner.inputs, given, strict=False) if y in makers)
                         equations(inner)
@@ -313,10 +313,9 @@ def of_graph(graph: Graph) -> Boxes:
     return found
 
 
-_PARTS: dict[str, Iterable[str]] = {
-    "while": ("goes on", "step"),
-    "branch": [f"branch {k}" for k in range(99)],
-}
+def _part(name: str, k: int) -> str:
+    """What a graph of a loop or a choice is called; "" for the only one."""
+    return {"while": ("goes on", "step")[k > 0], "branch": f"branch {k}"}.get(name, "")
 
 
 def _title(equation: Equation) -> str:

@@ -68,16 +68,8 @@ def _likeness(part: Part) -> Any:
     """What repetitions of a box have in common: its line, or else its shape and its name without numbers."""
     if isinstance(part, Group):
         return part.name, part.last - part.first
-    return (
-        part.kind,
-        part.name,
-        (part.line.file, part.line.line)
-        if part.line
-        else (
-            part.shape,
-            _DIGITS.sub("", part.label),
-        ),
-    )
+    where = (part.line.file, part.line.line) if part.line else (part.shape, _DIGITS.sub("", part.label))
+    return part.kind, part.name, where
 
 
 def _group(parts: list[Part], counter: itertools.count[int], times: int = 0) -> Group:

@@ -21,9 +21,7 @@ from adjoint.compiler.sizes import Size, Symbols, has_sizes
 SIZES: Any = object()  # in the place of an array: the sizes that all others follow from
 _TYPES = {int: np.dtype(np.int64), float: np.dtype(np.float64)}
 _NAME = re.compile(r"%z(\d+)\b")
-_REST = re.compile(r"\(\([^%]* % (\d+)\)\) (?:==|<) (\d+)")
-
-
+_REST = re.compile(r"\(\(\w+ % (\d+)\)\) (?:==|<) (\d+)")  # of one size: of products of rests this is not known
 _WHOLE: dict[type, str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
 _FLOATING: dict[type, str] = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 
@@ -34,8 +32,6 @@ class FixedError(Exception):
 
 class Written(Symbols):
     """Sizes while machine code is written for them: the names that stand for them."""
-
-    has_names = True
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         super().__init__()
@@ -55,7 +51,10 @@ class Written(Symbols):
     def pin(self, size: Size) -> None:
         raise FixedError(size.text)
 
-    def name(self, size: Size) -> str:
+    def hashed(self, size: Size) -> int:
+        return hash(size.text)
+
+    def shown(self, size: Size) -> str:
         return f"%z{self.names.setdefault(size.text, len(self.names))}"
 
     def definitions(self, lines: Sequence[str], pointer: str) -> list[str]:
@@ -91,7 +90,7 @@ class _Definition:
         key = ast.unparse(x)
         if isinstance(x, ast.Constant) and type(x.value) in (int, float):
             return number(x.value, _TYPES[type(x.value)]), type(x.value) is float
-        if isinstance(x, ast.Name):
+        if isinstance(x, ast.Name) and key in self.places:
             if key not in self.known:
                 place = self._do(f"getelementptr i64, ptr {self.pointer}, i64 {self.places[key]}")
                 self.known[key] = self._do(f"load i64, ptr {place}, align 8")
