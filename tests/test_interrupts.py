@@ -20,7 +20,7 @@ from each import Each
 import adjoint as ad
 import adjoint.torch as torch
 from adjoint import backend, concrete, devices, random_keys
-from adjoint.compiler import environment, programs, sizes, traced
+from adjoint.compiler import environment, sizes, traced, turns
 from adjoint.compiler.native import linked, machine
 from adjoint.scopes import innermost
 from adjoint.torch import state as face
@@ -206,7 +206,7 @@ def state() -> list[Any]:
         signal.getsignal(signal.SIGINT),
         type(held),
         dict(watched._watches),
-        innermost(programs._turn),
+        innermost(turns._turn),
         *map(id, layer.parameters()),
     ]
 
@@ -252,7 +252,7 @@ def test_nothing_stays_current_wherever_a_signal_comes(name: str) -> None:
         assert k > 20
     if "compile" in name:
         ad.compile(lambda x: x + 1.0)(X)
-        assert not programs._one._is_owned()
+        assert not turns._one._is_owned()
     same = ad.grad(lambda x: x * x)(3.0)
     assert type(same) is np.float64
     assert same == 6.0
