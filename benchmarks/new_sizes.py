@@ -1,7 +1,8 @@
 """`python -m benchmarks.new_sizes`: what a call costs whose size comes for the first time, beside machine code for it.
 
 They take turns in one process, with one thread: some calls in a row, each with a size that has not come before, as many
-of the function compiled for one size, and one of the function as it is. The median of turns counts.
+of the function compiled for one size, each with other numbers, and one of the function as it is. The median of turns
+counts.
 """
 
 from __future__ import annotations
@@ -51,15 +52,16 @@ def measured(f: Function, values: Function, size: int) -> tuple[float, float, fl
     import adjoint as ad
 
     general, special = ad.compile(f), ad.compile(f, dynamic=False)
-    known = values(size)
     for _ in range(4):
-        special(*known)
+        special(*values(size))
     for extra in (1, 2, 3):  # from the second on a size is a symbol
         general(*values(size + extra))
     found: list[Sequence[float]] = []
     for turn in range(TURNS):
         new = [values(size + 4 + CALLS * turn + k) for k in range(CALLS)]
-        found.append([_seconds(general, new), _seconds(special, [known] * CALLS), _seconds(f, [known])])
+        found.append([_seconds(general, new)])
+        known = [values(size) for _ in range(CALLS)]
+        found[-1] += [_seconds(special, known), _seconds(f, known[:1])]
     first, second, third = (statistics.median(column) for column in zip(*found, strict=True))
     return first, second, third
 

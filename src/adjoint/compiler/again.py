@@ -19,7 +19,6 @@ from adjoint.compiler.calls import Signature, kind_of_node
 from adjoint.compiler.environment import Environment, disabled, settings
 from adjoint.compiler.numbers import can_vary
 from adjoint.compiler.programs import Program, Result
-from adjoint.compiler.replay import makes_code
 from adjoint.compiler.rules import Made
 from adjoint.compiler.sizes import is_size
 from adjoint.decorators.autodiff import Autodiff
@@ -66,7 +65,6 @@ class _Writer:
         self.arrays: list[str] = []  # of the inputs
         self.numbers: list[str] = []  # those that are Python's numbers
         self.inputs: list[str] = []
-        self.shapes: list[str] = ["()"] * len(call.inputs)  # of the inputs
         self.operands: list[str] = []  # the inputs as arrays of the level, where results are tracked
         self.count = 0  # of leaves that were read
         self._variables = 0
@@ -331,9 +329,8 @@ class _Writer:
         """See that the next input has its shape, and note the sizes that stand for several."""
         symbols, i = self.program.symbols, len(self.inputs)
         if symbols is None or not any(map(is_size, symbols.pattern[i])):
-            self.shapes[i] = repr(tuple(known))
             return self.refuse(f"{shape} != {known}")
-        found = self.shapes[i] = self.variable()
+        found = self.variable()
         self.do(f"{found} = {shape}")
         self.refuse(f"len({found}) != {len(known)}")
         for k, n in enumerate(symbols.pattern[i]):
@@ -341,20 +338,6 @@ class _Writer:
                 self.do(f"{n.text} = {found}[{k}]")
             else:
                 self.refuse(f"{found}[{k}] != {n}")
-
-    def _sizes(self) -> None:
-        """See that the program serves for these sizes, and that they do not come often: then they get their own."""
-        symbols = self.program.symbols
-        if symbols is None:
-            return
-        program = self.program
-
-        def serves(shapes: Sequence[Shape], *sizes: int) -> bool:
-            found = symbols.serves(dict(zip(symbols.values, sizes, strict=True)))
-            return found and not (makes_code(program.base) and program.met(shapes))
-
-        shapes = "".join(f"{shape}, " for shape in self.shapes)
-        self.refuse(f"not {self.constant(serves)}(({shapes}), {', '.join(symbols.values)})")
 
     def _note(self, name: str, array: str, operand: str = "") -> None:
         self.inputs.append(name)
@@ -370,7 +353,9 @@ class _Writer:
     def _run(self) -> None:
         """The call of the program, and its results."""
         program, as_numpy = self.program, self.call.as_numpy
-        self._sizes()
+        sizes = ", ".join(program.symbols.values) if program.symbols is not None else ""
+        if sizes:
+            self.refuse(f"not {self.constant(program.serves)}({sizes})")
         answers = self.called.family.answers.first if self.node is not None and self.called is not None else None
         for numbers in (program.numbers, answers):
             if numbers is not None and numbers.guards:
@@ -382,15 +367,20 @@ class _Writer:
             self.do(f"{targets}= {self.constant(self.node)}([{arrays}], [{', '.join(self.operands)}])")
             self.do(f"return {self._built(names, self.called.structure)}")
             return
-        plain = program.symbols is None and all([r.kind == "value" for r in program.results])
-        if not plain or not program.are_own(as_numpy):
-            inputs = "" if as_numpy else f", ({''.join(f'{x}, ' for x in self.inputs)})"
-            self.do(f"return {self.constant(program.arrays if as_numpy else program.tensors)}(({arrays}){inputs})")
-            return
+        inputs = "" if as_numpy else f", ({''.join(f'{x}, ' for x in self.inputs)})"
+        by_program = f"return {self.constant(program.arrays if as_numpy else program.tensors)}(({arrays}){inputs})"
+        if any([r.kind != "value" for r in program.results]) or not program.are_own(as_numpy):
+            return self.do(by_program)
         outputs = [self.variable() for _ in program.results]
         replay = self.constant(program.replay)  # which its function needs as long as it runs
         direct = program.replay.direct
-        call = f"{replay}(({arrays}))" if direct is None else f"{self.constant(direct)}({arrays})"
+        if sizes:
+            run = self.variable()
+            self.do(f"{run} = {self.constant(program.replay.direct_for)}({sizes})")
+            self.do(f"if {run} is None: {by_program}")
+            call = f"{run}({arrays})"
+        else:
+            call = f"{replay}(({arrays}))" if direct is None else f"{self.constant(direct)}({arrays})"
         self.do(f"{''.join(f'{x}, ' for x in outputs) or '_'} = {call}")
         as_caller = self._as_array if as_numpy else self._as_tensor
         made = [as_caller(*each) for each in zip(outputs, program.results, strict=True)]

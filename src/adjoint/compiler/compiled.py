@@ -553,7 +553,9 @@ class Compiled(Wrapper):
 
 def _comes_often(program: Program, call: Signature) -> bool:
     """Whether a program for several sizes has run so often for those of the call that machine code is worth making."""
-    return program.symbols is not None and makes_code(program.base) and program.met([x.shape for x in call.inputs])
+    if program.symbols is None or not makes_code(program.base):
+        return False
+    return program.met(*program.symbols.bind([x.shape for x in call.inputs]).values())
 
 
 @of_any_library

@@ -214,7 +214,7 @@ class Program:
         self.name = name
         self._replays: dict[tuple[int, ...], Replay] = {}
         self._work: tuple[float, int] | None = None  # seconds to make code, and how many steps there are
-        self._met: dict[Any, tuple[int, int]] = {}  # of sizes, how often they came, and how often is worth code
+        self._left: dict[tuple[int, ...], int] = {}  # of sizes, after how many more calls code for them is worth making
         self.build = trees.builder(structure)
         self.draws: bool = any(e.name in ("key", "seed") for e in graph.equations)
         self._constant = [x.const is not None for x in self.graph.outputs]
@@ -231,22 +231,34 @@ class Program:
         graph = self.recorded.at(sizes, lambda function: symbols.binding(function, **sizes))
         return Program(self.base, graph, self.results, self.structure, self.name, numbers=self.numbers)
 
-    def met(self, shapes: Sequence[Shape]) -> bool:
+    def serves(self, *sizes: int) -> bool:
+        """Whether the graph is right for these, and sizes that come often have no machine code of their own."""
+        assert self.symbols is not None
+        return self.symbols.serves(*sizes) and not (self.met(*sizes) and makes_code(self.base))
+
+    def met(self, *sizes: int) -> bool:
         """Note a call for these sizes: whether replaying all of them has taken longer than making machine code does.
 
         By what is counted, not by the clock, so that each run of a user's program gets the same digits.
         """
-        sizes = tuple(shapes)
-        count, most = self._met.get(sizes, (0, 0))
-        if not most:
-            if self._work is None:
-                self._work = _to_make(self.graph), _steps(self.graph)
-            to_make, steps = self._work
-            most = max(1, int(to_make / _to_replay(steps, sizes)))
-        if len(self._met) > MOST:
-            self._met.clear()
-        self._met[sizes] = count + 1, most
-        return count >= most
+        left = self._left.get(sizes)
+        if left is None:
+            if len(self._left) >= MOST:
+                self._left.clear()
+            self._left[sizes] = _ONCE
+            return False
+        if left == _ONCE:
+            left = self._worth(sizes)
+        self._left[sizes] = max(left - 1, 0)
+        return left == 0
+
+    def _worth(self, sizes: Sequence[int]) -> int:
+        """How many replays for these sizes take as long as making machine code does."""
+        assert self.symbols is not None
+        if self._work is None:
+            self._work = _to_make(self.graph), _steps(self.graph)
+        to_make, steps = self._work
+        return int(to_make / _to_replay(steps, self.symbols.at(*sizes)))
 
     def holds(self, numbers: Sequence[Any]) -> bool:
         """Whether it is right for these numbers among the arguments."""
@@ -337,6 +349,7 @@ class Program:
 
 
 MOST = 1024  # sizes of which it is noted that there were calls
+_ONCE = -1
 
 
 def _to_make(graph: Graph) -> float:

@@ -22,7 +22,7 @@ from adjoint.backend import Backend
 from adjoint.backends.numpy import NumPy
 from adjoint.compiler.graph import SPECIAL, Drawn, Equation, Graph, Key, Value
 from adjoint.compiler.operations import operations_of_region
-from adjoint.compiler.sizes import SCOPE, Symbols, has_sizes, is_size, written
+from adjoint.compiler.sizes import SCOPE, Symbols, at_hand, has_sizes, is_size, written
 from adjoint.compiler.turns import one_by_one
 from adjoint.decorators.observed import Profiled
 from adjoint.lines import stack_level
@@ -67,6 +67,7 @@ class Replay:
     ) -> None:
         self.graph, self.base, self.name, self.symbols, self._donated = graph, base, name, symbols, donated
         self._variants: list[Replay] | None = None  # with machine code for any size, which serves where answers hold
+        self._directly: list[tuple[Callable[..., bool], Callable[..., tuple[Any, ...]]]] = []  # of these, by sizes
         self.holds: Callable[..., bool] | None = None
         self._is_fixed = False  # whether there is no more such code
         written: Written | None = None
@@ -121,8 +122,15 @@ class Replay:
         waits = self._variants is not None or self._unlinked is not None or self._code is not None
         return None if waits or self._checks or self._warns else self.run
 
+    def direct_for(self, *sizes: int) -> Callable[..., tuple[Any, ...]] | None:
+        """The function itself for these sizes, where it is there and all that it gives is new."""
+        for holds, run in self._directly:
+            if holds(*sizes):
+                return run
+        return None
+
     def _variant(self, arrays: Sequence[Any], variants: list[Replay]) -> Replay | None:
-        """The replay with machine code for these sizes and others."""
+        """The same, which is made where it is not there and can be."""
         assert self.symbols is not None
         sizes = self.symbols.bind([x.shape for x in arrays])
         for known in variants:
@@ -143,6 +151,8 @@ class Replay:
                 return None
             self.fresh = [x and y for x, y in zip(self.fresh, made.fresh, strict=True)]
             variants.append(made)
+            if made.holds is not None and made.direct is not None and False not in made.fresh:
+                self._directly.append((made.holds, made.direct))
         return made
 
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
@@ -446,8 +456,7 @@ class _Body:
         elif region.external:
             made.append(f"empty({writer.literal(region.memory + 64)}, {writer.constant(_BYTES)})")
         if region.sizes is not None:
-            writer.scope.update(array=np.array, int64=np.int64)
-            made.append(f"array([{', '.join(region.sizes.values)}], int64)")
+            made += region.sizes.values
         self.owned.update(e.results)
         given = [
             writer.constant(np.array(x.const, order="C")) if x.const is not None else self.names[x]
@@ -583,7 +592,7 @@ _FRESH = frozenset({"matmul", "sum", "prod", "exp2"})
 
 def _elements(shape: Any) -> int:
     """How many elements there are, or were in the recording."""
-    return math.prod([n.value if is_size(n) else n for n in shape])
+    return math.prod(map(at_hand, shape))
 
 
 def _reshaped(e: Equation, body: _Body) -> str | None:

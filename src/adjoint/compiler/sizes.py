@@ -72,6 +72,11 @@ class Symbols:
         """What the symbols are for arrays of these shapes."""
         return {name: shapes[i][k] for name, (i, k) in self.places.items()}
 
+    def at(self, *sizes: int) -> list[Shape]:
+        """The shapes of the arrays, where the symbols are these."""
+        known = dict(zip(self.values, sizes, strict=True))
+        return [tuple([known[n.text] if type(n) is Size else n for n in shape]) for shape in self.pattern]
+
     def fits(self, shapes: Sequence[Shape]) -> bool:
         """Whether the graph is right for arguments of these shapes, of as many axes as those recorded."""
         sizes = self.bind(shapes)
@@ -79,16 +84,15 @@ class Symbols:
             for n, known in zip(shape, pattern, strict=True):
                 if n != (sizes[known.text] if type(known) is Size else known):
                     return False
-        return self.serves(sizes)
+        return self.serves(*sizes.values())
 
-    def serves(self, sizes: Mapping[str, int]) -> bool:
+    def serves(self, *sizes: int) -> bool:
         """Whether the graph is right for these sizes."""
-        if any([n < LEAST for n in sizes.values()]):
-            return False
         if self._holds is None:
-            self._holds = self.function(self.conditions)
+            least = "".join([f"{name} >= {LEAST} and " for name in self.values])
+            self._holds = self.function(least + self.conditions)
         try:
-            return bool(self._holds(**sizes))
+            return bool(self._holds(*sizes))
         except ArithmeticError:  # a division by a size that is zero now, say
             return False
 
@@ -218,6 +222,11 @@ def is_size(x: Any) -> bool:
     return type(x) is Size
 
 
+def at_hand(x: Any) -> Any:
+    """The number, or that of the call at hand: for who decides what is right for all sizes, and faster for some."""
+    return x.value if type(x) is Size else x
+
+
 def _text(x: Any) -> str:
     """As a part of a longer text."""
     if type(x) is not Size:
@@ -239,9 +248,9 @@ def _compared(symbol: str, x: Any, y: Any) -> Any:
             if _least({term: sign * n for term, n in difference.items()}) > 0:
                 return run(sign, 0)
         for name in [*difference] if symbol == "==" and len(difference.keys() - {()}) == 1 else ():
-            if name and run(_value(x), _value(y)):  # one size is a number
+            if name and run(at_hand(x), at_hand(y)):  # one size is a number
                 _owner(x, y).pinned.update(dict.fromkeys(name, Line()))
-    return _owner(x, y).answer(f"{_text(x)} {symbol} {_text(y)}", run(_value(x), _value(y)))
+    return _owner(x, y).answer(f"{_text(x)} {symbol} {_text(y)}", run(at_hand(x), at_hand(y)))
 
 
 def _plain(x: Any) -> bool:
@@ -254,10 +263,6 @@ def _is_open(x: Any, y: Any) -> bool:
 
 def _owner(x: Any, y: Any) -> Symbols:
     return x.owner if type(x) is Size else y.owner
-
-
-def _value(x: Any) -> Any:
-    return x.value if type(x) is Size else x
 
 
 def _knowns(*xs: Any) -> list[Any]:
@@ -356,7 +361,7 @@ def _combined(name: str, x: Any, y: Any) -> Any:
         return NotImplemented
     if not _plain(x) or not _plain(y) or not _is_open(x, y) or _owner(y, x) is not _owner(x, y):
         return run(*_knowns(x, y))
-    value, owner = run(_value(x), _value(y)), _owner(x, y)
+    value, owner = run(at_hand(x), at_hand(y)), _owner(x, y)
     if type(value) not in (int, float):  # complex, of a negative base
         return run(*_knowns(x, y))
     a, b = _terms(x), _terms(y)

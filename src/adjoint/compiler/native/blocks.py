@@ -28,6 +28,7 @@ from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.products import PRODUCTS
 from adjoint.compiler.native.symbolic import SIZES
 from adjoint.compiler.native.text import Builder, memory_type
+from adjoint.compiler.sizes import is_size
 
 _BYTE = np.dtype(np.uint8)
 _COPY = "llvm.memcpy.p0.p0.i64"
@@ -91,7 +92,8 @@ class Block:
                     hosts.add(out)
                     self.over.pop(out, None)
             later.update(id(x) for x in n.buffers)
-        self._host(plan, written, wanted, donated, hosts)
+        if plan.sizes is None:
+            self._host(plan, written, wanted, donated, hosts)
         left = [x for x in written if x not in wanted and id(x) not in self.hosted]
         self.places, self.memory = shared_places(self.nests, left)
         self.texts: list[str] = [text for n in self.nests for text in n.texts]
@@ -363,12 +365,32 @@ def shared_places(nests: Sequence[Any], temporary: Sequence[Value]) -> tuple[dic
                 size = _aligned(count * dtype.itemsize)  # whole vectors may be kept there
             lives[id(x)] = lives.get(id(x), (i, i))[0], i
             sizes[id(x)] = size
+    if any(map(is_size, sizes.values())):
+        return _slots(lives, sizes, over)
     early = sorted(sizes, key=lambda k: (lives[k][0], -sizes[k]))
     found = _packed(early, lives, sizes, over, by_time=True)
     if 2 < len(sizes) < _ORDERED:
         large = sorted(sizes, key=lambda k: (-sizes[k], lives[k][0]))
         found = min(found, _packed(large, lives, sizes, over), key=lambda packed: packed[1])
     return found
+
+
+def _slots(
+    lives: dict[int, tuple[int, int]], sizes: dict[int, Any], over: dict[int, list[int]]
+) -> tuple[dict[int, Any], Any]:
+    """One place after the other, each for those of one size: which of two sizes is larger is not asked."""
+    places: dict[int, Any] = {}
+    last: dict[str, dict[Any, int]] = {}  # by the text of a size, which had a place last
+    end: Any = 0
+    for key in sorted(sizes, key=lambda k: lives[k][0]):
+        first, slots = lives[key][0], last.setdefault(str(sizes[key]), {})
+        free = [k for k in slots.values() if lives[k][1] < first or (lives[k][1] == first and k in over.get(key, ()))]
+        if free:
+            places[key] = places[free[-1]]
+        else:
+            places[key], end = end, end + _aligned(sizes[key])
+        slots[str(places[key])] = key
+    return places, end
 
 
 def _packed(

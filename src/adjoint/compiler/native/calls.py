@@ -27,7 +27,7 @@ class Call:
     outputs: list[Any]
     over: dict[Value, list[Value]]
     shares: bool
-    sizes: Any = None  # those that it takes as arguments, of code for any
+    sizes: Any = None  # those that it takes as arguments behind arrays, of code for any
 
     def plain(self) -> dict[str, Any]:
         """What of it has to be known to call it, and not how it was written."""

@@ -53,10 +53,11 @@ class Region(Call):
     def _entry(self, block: Block, work: int) -> str:
         b = Builder()
         pointers: dict[int, str] = {}
-        count = len(self.inputs) + len(self.outputs) + self.external + (self.sizes is not None)
-        self._check(b, b(f"icmp eq i64 %count, {count}"))
+        arrays = len(self.inputs) + len(self.outputs) + self.external
+        sizes = self.sizes.values if self.sizes is not None else ()
+        self._check(b, b(f"icmp eq i64 %count, {arrays + len(sizes)}"))
         if self.sizes is not None:
-            pointers[id(SIZES)] = self._field(b, self._argument(b, count - 1), DATA, "ptr")
+            pointers[id(SIZES)] = self._sizes(b, arrays, len(sizes))
         begin = len(b.lines)
         for i, x in enumerate((*self.inputs, *self.outputs)):
             array = self._argument(b, i)
@@ -101,6 +102,14 @@ class Region(Call):
         body = with_sizes(b.lines[begin:], self.sizes, lambda: pointers[id(SIZES)])
         lines = "\n".join([*b.lines[:begin], *body])
         return f"define ptr @{self.name}(ptr %self, ptr %arguments, i64 %count) #0 {{\nentry:\n{lines}\n}}"
+
+    def _sizes(self, b: Builder, first: int, count: int) -> str:
+        """Where the sizes are that Python gives, behind so many arrays."""
+        place = b(f"alloca [{count} x i64], align 8")
+        for i in range(count):
+            n = b(f"call i64 @PyLong_AsSsize_t(ptr {self._argument(b, first + i)})")
+            b.do(f"store i64 {n}, ptr {b(f'getelementptr i64, ptr {place}, i64 {i}')}, align 8")
+        return place
 
     def _begin_workers(self, b: Builder) -> None:
         """Have Python begin them where there are none yet, or no more."""
@@ -169,6 +178,7 @@ declare i32 @PyGILState_Ensure()
 declare void @PyGILState_Release(i32)
 declare i32 @PyErr_CheckSignals()
 declare ptr @PyErr_Occurred()
+declare i64 @PyLong_AsSsize_t(ptr)
 declare void @PyErr_SetNone(ptr)
 @adjoint_not_held = external global i8
 attributes #0 = { nounwind "prefer-vector-width"="512" "frame-pointer"="all" }

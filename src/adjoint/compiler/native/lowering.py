@@ -19,6 +19,7 @@ from adjoint.compiler.native.keeping import kept
 from adjoint.compiler.native.pieces import joined
 from adjoint.compiler.native.symbolic import FixedError
 from adjoint.compiler.passes import dead_code, identity
+from adjoint.compiler.sizes import at_hand, is_size
 from adjoint.dtypes import float32, float64
 from adjoint.primitives import TABLE, DType, result_spec
 from adjoint.primitives.sizes import places_along
@@ -117,8 +118,8 @@ def _shared(graph: Graph) -> Graph:
             e = e.on([known.get(x, x) if x.__class__ is Value else x for x in e.operands])
         if e.name in TABLE and len(e.results) == 1:
             out: Any = e.results[0]
-            size = math.prod(out.shape)
-            largest[out] = max([size, *[largest.get(x, math.prod(x.shape)) for x in values]])
+            size = at_hand(math.prod(out.shape))
+            largest[out] = max([size, *[largest.get(x, at_hand(math.prod(x.shape))) for x in values]])
             how = e.name, identity(e.parameters)
             plain = e.backward, how, *map(_identity, e.operands)
             deep = how, *[_identity(same.get(x, x) if x.__class__ is Value else x) for x in e.operands]
@@ -453,7 +454,7 @@ def _matmul(B: Any, x: Any, y: Any) -> Any:
     if len(x.shape) < 2 or len(y.shape) < 2 or x.dtype != y.dtype or x.dtype.kind != "f":
         return None
     stack = math.prod(np.broadcast_shapes(x.shape[:-2], y.shape[:-2]))
-    if max(*x.shape[-2:], *y.shape[-2:]) <= _TINY and stack >= _MANY:
+    if all([not is_size(n) and n <= _TINY for n in (*x.shape[-2:], *y.shape[-2:])]) and stack >= _MANY:
         return _written_out(B, x, y)
     if x.shape[-1] == 1:
         return B.add(B.multiply(x, y), 0.0)  # which a sum begins with

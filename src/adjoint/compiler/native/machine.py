@@ -74,7 +74,7 @@ def llvm() -> Any:
 
 _PYTHON = (
     "PyBool_FromLong PyEval_SaveThread PyEval_RestoreThread PyGILState_Ensure PyGILState_Release PyErr_CheckSignals "
-    "PyErr_Occurred PyErr_SetNone"
+    "PyErr_Occurred PyErr_SetNone PyLong_AsSsize_t"
 ).split()
 DTYPES = "float32 float64 bool int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
 

@@ -43,9 +43,14 @@ def _order(e: Equation, out: Value, orders: dict[Value, Order]) -> Order | None:
     if e.name == "permute_dims":
         axes = e.parameters["axes"]
         return tuple([axes.index(i) for i in orders.get(e.operands[0], range(len(axes)))])
-    whole = [x for x in e.operands if x.__class__ is Value and constant(x) is None and x.shape == out.shape]
+    whole = [x for x in e.operands if x.__class__ is Value and constant(x) is None and like(x, out)]
     found = {orders.get(x) for x in whole}
     return found.pop() if len(found) == 1 else None
+
+
+def like(x: Value, y: Value) -> bool:
+    """Whether these have one shape. Tuples compare their first entries also where one is longer."""
+    return len(x.shape) == len(y.shape) and x.shape == y.shape
 
 
 def _takes(e: Equation, order: Order, orders: dict[Value, Order], refused: set[Value]) -> bool:

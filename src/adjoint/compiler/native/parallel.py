@@ -16,7 +16,7 @@ from adjoint.compiler.native.elementary import CALLED
 from adjoint.compiler.native.kernels import Kernel, split_of
 from adjoint.compiler.native.loops import FAILED, Nest
 from adjoint.compiler.native.pool import DECLARED
-from adjoint.compiler.native.symbolic import SIZES, with_sizes
+from adjoint.compiler.native.symbolic import SIZES, coarse, with_sizes
 from adjoint.compiler.native.text import Builder, Loop, Vector, element_type
 from adjoint.compiler.sizes import is_size
 
@@ -42,13 +42,16 @@ def shared(kernel: Kernel) -> bool:
 
 
 def _cost(kernel: Kernel) -> int:
-    """About eight times the nanoseconds that it takes: those of memory, and those of operations."""
+    """About eight times the nanoseconds that it takes: those of memory, and those of operations.
+
+    Of sizes by steps of eight, so that there are few at which it pays to share a loop.
+    """
     size = math.prod(kernel.domain)
     wide = [x.dtype.itemsize for x, how in kernel.read.items() if how[2]]
     wide += [x.dtype.itemsize for x in kernel.stored if kernel.kind[x] == "full"]
     widest = max([x.dtype.itemsize for x in kernel.kind])
     operations = sum([_CALLED if e.name in CALLED else 1 for e in kernel.equations])
-    return size * (sum(wide) + operations * widest) // 8
+    return coarse(size * (sum(wide) + operations * widest)) // 8
 
 
 def parts_of_kernel(kernel: Kernel, count: int, sums: bool) -> int:

@@ -178,7 +178,7 @@ class Plan:
         lies = {
             x: order
             for x in e.operands
-            if x.__class__ is Value and x.shape == out.shape and (order := self._order(x, out in self.following))
+            if x.__class__ is Value and orders.like(x, out) and (order := self._order(x, out in self.following))
         }
         if len(set(lies.values())) != 1:
             return False

@@ -93,7 +93,7 @@ class Called(Nest):
         (rows, summed), columns, (out,) = x.shape[-2:], y.shape[-1], places
         one, zero = (f"{self.type} {number(value, self.dtype)}" for value in (1, 0))
         along = [z.strides[axis] if summed > 1 else 1 for z, axis in ((x, -1), (y, -2))]  # of vectors
-        if rows == columns == 1:
+        if columns == 1 and rows == 1:
             found = self._blas("dot", [summed, f"ptr {x_place}", along[0], f"ptr {y_place}", along[1]], self.type)
             self.b.do(f"store {self.type} {found}, ptr {out}, align {self.dtype.itemsize}")
             return

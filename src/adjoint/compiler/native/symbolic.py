@@ -16,7 +16,7 @@ import numpy as np
 
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.text import number
-from adjoint.compiler.sizes import Size, Symbols, has_sizes
+from adjoint.compiler.sizes import Size, Symbols, has_sizes, is_size
 
 SIZES: Any = object()  # in the place of an array: the sizes that all others follow from
 _TYPES = {int: np.dtype(np.int64), float: np.dtype(np.float64)}
@@ -129,6 +129,14 @@ def with_sizes(lines: Sequence[str], written: Written | None, pointer: Any) -> l
     if written is None or not any(_NAME.search(line) for line in lines):
         return list(lines)
     return [*written.definitions(lines, pointer()), *lines]
+
+
+def coarse(n: Any) -> Any:
+    """A size with factors that are powers of eight, at most as large: of them there are few to compare."""
+    if not is_size(n) or n.terms is None or len(n.terms) != 1:
+        return n
+    ((term, factor),) = n.terms.items()
+    return n if factor < 1 else n // factor * 8 ** ((factor.bit_length() - 1) // 3)
 
 
 def sizes_of(graph: Graph) -> Written | None:
