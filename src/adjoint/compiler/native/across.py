@@ -19,6 +19,7 @@ from adjoint.compiler.native.kernels import REDUCTIONS, Kernel, split_of
 from adjoint.compiler.native.machine import has_avx512, vector_bytes
 from adjoint.compiler.native.parallel import Shared, call_parts, divided, parts_of_kernel, shared
 from adjoint.compiler.native.text import Vector, element_type, memory_type
+from adjoint.compiler.sizes import at_hand, is_size
 
 _COLUMNS = 16  # of what is written out, at most; twice as many where functions are called, which take turns
 _WORK = 600  # operations that are written out, a function counted as `_CALLED`
@@ -39,7 +40,8 @@ def _axis(kernel: Kernel) -> int | None:
     """The axis that vectors go along: the last one of rows that has enough of them."""
     most = 2 * _COLUMNS if any(e.name in CALLED for e in kernel.equations) else _COLUMNS
     for axis in reversed(range(split_of(kernel))):
-        if math.prod(kernel.domain[axis + 1 :]) > most:
+        written = math.prod(kernel.domain[axis + 1 :])
+        if is_size(written) or written > most:
             break
         if kernel.domain[axis] >= 2 * _lanes(kernel):
             return axis
@@ -73,7 +75,7 @@ class Across(Shared):
         self.axis: int = axis
         self.lanes = self.carried = _lanes(kernel)
         self.row, self.wide = Vector(self.b, 1), Vector(self.b, self.lanes)
-        self.gathers = has_avx512() and self.lanes > 2 and math.prod(kernel.domain) <= _FEW
+        self.gathers = has_avx512() and self.lanes > 2 and at_hand(math.prod(kernel.domain)) <= _FEW
         self.outer: int = math.prod(kernel.domain[:axis])
         self.whole: int = kernel.domain[axis] // self.lanes * self.lanes
         self._ordered = sorted(kernel.equations, key=lambda e: self.level[e.results[0]])  # type: ignore[index]
@@ -203,7 +205,7 @@ class Across(Shared):
         return found
 
     def _rest(self, state: State) -> State:
-        left = self.kernel.domain[self.axis] - self.whole
+        left = self.kernel.domain[self.axis] % self.lanes
         return self._vectors(state, str(self.whole), left) if left else state
 
     def _vectors(self, state: State, index: str, live: int) -> State:

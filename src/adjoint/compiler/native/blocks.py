@@ -336,7 +336,7 @@ def _row(b: Builder, pointer: str, index: str, x: Any) -> str:
 
 def _nest(plan: Plan, kernel: Kernel, name: str) -> Nest:
     """A kernel's loops: across rows if that is not too long to be written out."""
-    if plan.sizes is None and crosses(kernel):
+    if crosses(kernel):
         across = Across(plan, kernel, name)
         if sum([text.count("\n") for text in across.texts]) <= _WRITTEN:
             return across

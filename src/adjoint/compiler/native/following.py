@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from adjoint.compiler.graph import Equation, Value
 from adjoint.compiler.native.elementary import CALLED, EXACT
 from adjoint.compiler.native.elements import BOOL, EMITTERS, constant
-from adjoint.compiler.native.gemm import part_of
+from adjoint.compiler.native.gemm import has_parts
 from adjoint.compiler.native.kernels import Host, Kernel, Product, Step, squashed
 from adjoint.compiler.native.views import Layout, contiguous, merged
+from adjoint.compiler.sizes import has_sizes
 
 if TYPE_CHECKING:
     from adjoint.compiler.native.plan import Plan
@@ -44,7 +45,10 @@ def _first_reader(plan: Plan, out: Value, place: int) -> tuple[Kernel, int] | No
     for i in range(place + 1, len(plan.steps)):
         step = plan.steps[i]
         if _reads(plan, step, out):
-            return (step, i) if isinstance(step, Kernel) and step.domain == squashed(out.shape) else None
+            shape = squashed(out.shape)
+            if isinstance(step, Kernel) and len(step.domain) == len(shape) and step.domain == shape:
+                return step, i
+            return None
     return None
 
 
@@ -82,6 +86,8 @@ class _Followed:
         kernel, dtype = self.kernel, self.product.out.dtype
         if e.name not in EMITTERS or e.name in _LONG or kernel.kind[made] != "full":
             return
+        if has_sizes(e.operands) or has_sizes(e.parameters):  # which are not at hand in a tile
+            return
         if made in kernel.target or made in self.plan.memory or (made in kernel.stored and made.dtype != dtype):
             return
         values = _values(e)
@@ -99,7 +105,12 @@ class _Followed:
             return offset == 0 and strides == self.natural
         shape, left = self.product.out.shape, iter(strides)
         there = Layout(shape, offset, tuple([0 if n == 1 else next(left) for n in shape]))
-        if not is_full or x.dtype != self.product.out.dtype or there.strides[-1] not in (0, 1):
+        if (
+            not is_full
+            or has_sizes(there.strides)
+            or x.dtype != self.product.out.dtype
+            or there.strides[-1] not in (0, 1)
+        ):
             return False
         self.beside[x] = there
         return self.plan.place.get(self._root(x), -1) < self.place and (
@@ -151,5 +162,5 @@ class _Followed:
         if root not in self.plan.donated:
             return False
         between = self.plan.steps[self.place + 1 : self.after]
-        parts = part_of(product.x, product.y) < product.x.shape[-1]
+        parts = has_parts(product.x, product.y)
         return parts or any(_reads(self.plan, step, root) for step in between)

@@ -17,11 +17,13 @@ so for a core that another program has; those who share blocks do not.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from adjoint.compiler.native.machine import adds_products, blas_is_narrow, registers, vector_bytes
+from adjoint.compiler.native.symbolic import coarse
 from adjoint.compiler.native.text import Builder, Vector, memory_type
 from adjoint.compiler.native.views import Layout
+from adjoint.compiler.sizes import is_size
 from adjoint.primitives import DType
 
 _SUMMED = 256  # rows of a panel: as many as the nearest cache has room for
@@ -35,6 +37,8 @@ _BLOCK = 1 << 20  # multiplications of a block that a thread computes, at least
 _BLOCKS, _ENOUGH = 32, 8  # blocks at most; and where more of them read more often
 _ROOM = 1 << 20  # bytes of `x` that panels read one after the other: what the second cache has room for
 _TILES = 4  # of a block's columns, where `x` is read across
+_ROWS = 128  # that a block has at least, and a product of any number of rows is thought to have
+_MANY = "%many"  # the number of rows, or of what is summed, that a function is given
 
 
 class Shape(NamedTuple):
@@ -78,24 +82,37 @@ def product(
     `places` are where the rows of `y` begin, or the columns, where their stride is 0. `lead` is how far the rows of the
     product are apart, if they do not follow each other. `adds` has it added to what is there. `part` is how many
     products are summed before they are added to the others, where that does not follow from the sizes. What comes
-    `after` has pointers to more arrays, and the first that it writes is in the place of the product. Equal products of
-    a module are one function.
+    `after` has pointers to more arrays, and the first that it writes is in the place of the product. If the number of
+    rows, or of what is summed, is a size that stands for several, it is the last argument. Equal products of a module
+    are one function.
     """
     return _Matrices(b, dtype, x, y, tuple(places), lead or y.shape[1], adds, part or part_of(x, y), after).name
 
 
 def part_of(x: Layout, y: Layout) -> int:
     """How many products of a long sum are summed before they are added to the others."""
-    return min(x.shape[-1], _SUMMED if x.shape[-2] * x.shape[-1] * y.shape[-1] > _CHEAP else _EXACT)
+    rows, summed = _ROWS if is_size(x.shape[-2]) else x.shape[-2], x.shape[-1]
+    if is_size(summed):
+        return _SUMMED if rows * _SUMMED * y.shape[-1] > _CHEAP else _EXACT
+    return min(summed, _SUMMED if rows * summed * y.shape[-1] > _CHEAP else _EXACT)
 
 
-def block_of(x: Layout, y: Layout, itemsize: int) -> Shape:
-    """How many rows and columns of a product one thread computes at a time: all, where these are few."""
+def has_parts(x: Layout, y: Layout) -> bool:
+    """Whether it may be that not all products of a sum are summed at once."""
+    return is_size(x.shape[-1]) or part_of(x, y) < x.shape[-1]
+
+
+def block_of(x: Layout, y: Layout, itemsize: int) -> Shape | None:
+    """How many rows and columns of a product one thread computes at a time; None where one thread computes all."""
     rows, columns = x.shape[-2], y.shape[-1]
-    count = min(_BLOCKS, rows * x.shape[-1] * columns // _BLOCK)
-    if count <= 1:
-        return Shape(rows, columns)
+    work: Any = coarse(rows * x.shape[-1] * columns)
+    if work < 2 * _BLOCK:
+        return None
     tile = tile_shape(rows, columns, vector_bytes() // itemsize)
+    if is_size(rows):
+        high = max(_ROWS, _BLOCK // (x.shape[-1] * tile.columns))
+        return Shape(-(-high // tile.rows) * tile.rows, tile.columns)
+    count = _BLOCKS if is_size(work) else min(_BLOCKS, work // _BLOCK)
     tall, wide = -(-rows // tile.rows), -(-columns // tile.columns)
     if _is_across(x, y):
         down = min(count, tall)
@@ -111,6 +128,17 @@ def block_of(x: Layout, y: Layout, itemsize: int) -> Shape:
 def _is_across(x: Layout, y: Layout) -> bool:
     """Whether each number of a row of `x` lies on another line of memory, and all panels are better read with it."""
     return x.strides[-2] == 1 < x.strides[-1] and y.strides[-1] == 1
+
+
+def serves_any(x: Layout, y: Layout) -> bool:
+    """Whether there are such loops for sizes that stand for several: of stacks, and of rows or of what is summed."""
+    rows, summed, columns = *x.shape[-2:], y.shape[-1]
+    strides = *x.strides[-2:], *y.strides[-2:]
+    if is_size(columns) or any(map(is_size, strides)) or (is_size(rows) and is_size(summed)) or is_vector(x, y):
+        return False
+    if is_size(summed) and y.strides[-1] != 1:
+        return False
+    return blas_is_narrow() or bool(coarse(rows * summed * columns) <= _MOST)
 
 
 def is_vector(x: Layout, y: Layout) -> bool:
@@ -221,7 +249,8 @@ class _Matrices(_Text):
         self.rows_placed, self.columns_placed = bool(places) and y.strides[0] == 0, bool(places) and y.strides[1] == 0
         self.places = _places(caller, places, self.lanes) if places else ""
         (self.rows, self.summed), self.columns = x.shape, y.shape[1]
-        kind = f"f{8 * dtype.itemsize}_{self.rows}_{self.summed}_{self.columns}_{part}"
+        sizes = ["n" if is_size(n) else str(n) for n in (self.rows, self.summed, self.columns)]
+        kind = f"f{8 * dtype.itemsize}_{'_'.join(sizes)}_{part}"
         strides = "_".join(map(str, (*x.strides, *y.strides, lead))).replace("-", "m")
         self.name = f"product_{kind}_{strides}{self.places.replace('@', '_')}{'_adds' * adds}{_key(after)}"
         if self.name in caller.called:
@@ -231,12 +260,14 @@ class _Matrices(_Text):
         else:
             self._panels(adds)
         caller.called.update(self.b.called)
-        caller.called[self.name] = self.closed(self.name, f"ptr noalias %x, ptr noalias %y, {_others(after)}")
+        many = f", i64 {_MANY}" * ("n" in sizes)
+        caller.called[self.name] = self.closed(self.name, f"ptr noalias %x, ptr noalias %y, {_others(after)}{many}")
 
     def _panels(self, adds: bool) -> None:
         """By tiles: of one panel after the other, or of the same rows."""
         self.tile = tile_shape(self.rows, self.columns, self.lanes)
-        often = self.rows >= _OFTEN * self.tile.rows
+        rows = _ROWS if is_size(self.rows) else self.rows
+        often = rows >= _OFTEN * self.tile.rows
         far = self.y.strides[0] * self.dtype.itemsize >= _APART and self.columns > self.tile.columns
         turned = self.y.strides[1] != 1
         self.copies = turned or (often and far and not self.rows_placed)
@@ -247,11 +278,10 @@ class _Matrices(_Text):
         if _is_across(self.x, self.y) and not self.copies:
             self._sums(
                 adds,
-                lambda start, count: self._in_steps(
-                    self.rows, self.tile.rows, lambda row, rows: self._rows(start, count, row, rows)
-                ),
+                lambda start, count: self._down(lambda row, rows: self._rows(start, count, row, rows)),
             )
-        elif self.rows * self.summed * self.dtype.itemsize > _ROOM:  # all panels with what is near of `x`
+        elif not is_size(self.summed) and rows * self.summed * self.dtype.itemsize > _ROOM:
+            # all panels with what is near of `x`
             self._sums(
                 adds,
                 lambda start, count: self._in_steps(
@@ -269,30 +299,75 @@ class _Matrices(_Text):
                 ),
             )
 
-    def _sums(self, adds: bool, body: Callable[[str, int], None]) -> None:
+    def _sums(self, adds: bool, body: Callable[[str, Any], None]) -> None:
         """Parts of the sum, of which the first is written and others are added, or all are; one is the last."""
+        if is_size(self.summed):
+            one, more = (lambda: self._one_part(adds, body)), (lambda: self._more_parts(adds, body))
+            return self._where(f"ule i64 {_MANY}, {self.part}", one, more)
         self.adds, self.ends = adds, self.part == self.summed
         if not adds:
             body("0", self.part)
         first = 0 if adds else self.part
         if self.after is None or first == self.summed:
             self.adds = True
-            self._in_steps(self.summed, self.part, body, first=first)
-            return
+            return self._in_steps(self.summed, self.part, body, first=first)
         last = (self.summed - 1) // self.part * self.part
         self.adds = True
         if first < last:
             self._in_steps(last, self.part, body, first=first)
         self.ends = True
-        body(str(last), self.summed - last)
+        return body(str(last), self.summed - last)
+
+    def _one_part(self, adds: bool, body: Callable[[str, Any], None]) -> None:
+        self.adds, self.ends = adds, True
+        body("0", _MANY)
+
+    def _more_parts(self, adds: bool, body: Callable[[str, Any], None]) -> None:
+        """The first part, those between, of which there may be none, and the last."""
+        b, part = self.b, self.part
+        self.adds, self.ends = adds, False
+        body("0", part)
+        self.adds = True
+        before = b(f"udiv i64 {b(f'sub i64 {_MANY}, 1')}, {part}")
+        last = b(f"mul nuw nsw i64 {before}, {part}")
+        self._where(f"ult i64 {part}, {last}", lambda: self._whole_steps(last, part, body, first=part))
+        self.ends = True
+        body(last, b(f"sub i64 {_MANY}, {last}"))
+
+    def _down(self, body: Callable[[str, int], None]) -> None:
+        """Tiles of all rows; of any number what is left are tiles of half as many rows, of half of these, and so on."""
+        b, step = self.b, self.tile.rows
+        if not is_size(self.rows):
+            return self._in_steps(self.rows, step, body)
+        rest = b(f"urem i64 {_MANY}, {step}")
+        whole = b(f"sub i64 {_MANY}, {rest}")
+        self._where(f"ne i64 {whole}, 0", lambda: self._whole_steps(whole, step, body))
+        while step := step // 2:
+            row = b(f"sub i64 {_MANY}, {b(f'and i64 {rest}, {2 * step - 1}')}")
+            self._where(f"ne i64 {b(f'and i64 {rest}, {step}')}, 0", lambda row=row, step=step: body(row, step))  # type: ignore[misc]
+        return None
+
+    def _where(self, condition: str, body: Callable[[], None], otherwise: Callable[[], None] = lambda: None) -> None:
+        """One or the other, as a comparison of integers is when it runs."""
+        b = self.b
+        here, other, after = b.name(), b.name(), b.name()
+        b.do(f"br i1 {b(f'icmp {condition}')}, label %{here}, label %{other}")
+        for label, run in ((here, body), (other, otherwise)):
+            b.label(label)
+            run()
+            b.do(f"br label %{after}")
+        b.label(after)
+
+    def _whole_steps(self, total: int | str, step: int, body: Callable[[str, int], None], first: int = 0) -> None:
+        loop = self.b.begin(total, step, first=str(first))
+        body(loop.counter, step)
+        self.b.end(loop)
 
     def _in_steps(self, total: int, step: int, body: Callable[[str, int], None], first: int = 0) -> None:
         """A loop over so many with steps of this size, and what is left."""
         rest = (total - first) % step
         if total - rest > first:
-            loop = self.b.begin(total - rest, step, first=str(first))
-            body(loop.counter, step)
-            self.b.end(loop)
+            self._whole_steps(total - rest, step, body, first)
         if rest:
             body(str(total - rest), rest)
 
@@ -330,7 +405,7 @@ class _Matrices(_Text):
             new = b(f"call reassoc {t} @{name}({t} 0.0, {v.type(t)} {total})")
             b.do(f"store {t} {b(f'fadd {t} {old}, {new}')}, ptr {place}, align {self.dtype.itemsize}")
 
-    def _columns(self, start: str, count: int, first: str, columns: int) -> None:
+    def _columns(self, start: str, count: Any, first: str, columns: int) -> None:
         """So many summed rows of a panel, for all rows of the result."""
         y, apart = self.at("%y", (start, self.y.strides[0]), (first, self.y.strides[1])), self.y.strides[0]
         if self.copies:
@@ -342,9 +417,9 @@ class _Matrices(_Text):
             there = self.at(x, (row, self.x.strides[0]))
             self._tile(there, y, apart, (row, first), Shape(rows, columns), start, count)
 
-        self._in_steps(self.rows, self.tile.rows, tile)
+        self._down(tile)
 
-    def _rows(self, start: str, count: int, row: str, rows: int) -> None:
+    def _rows(self, start: str, count: Any, row: str, rows: int) -> None:
         """So many summed columns of some rows of `x`, for all columns of the result."""
         x = self.at("%x", (start, self.x.strides[1]), (row, self.x.strides[0]))
         y = self.at("%y", (start, self.y.strides[0]))
@@ -355,7 +430,7 @@ class _Matrices(_Text):
 
         self._in_steps(self.columns, self.tile.columns, tile)
 
-    def _tile(self, x: str, y: str, of_y: int, place: tuple[str, str], shape: Shape, start: str, count: int) -> None:
+    def _tile(self, x: str, y: str, of_y: int, place: tuple[str, str], shape: Shape, start: str, count: Any) -> None:
         row, column = place
         places = "null"
         if self.rows_placed:
@@ -371,7 +446,7 @@ class _Matrices(_Text):
         pointers = ", ".join(f"ptr {p}" for p in given)
         self.b.do(f"call void @{name}(ptr {x}, ptr {y}, i64 {count}, ptr {places}, {pointers})")
 
-    def _copy(self, y: str, columns: int, count: int, first: str) -> None:
+    def _copy(self, y: str, columns: int, count: Any, first: str) -> None:
         """The panel, its rows one after the other, in whole vectors: what is not there is zero."""
         apart = len(self.vectors(columns)) * self.lanes
         v = Vector(self.b, self.lanes)
@@ -551,6 +626,9 @@ def tile_shape(rows: int, columns: int, lanes: int) -> Shape:
     """The largest tile for whose numbers there are registers, beside a row of `y` and one number of `x`."""
     room = registers() * 3 // 4
     vectors = -(-columns // lanes)
+    if is_size(rows):
+        wide = min(vectors, 2)
+        return Shape(1 << (room // wide).bit_length() - 1, min(columns, wide * lanes))
     wide = min(vectors, max(2, min(8, room // rows)))
     tall = min(rows, room // wide)
     even = [n for n in range(tall, tall * 2 // 3, -1) if rows % n == 0]

@@ -113,14 +113,15 @@ class Memory:
             else:
                 found = self._masked(v, "load", place, dtype, live)
         else:
-            found = "poison" if live == v.lanes else "zeroinitializer"
             first = self._apart(t, pointer, index, stride)
-            if self.gathers and live == v.lanes and dtype.itemsize >= 4:
-                return self._at_once(v, first, dtype, stride)
-            for lane in range(live):
-                place = self.b(f"getelementptr {t}, ptr {first}, i64 {lane * stride}") if lane else first
-                x = self.b(f"load {t}, ptr {place}, align {dtype.itemsize}")
-                found = self.b(f"insertelement {v.type(t)} {found}, {t} {x}, i64 {lane}")
+            if is_size(live) or (self.gathers and live == v.lanes and dtype.itemsize >= 4):
+                found = self._at_once(v, "gather", first, dtype, stride, live)
+            else:
+                found = "poison" if live == v.lanes else "zeroinitializer"
+                for lane in range(live):
+                    place = self.b(f"getelementptr {t}, ptr {first}, i64 {lane * stride}") if lane else first
+                    x = self.b(f"load {t}, ptr {place}, align {dtype.itemsize}")
+                    found = self.b(f"insertelement {v.type(t)} {found}, {t} {x}, i64 {lane}")
         return v.two("icmp ne", "i8", found, "zeroinitializer") if dtype.kind == "b" else found
 
     def _save(self, v: Vector, x: str, pointer: str, dtype: DType, index: str, live: int, stride: int = 1) -> None:
@@ -131,6 +132,9 @@ class Memory:
         is_one = not is_size(live) and live == 1 < v.lanes
         if stride not in (0, 1) or (is_one and dtype.kind in "biu"):
             first = self._apart(t, pointer, index, stride or 1)
+            if is_size(live):
+                self._at_once(v, "scatter", first, dtype, stride, live, x)
+                return
             for lane in range(live):
                 one = self.b(f"extractelement {v.type(t)} {x}, i64 {lane}")
                 place = self.b(f"getelementptr {t}, ptr {first}, i64 {lane * stride}") if lane else first
@@ -142,17 +146,23 @@ class Memory:
         else:
             self._masked(v, "store", place, dtype, live, x)
 
-    def _at_once(self, v: Vector, first: str, dtype: DType, stride: int) -> str:
-        """Elements that lie so far apart, by one instruction."""
+    def _at_once(self, v: Vector, what: str, first: str, dtype: DType, stride: int, live: int, x: str = "") -> str:
+        """Elements that lie so far apart, as one instruction reads or writes them."""
         t = memory_type(dtype)
         kind = {"float": "f32", "double": "f64"}.get(t, t)
-        name, whole = f"llvm.masked.gather.v{v.lanes}{kind}.v{v.lanes}p0", v.type(t)
-        places, mask = v.type("ptr"), v.type("i1")
-        self.b.called[name] = f"declare {whole} @{name}({places}, i32, {mask}, {whole})"
-        steps = ", ".join(f"i32 {lane * stride}" for lane in range(v.lanes))
-        at = self.b(f"getelementptr {t}, ptr {first}, {v.type('i32')} <{steps}>")
-        size = dtype.itemsize
-        return self.b(f"call {whole} @{name}({places} {at}, i32 {size}, {mask} splat (i1 true), {whole} poison)")
+        name, whole = f"llvm.masked.{what}.v{v.lanes}{kind}.v{v.lanes}p0", v.type(t)
+        places, mask = v.type("ptr"), self._mask(live)
+        steps = f"<{', '.join(f'i64 {lane if is_size(stride) else lane * stride}' for lane in range(v.lanes))}>"
+        if is_size(stride):
+            steps = v.two("mul nsw", "i64", steps, v.spread(f"{stride}", "i64"))
+        at = self.b(f"getelementptr {t}, ptr {first}, {v.type('i64')} {steps}")
+        at = f"{places} {at}, i32 {dtype.itemsize}"
+        if what == "gather":
+            self.b.called[name] = f"declare {whole} @{name}({places}, i32, {v.type('i1')}, {whole})"
+            return self.b(f"call {whole} @{name}({at}, {mask}, {whole} zeroinitializer)")
+        self.b.called[name] = f"declare void @{name}({whole}, {places}, i32, {v.type('i1')})"
+        self.b.do(f"call void @{name}({whole} {x}, {at}, {mask})")
+        return ""
 
     def _apart(self, t: str, pointer: str, index: str, stride: int) -> str:
         """The pointer to the first of elements that lie so far apart: the others are at fixed places behind it."""

@@ -51,7 +51,8 @@ def _cost(kernel: Kernel) -> int:
     wide += [x.dtype.itemsize for x in kernel.stored if kernel.kind[x] == "full"]
     widest = max([x.dtype.itemsize for x in kernel.kind])
     operations = sum([_CALLED if e.name in CALLED else 1 for e in kernel.equations])
-    return coarse(size * (sum(wide) + operations * widest)) // 8
+    found: int = coarse(size * (sum(wide) + operations * widest)) // 8
+    return found
 
 
 def parts_of_kernel(kernel: Kernel, count: int, sums: bool) -> int:
@@ -65,6 +66,10 @@ def parts_of_kernel(kernel: Kernel, count: int, sums: bool) -> int:
 
 def parts_of(count: int, work: int) -> int:
     """Into how many parts a loop of so many steps and multiplications is cut."""
+    if not is_size(count) and count <= 1:
+        return 1
+    if is_size(work):
+        return 1 if coarse(work) < _WORTH else _PARTS if is_size(count) else min(count, _PARTS)
     return min(count, _PARTS, work // _PART) if work >= _WORTH else 1
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native import assignments, following, images, orders
 from adjoint.compiler.native.elements import computable, constant, supported
-from adjoint.compiler.native.gemm import is_vector, pays
+from adjoint.compiler.native.gemm import is_vector, pays, serves_any
 from adjoint.compiler.native.kernels import (
     MOVED,
     REDUCTIONS,
@@ -475,7 +475,8 @@ class Plan:
         if min(len(x.shape), len(y.shape)) < 2:
             return False
         if self.sizes is not None and sizes_in(e):
-            return width == 64 and self._take_as_product(e, x, y, "blas")
+            any_size = "tiles" if serves_any(*layouts) else "blas" if width == 64 else ""
+            return bool(any_size) and self._take_as_product(e, x, y, any_size)
         if take_units(self, e):
             return True
         plain = len(x.shape) == len(y.shape) == 2

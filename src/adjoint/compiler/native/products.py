@@ -8,7 +8,7 @@ from typing import Any
 
 from adjoint.compiler.graph import Value
 from adjoint.compiler.native.elements import EMITTERS, constant, operand_dtypes
-from adjoint.compiler.native.gemm import After, block_of, part_of, product
+from adjoint.compiler.native.gemm import After, block_of, has_parts, part_of, product
 from adjoint.compiler.native.kernels import Product
 from adjoint.compiler.native.loops import Nest
 from adjoint.compiler.native.machine import integer_bits, vector_bytes
@@ -16,6 +16,7 @@ from adjoint.compiler.native.parallel import begun, call_parts, divided, parts_o
 from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.text import Builder, Vector, memory_type, number
 from adjoint.compiler.native.views import Layout, contiguous, merged, transposed
+from adjoint.compiler.sizes import is_size
 from adjoint.primitives import Shape
 
 
@@ -55,7 +56,7 @@ class Called(Nest):
         self._call(x, y, *[self.b(f"getelementptr {self.type}, ptr {p}, i64 {offset}") for p, offset in places])
         for loop in reversed(loops):
             self.b.end(loop)
-        text = divided(self) if self.parts > 1 else ""
+        text = divided(self) if is_size(self.parts) or self.parts > 1 else ""
         if text:
             call_parts(self, self.parts)
         self._close()
@@ -171,7 +172,7 @@ class Tiled(Called):
 
     def over(self) -> list[tuple[Value, Value]]:
         """Of a sum that is made at once, what follows may be written over what a tile reads for it."""
-        if part_of(self.x, self.y) < self.x.shape[-1]:
+        if has_parts(self.x, self.y):
             return []
         like = contiguous(self.step.out.shape)
         roots = [self._root(x) for x in (*self.step.operands, *self.step.beside)]
@@ -223,8 +224,9 @@ class Tiled(Called):
         rows, columns = x.shape[0], y.shape[1]
         block = block_of(x, y, self.dtype.itemsize)
         after = self._after()
-        if self.count > 1 or block == (rows, columns):
-            given = ", ".join(f"ptr {p}" for p in (x_place, y_place, *places))
+        many = [f"i64 {n}" for n in x.shape if is_size(n)]
+        if self.count > 1 or block is None:
+            given = ", ".join([*[f"ptr {p}" for p in (x_place, y_place, *places)], *many])
             self.b.do(f"call void @{product(self.b, self.dtype, x, y, after=after)}({given})")
             return
         b, across = self.b, -(-columns // block.columns)
@@ -235,11 +237,13 @@ class Tiled(Called):
         blocks = [self._block_at(x_place, (row, x.strides[0])), self._block_at(y_place, (column, y.strides[1]))]
         for place, (down, right) in zip(places, strides, strict=True):
             blocks.append(self._block_at(place, (row, down), (column, right)))
-        given = ", ".join(f"ptr {p}" for p in blocks)
-        last_row, last_column = ((n - 1) // size * size for n, size in zip((rows, columns), block, strict=True))
+        if is_size(rows):
+            left = b(f"sub i64 {rows}, {row}")
+            many = [f"i64 {b.call('llvm.umin.i64', 'i64', [str(block.rows), left])}"]
+        given = ", ".join([*[f"ptr {p}" for p in blocks], *many])
         part, done = part_of(x, y), b.name()
-        for here, height in _sizes(b, row, last_row, block.rows, rows):
-            for there, width in _sizes(b, column, last_column, block.columns, columns):
+        for here, height in _sizes(b, row, block.rows, rows):
+            for there, width in _sizes(b, column, block.columns, columns):
                 mine, other = b.name(), b.name()
                 b.do(f"br i1 {b(f'and i1 {here}, {there}')}, label %{mine}, label %{other}")
                 b.label(mine)
@@ -258,8 +262,11 @@ class Tiled(Called):
         return place
 
 
-def _sizes(b: Builder, first: str, last: int, size: int, whole: int) -> list[tuple[str, int]]:
+def _sizes(b: Builder, first: str, size: int, whole: int) -> list[tuple[str, int]]:
     """The sizes that a block may have, each with whether the one that begins there has it."""
+    if is_size(whole):
+        return [("true", whole)]
+    last = (whole - 1) // size * size
     if whole - last == size:
         return [("true", size)]
     return [(b(f"icmp ult i64 {first}, {last}"), size), (b(f"icmp eq i64 {first}, {last}"), whole - last)]
