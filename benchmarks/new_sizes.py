@@ -1,8 +1,8 @@
 """`python -m benchmarks.new_sizes`: what a call costs whose size comes for the first time, beside machine code for it.
 
-They take turns in one process, with one thread: some calls in a row, each with a size that has not come before, as many
-of the function compiled for one size, each with other numbers, and one of the function as it is. The median of turns
-counts.
+The two take turns in one process, with one thread: eight calls in a row, each with a size that has not come before,
+half of them below and half above the size that is named; and as many of the function compiled for that one, with other
+numbers each time. The median of turns counts. The function as it is runs after them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from benchmarks.cases import normal
 
 TURNS, CALLS = 7, 8
+FAR = TURNS * CALLS // 2 + 1  # from the size that is named, how far none is that is timed
 Function = Callable[..., Any]
 
 
@@ -42,7 +43,7 @@ def _network(ad: Any) -> tuple[Function, Function]:
 
 PROGRAMS = [
     ("expression", _expression, (100, 10_000, 1_000_000)),
-    ("layer_norm, rows of 512", _layer_norm, (16, 256, 1_024)),
+    ("layer_norm, rows of 512", _layer_norm, (32, 256, 1_024)),
     ("MLP 64-32-10", _network, (32, 128, 512)),
 ]
 
@@ -54,16 +55,16 @@ def measured(f: Function, values: Function, size: int) -> tuple[float, float, fl
     general, special = ad.compile(f), ad.compile(f, dynamic=False)
     for _ in range(4):
         special(*values(size))
-    for extra in (1, 2, 3):  # from the second on a size is a symbol
-        general(*values(size + extra))
+    for size_before in (size + FAR, size - FAR, size - FAR + 1):  # from the second on a size is a symbol
+        general(*values(size_before))
     found: list[Sequence[float]] = []
     for turn in range(TURNS):
-        new = [values(size + 4 + CALLS * turn + k) for k in range(CALLS)]
-        found.append([_seconds(general, new)])
-        known = [values(size) for _ in range(CALLS)]
-        found[-1] += [_seconds(special, known), _seconds(f, known[:1])]
-    first, second, third = (statistics.median(column) for column in zip(*found, strict=True))
-    return first, second, third
+        steps = range(turn * CALLS // 2 + 1, (turn + 1) * CALLS // 2 + 1)
+        new = [values(size + far) for step in steps for far in (step, -step)]
+        known = [values(size) for _ in new]
+        found.append([_seconds(general, new), _seconds(special, known)])
+    first, second = (statistics.median(column) for column in zip(*found, strict=True))
+    return first, second, min([_seconds(f, [values(size)]) for _ in range(TURNS)])
 
 
 def _seconds(f: Function, calls: Sequence[Sequence[Any]]) -> float:

@@ -224,6 +224,17 @@ def test_sizes_that_come_often_have_machine_code_of_their_own(monkeypatch: pytes
                 assert f._recordings == 2
 
 
+def test_a_size_that_is_another_by_chance_stays_a_symbol() -> None:
+    def f(x: Any) -> Any:
+        return x.sum() if x.shape[0] == x.shape[1] else x * 2
+
+    g = ad.compile(f)
+    for n in (5, 7, 9, 11, 7, 13, 15):  # of matrices of seven columns
+        x = rows(n * 7).reshape(-1)[: n * 7].reshape(n, 7)
+        np.testing.assert_allclose(g(x), f(x), rtol=1e-12)
+    assert g._recordings == 3
+
+
 @pytest.mark.parametrize("name", ASKING)
 def test_who_asks_for_a_size_is_recorded_for_it(name: str) -> None:
     compared(ASKING[name], SIZES)

@@ -354,8 +354,6 @@ class _Writer:
         """The call of the program, and its results."""
         program, as_numpy = self.program, self.call.as_numpy
         sizes = ", ".join(program.symbols.values) if program.symbols is not None else ""
-        if sizes:
-            self.refuse(f"not {self.constant(program.serves)}({sizes})")
         answers = self.called.family.answers.first if self.node is not None and self.called is not None else None
         for numbers in (program.numbers, answers):
             if numbers is not None and numbers.guards:
@@ -369,18 +367,23 @@ class _Writer:
             return
         inputs = "" if as_numpy else f", ({''.join(f'{x}, ' for x in self.inputs)})"
         by_program = f"return {self.constant(program.arrays if as_numpy else program.tensors)}(({arrays}){inputs})"
-        if any([r.kind != "value" for r in program.results]) or not program.are_own(as_numpy):
+        plain = all([r.kind == "value" for r in program.results]) and program.are_own(as_numpy)
+        if sizes and plain:
+            run = self.variable()
+            self.do(f"{run} = {self.constant(program.code_for)}({sizes})")
+            self.do(f"if {run} is None:")
+            self.do(f" if not {self.constant(program.serves)}({sizes}): return UNLIKE")
+            self.do(f" {by_program}")
+            call = f"{run}({arrays}{sizes})"
+        elif plain:
+            replay = self.constant(program.replay)  # which its function needs as long as it runs
+            direct = program.replay.direct
+            call = f"{replay}(({arrays}))" if direct is None else f"{self.constant(direct)}({arrays})"
+        else:
+            if sizes:
+                self.refuse(f"not {self.constant(program.serves)}({sizes})")
             return self.do(by_program)
         outputs = [self.variable() for _ in program.results]
-        replay = self.constant(program.replay)  # which its function needs as long as it runs
-        direct = program.replay.direct
-        if sizes:
-            run = self.variable()
-            self.do(f"{run} = {self.constant(program.replay.direct_for)}({sizes})")
-            self.do(f"if {run} is None: {by_program}")
-            call = f"{run}({arrays})"
-        else:
-            call = f"{replay}(({arrays}))" if direct is None else f"{self.constant(direct)}({arrays})"
         self.do(f"{''.join(f'{x}, ' for x in outputs) or '_'} = {call}")
         as_caller = self._as_array if as_numpy else self._as_tensor
         made = [as_caller(*each) for each in zip(outputs, program.results, strict=True)]

@@ -14,7 +14,7 @@ from adjoint.backend import Backend, Decorator
 from adjoint.compiler.graph import RECORDED, Graph, Name, Value
 from adjoint.compiler.numbers import Numbers
 from adjoint.compiler.passes import dead_code, optimized
-from adjoint.compiler.replay import Replay, makes_code
+from adjoint.compiler.replay import Function, Replay, makes_code
 from adjoint.compiler.sizes import Symbols, is_size
 from adjoint.compiler.traced import Recording, Traced, recording
 from adjoint.compiler.turns import one_by_one
@@ -235,6 +235,19 @@ class Program:
         """Whether the graph is right for these, and sizes that come often have no machine code of their own."""
         assert self.symbols is not None
         return self.symbols.serves(*sizes) and not (self.met(*sizes) and makes_code(self.base))
+
+    def code_for(self, *sizes: int) -> Function | None:
+        """The function of machine code for these and others, where it is there and all that it gives is new.
+
+        None, too, where they come often, and the graph may not be right for them: `serves` says more.
+        """
+        try:
+            for serves, run in self._replays[()].direct_for:
+                if serves(*sizes):
+                    return None if self.met(*sizes) else run
+        except ArithmeticError:
+            pass
+        return None
 
     def met(self, *sizes: int) -> bool:
         """Note a call for these sizes: whether replaying all of them has taken longer than making machine code does.

@@ -42,6 +42,9 @@ _FROM, _TO = 1 << 24, 1 << 27  # bytes of memory that is kept between calls: les
 _spare: list[np.ndarray[Any, Any]] = []  # at most one piece, for whoever comes first
 
 
+Function = Callable[..., tuple[Any, ...]]
+
+
 class Replay:
     """A graph ready to run on a backend: call it with the arrays of the inputs, and it gives those of the outputs."""
 
@@ -67,8 +70,8 @@ class Replay:
     ) -> None:
         self.graph, self.base, self.name, self.symbols, self._donated = graph, base, name, symbols, donated
         self._variants: list[Replay] | None = None  # with machine code for any size, which serves where answers hold
-        self._directly: list[tuple[Callable[..., bool], Callable[..., tuple[Any, ...]]]] = []  # of these, by sizes
-        self.holds: Callable[..., bool] | None = None
+        self.direct_for: list[tuple[Callable[..., bool], Function]] = []  # what is `direct` of these
+        self._holds: Callable[..., bool] | None = None
         self._is_fixed = False  # whether there is no more such code
         written: Written | None = None
         if sizes is not None:
@@ -93,7 +96,8 @@ class Replay:
         calls = writer.native.calls if writer.native is not None else []
         if written is not None:
             written.is_open = False
-            self.holds = written.function(written.conditions)
+            self._conditions = written.conditions
+            self._holds = written.function(self._conditions)
         self._unlinked: NativeCode | None = writer.native if calls else None
         self._warns, self._checks = writer.warns, any(call.checks for call in calls)
         self.memory = max([call.memory for call in calls], default=0) if sizes is None else 0
@@ -107,7 +111,7 @@ class Replay:
         self._places = writer.places
         self._file = f"<{name}>"  # with a number it would be another one each time, and Python keeps names of files
         exec(compile(self.source, self._file, "exec"), writer.scope)
-        self.run: Callable[..., tuple[Any, ...]] = writer.scope["run"]
+        self.run: Function = writer.scope["run"]  # of arrays, behind which code for any size has the sizes
         self._scope = writer.scope
         self.equations: list[Equation] = writer.equations  # that run, one after the other
         self.shown: list[str] = writer.shown
@@ -117,24 +121,16 @@ class Replay:
         self.__dict__.get("_scope", {}).clear()  # which its own functions refer to
 
     @property
-    def direct(self) -> Callable[..., tuple[Any, ...]] | None:
+    def direct(self) -> Function | None:
         """The function itself, where nothing has to be done before or after it, once it has run."""
         waits = self._variants is not None or self._unlinked is not None or self._code is not None
         return None if waits or self._checks or self._warns else self.run
 
-    def direct_for(self, *sizes: int) -> Callable[..., tuple[Any, ...]] | None:
-        """The function itself for these sizes, where it is there and all that it gives is new."""
-        for holds, run in self._directly:
-            if holds(*sizes):
-                return run
-        return None
-
-    def _variant(self, arrays: Sequence[Any], variants: list[Replay]) -> Replay | None:
-        """The same, which is made where it is not there and can be."""
+    def _variant(self, sizes: Mapping[str, int], variants: list[Replay]) -> Replay | None:
+        """The replay with machine code for these sizes and others, which is made where it is not there and can be."""
         assert self.symbols is not None
-        sizes = self.symbols.bind([x.shape for x in arrays])
         for known in variants:
-            if known.holds is not None and known.holds(**sizes):
+            if known._holds is not None and known._holds(**sizes):
                 return known
         if self._is_fixed or len(variants) >= _VARIANTS:
             return None
@@ -151,36 +147,44 @@ class Replay:
                 return None
             self.fresh = [x and y for x, y in zip(self.fresh, made.fresh, strict=True)]
             variants.append(made)
-            if made.holds is not None and made.direct is not None and False not in made.fresh:
-                self._directly.append((made.holds, made.direct))
+            if made.direct is not None and False not in made.fresh:
+                serves = self.symbols.function(f"{self.symbols.serving} and {made._conditions}")
+                self.direct_for.append((serves, made.direct))
         return made
 
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        if self._variants is not None and (found := self._variant(arrays, self._variants)) is not None:
-            return found(arrays)
+        if self._variants is not None:
+            assert self.symbols is not None
+            sizes = self.symbols.bind([x.shape for x in arrays])
+            found = self._variant(sizes, self._variants)
+            if found is not None:
+                return found._checked(arrays, tuple(sizes.values()))
         if self._unlinked is not None:
             self._link(self._unlinked)
         if self._code is not None:
             self._compile(self._code)
+        return self._checked(arrays, ())
+
+    def _checked(self, arrays: Sequence[Any], sizes: tuple[int, ...]) -> tuple[Any, ...]:
         if self._checks:
             from adjoint.compiler.native.machine import NotHeldError
 
             known = random_keys.Replay()  # both runs draw the same
             try:
                 with random_keys.replayed(known) if self._repeats else contextlib.nullcontext():
-                    return self._quietly(arrays)
+                    return self._quietly(arrays, sizes)
             except NotHeldError:
                 pass
             with random_keys.replayed(known):
                 return Replay(self.graph, self.base, self.name, self.symbols, native=False)(arrays)
-        return self._quietly(arrays)
+        return self._quietly(arrays, sizes)
 
-    def _quietly(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    def _quietly(self, arrays: Sequence[Any], sizes: tuple[int, ...]) -> tuple[Any, ...]:
         if not self._warns:
-            return self.run(*arrays)
+            return self.run(*arrays, *sizes)
         try:
             with self.base.leaf.quiet():
-                return self.run(*arrays)
+                return self.run(*arrays, *sizes)
         except Exception as error:
             self._explain(error, arrays)
             raise
@@ -304,7 +308,7 @@ class _Writer:
         tick: Callable[[], None] | None,
         any_size: bool = False,
     ) -> None:
-        self.base, self.on_numpy, self.symbols = base, type(base) is NumPy, symbols
+        self.base, self.on_numpy, self.symbols, self.any_size = base, type(base) is NumPy, symbols, any_size
         self.lines: list[str] = []
         self.places: dict[int, Equation] = {}
         self.scope: dict[str, Any] = {"__builtins__": {}, "leaf": base}
@@ -362,12 +366,14 @@ class _Writer:
         inner = {id(g): f"g{next(self._count)}" for e in graph.equations for g in e.graphs}
         donated = self.donated if name == "run" else set()  # each step reads what the loop reads of it
         body = _Body(self, graph, inner, donated)
-        head = f"{indent}def {name}({', '.join(body.names[x] for x in graph.inputs)}):"
-        within = indent
+        parameters, within = [body.names[x] for x in graph.inputs], indent
+        if self.symbols is not None and name == "run" and self.any_size:  # those for which it was chosen
+            parameters += self.symbols.values
+        head = f"{indent}def {name}({', '.join(parameters)}):"
         if self.symbols is not None:
             within += " "
             self.lines.append(head)
-            for size, (i, axis) in self.symbols.places.items() if name == "run" else ():
+            for size, (i, axis) in self.symbols.places.items() if name == "run" and not self.any_size else ():
                 self.lines.append(f" {size} = v{i}.shape[{axis}]")
         for e in graph.equations:
             for g in e.graphs:

@@ -89,8 +89,7 @@ class Symbols:
     def serves(self, *sizes: int) -> bool:
         """Whether the graph is right for these sizes."""
         if self._holds is None:
-            least = "".join([f"{name} >= {LEAST} and " for name in self.values])
-            self._holds = self.function(least + self.conditions)
+            self._holds = self.function(self.serving)
         try:
             return bool(self._holds(*sizes))
         except ArithmeticError:  # a division by a size that is zero now, say
@@ -100,6 +99,11 @@ class Symbols:
     def conditions(self) -> str:
         """What was answered, as the text of a condition."""
         return " and ".join(f"({text})" if holds else f"not ({text})" for text, holds in self.guards.items()) or "True"
+
+    @property
+    def serving(self) -> str:
+        """The same, and that each symbol is one."""
+        return "".join([f"{name} >= {LEAST} and " for name in self.values]) + self.conditions
 
     def function(self, text: str) -> Callable[..., Any]:
         """A text of these symbols as a function of them."""
@@ -247,9 +251,6 @@ def _compared(symbol: str, x: Any, y: Any) -> Any:
         for sign in (1, -1):  # where the difference is positive whatever the sizes are
             if _least({term: sign * n for term, n in difference.items()}) > 0:
                 return run(sign, 0)
-        for name in [*difference] if symbol == "==" and len(difference.keys() - {()}) == 1 else ():
-            if name and run(at_hand(x), at_hand(y)):  # one size is a number
-                _owner(x, y).pinned.update(dict.fromkeys(name, Line()))
     return _owner(x, y).answer(f"{_text(x)} {symbol} {_text(y)}", run(at_hand(x), at_hand(y)))
 
 

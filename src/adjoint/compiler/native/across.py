@@ -86,9 +86,12 @@ class Across(Shared):
         count = self.outer if self.outer > 1 else self.whole // self.lanes
         sums = self._reductions("before")
         self.parts = parts_of_kernel(kernel, count, bool(sums)) if shared(kernel) else 1
+        self._is_divided = self.parts > 1
         state = self._starts(self._sums("all"))
-        if self.parts > 1:
-            state = self._in_parts(state, sums, -(-count // self.parts))
+        if self._is_divided:
+            length = -(-count // self.parts)
+            self.parts = -(-count // length)  # none is empty
+            state = self._in_parts(state, sums, length)
         else:
             for e in sums:
                 self._cleared(e)
@@ -127,7 +130,7 @@ class Across(Shared):
         return state
 
     def _close(self) -> None:
-        before = self.texts if self.parts > 1 else []
+        before = self.texts if self._is_divided else []
         super()._close()
         self.texts = [*before, *self.texts]
 
@@ -206,7 +209,7 @@ class Across(Shared):
 
     def _rest(self, state: State) -> State:
         left = self.kernel.domain[self.axis] % self.lanes
-        return self._vectors(state, str(self.whole), left) if left else state
+        return self._vectors(state, str(self.whole), left) if is_size(left) or left else state
 
     def _vectors(self, state: State, index: str, live: int) -> State:
         """All equations, for so many rows from this one on."""

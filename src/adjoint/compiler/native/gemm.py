@@ -122,7 +122,8 @@ def block_of(x: Layout, y: Layout, itemsize: int) -> Shape | None:
         low = -(-tall // near)
         across = min(max(1, count // low), wide)
         down = max(low, min(count // across, -(-_ENOUGH // across), tall))
-    return Shape(min(rows, -(-tall // down) * tile.rows), min(columns, -(-wide // across) * tile.columns))
+    block = Shape(min(rows, -(-tall // down) * tile.rows), min(columns, -(-wide // across) * tile.columns))
+    return block if block != (rows, columns) else None
 
 
 def _is_across(x: Layout, y: Layout) -> bool:

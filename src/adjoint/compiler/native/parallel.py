@@ -56,12 +56,12 @@ def _cost(kernel: Kernel) -> int:
 
 
 def parts_of_kernel(kernel: Kernel, count: int, sums: bool) -> int:
-    """Into how many parts so many rows, or vectors of columns, are cut: none is empty. There may be sums over rows."""
+    """Into how many parts so many rows, or vectors of columns, are cut at most. There may be sums over rows."""
     cost = _cost(kernel)
     parts = min(_PARTS if is_size(cost) else min(cost // _PART, _PARTS), count)
     if sums:
         parts = max(1, min(parts, _PARTS_OF_SUMS, count // _ROWS))
-    return parts if is_size(count) else -(-count // -(-count // parts))
+    return parts
 
 
 def parts_of(count: int, work: int) -> int:

@@ -84,7 +84,7 @@ class Called(Nest):
         rows, columns = math.prod(x.shape[:-1]), x.shape[-1]
         if len(runs) > 1:
             return None
-        one = Layout((rows, columns), x.offset, (runs[0][1] if runs else columns, x.strides[-1]))
+        one = Layout((rows, columns), x.offset, (runs[0][1] if runs else 1, x.strides[-1]))
         return one if self._reads(one) else None
 
     def _reads(self, x: Layout) -> bool:

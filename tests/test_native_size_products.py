@@ -1,0 +1,125 @@
+"""Products, and short rows, of machine code for any size: beside NumPy, for many sizes of each function."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from test_native_sizes import native as native
+from test_native_sizes import variants
+
+import adjoint as ad
+
+pytest.importorskip("llvmlite")
+
+SIZES = [2, 3, 5, 7, 8, 15, 16, 17, 24, 31, 32, 33, 47, 64, 65, 100, 127, 129, 255, 257, 300, 513, 1025]
+LARGE = [2050, 4097, 9001]  # whose products threads share
+FUNCTIONS: dict[str, Any] = {  # of x of (n, k), y of (n, m), u of (k, m), v of (m, k), b of (m,)
+    "x @ u": lambda x, y, u, v, b: x @ u,
+    "x @ v.T": lambda x, y, u, v, b: x @ v.T,
+    "x.T @ y": lambda x, y, u, v, b: x.T @ y,
+    "relu(x @ u + b)": lambda x, y, u, v, b: ad.nn.relu(x @ u + b),
+    "a step along a gradient": lambda x, y, u, v, b: u - 0.1 * (x.T @ y),
+    "a sum of products": lambda x, y, u, v, b: (ad.tanh(x @ u) * y).sum(),
+    "a part of the rows": lambda x, y, u, v, b: x[1:] @ u,
+    "rows in reverse": lambda x, y, u, v, b: x[::-1] @ u + y,
+    "y @ u.T * x": lambda x, y, u, v, b: y @ u.T * x,
+    "two in a row": lambda x, y, u, v, b: (x.T @ x, x @ (x.T @ y)),
+    "rows as columns": lambda x, y, u, v, b: u.T @ x.T,
+    "a mean": lambda x, y, u, v, b: (x @ u + b) / x.shape[0],
+    "softmax": lambda x, y, u, v, b: ad.nn.softmax(x @ u + b, axis=-1) * y,
+    "layer_norm": lambda x, y, u, v, b: ad.nn.layer_norm(x @ u, (u.shape[1],)),
+    "columns beside each other": lambda x, y, u, v, b: ad.concat([x * 2, y], axis=1),
+    "every other column": lambda x, y, u, v, b: ad.sin(x[:, ::2]) @ u[::2],
+    "a column": lambda x, y, u, v, b: ad.stack([x[:, 0], y[:, -1] * 3], axis=1),
+    "sums of columns": lambda x, y, u, v, b: (x.sum(axis=0), (x * x).sum(axis=1), y.max(axis=1)),
+}
+OF_STACKS = ["x @ u", "x @ v.T", "relu(x @ u + b)", "softmax", "layer_norm", "a mean"]
+
+
+def _of(name: str, way: str) -> Any:
+    f = FUNCTIONS[name]
+    if way != "gradient":
+        return f
+    return ad.value_and_grad(
+        lambda *args: sum([ad.tanh(z).sum() for z in ad.tree.leaves(f(*args))]) / args[0].shape[0],
+        argnums=(0, 2, 3, 4),
+    )
+
+
+@pytest.mark.parametrize("way", ["value", "gradient", "stack"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_products_of_many_sizes(name: str, way: str) -> None:
+    if way == "stack" and name not in OF_STACKS:
+        pytest.skip("of matrices")
+    rng = random.Random(f"{name} {way}")
+    before = ad.get_num_threads()
+    try:
+        for dtype in (np.float32, np.float64):
+            k, m = (rng.choice([1, 2, 3, 8, 10, 16, 17, 33, 48, 64, 100]) for _ in "km")
+            f = _of(name, way)
+            g = ad.compile(f)
+            for n in rng.sample(SIZES, 7) + rng.sample(LARGE, 1):
+                ad.set_num_threads(rng.choice([1, 2]))
+                normal = np.random.default_rng(n).normal
+                lead = (3,) if way == "stack" else ()
+                shapes = [(*lead, n, k), (*lead, n, m), (k, m), (m, k), (m,)]
+                arrays = [normal(size=shape) for shape in shapes]
+                narrow = [x.astype(dtype) for x in arrays]
+                results = g(*narrow), f(*narrow), f(*[x.astype(float) for x in narrow])
+                for found, *others in zip(*map(ad.tree.leaves, results), strict=True):
+                    eager, exact = map(np.asarray, others)
+                    assert (found.shape, found.dtype) == (eager.shape, eager.dtype)
+                    error = np.abs(eager - exact).max()
+                    atol = 2 * error + 512 * np.finfo(dtype).eps * max(1.0, np.abs(exact).max())
+                    np.testing.assert_allclose(found, exact, rtol=0, atol=atol, err_msg=f"{n} {k} {m} {dtype}")
+    finally:
+        ad.set_num_threads(before)
+
+
+def test_few_pieces_of_code_serve_for_a_network() -> None:
+    rng = np.random.default_rng(0)
+    weights = [rng.normal(size=shape).astype(np.float32) for shape in ((64, 32), (32,), (32, 10), (10,))]
+
+    def loss(weights: Any, x: Any, labels: Any) -> Any:
+        a, b, c, d = weights
+        return -(ad.nn.log_softmax(ad.nn.relu(x @ a + b) @ c + d, axis=-1) * labels).sum() / x.shape[0]
+
+    f = ad.value_and_grad(loss)
+    g = ad.compile(f)
+    for n in [*range(2, 140, 3), *range(140, 5000, 397)]:
+        x, labels = (rng.normal(size=(n, k)).astype(np.float32) for k in (64, 10))
+        for found, expected in zip(*[ad.tree.leaves(h(weights, x, labels)) for h in (g, f)], strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+    assert 1 <= max(variants(g)) <= 8
+    assert not any(p.replay._is_fixed for general in g._general.values() for p in general.programs)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.int64, np.bool_])
+def test_columns_are_written_of_any_size(dtype: Any) -> None:
+    f = lambda x, y: (ad.stack([x, y], axis=1), ad.stack([y, x, y], axis=-1)[:, 1:])
+    g = ad.compile(f)
+    for n in [*range(2, 70), 500]:
+        x, y = (np.random.default_rng(n).integers(-9, 9, size=(2, n)) / 2).astype(dtype)
+        for found, expected in zip(g(x, y), f(ad.tensor(x), ad.tensor(y)), strict=True):
+            np.testing.assert_array_equal(found, expected.numpy())
+    assert max(variants(g)) > 0
+
+
+def test_an_array_that_is_resized_while_code_is_chosen_is_an_error() -> None:
+    f = ad.compile(lambda x: ad.sin(x) * 2)
+    for n in (4000, 4001, 4002):
+        f(np.ones(n))
+    (program,) = [p for general in f._general.values() for p in general.programs]
+    chosen = program.replay.direct_for
+    x = np.ones(4003)
+
+    def cut(*sizes: int) -> bool:
+        x.resize(3, refcheck=False)
+        return True
+
+    chosen[:] = [(cut, run) for _, run in chosen]
+    with pytest.raises(ad.errors.ShapeError, match="nobody may resize its arguments meanwhile"):
+        f(x)
