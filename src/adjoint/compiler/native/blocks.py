@@ -26,9 +26,9 @@ from adjoint.compiler.native.loops import FAILED, Nest
 from adjoint.compiler.native.parallel import Shared, shared
 from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.products import PRODUCTS
-from adjoint.compiler.native.symbolic import SIZES
+from adjoint.compiler.native.symbolic import SIZES, with_sizes
 from adjoint.compiler.native.text import Builder, memory_type
-from adjoint.compiler.sizes import is_size
+from adjoint.compiler.sizes import at_hand, is_size
 
 _BYTE = np.dtype(np.uint8)
 _COPY = "llvm.memcpy.p0.p0.i64"
@@ -154,13 +154,14 @@ class Controlled:
         """A block, pointers that it is given in any case, and its memory."""
         block = Block(plan, plan.steps, self.name + name, set(plan.graph.outputs))
         given = {id(x): self._pointer(x) for x in block.inputs if x.const is not None}
-        if block.checks:
-            given[id(FAILED)] = self._pointer(FAILED)
+        for x in (FAILED, SIZES):
+            if any(y is x for n in block.nests for y in n.buffers):
+                given[id(x)] = self._pointer(x)
         return block, given, self._room(block.memory) if block.memory else ""
 
     def _close(self, blocks: Sequence[Block]) -> None:
+        lines = "\n".join(with_sizes(self.b.lines, self.plan.sizes, lambda: self._pointer(SIZES)))
         arguments = ", ".join(f"ptr %b{i}" for i in range(len(self.buffers)))
-        lines = "\n".join(self.b.lines)
         text = f"define internal void @{self.name}({arguments}) #0 {{\nentry:\n{lines}\n  ret void\n}}"
         self.texts: list[str] = [*[text for block in blocks for text in block.texts], text]
         self.called: dict[str, str] = {_COPY: f"declare void @{_COPY}(ptr, ptr, i64, i1)", **self.b.called}
@@ -177,7 +178,7 @@ class Controlled:
 
     def _room(self, size: int) -> str:
         """Memory that only this function sees: on the stack if it is small."""
-        if size <= _ON_STACK:
+        if not is_size(size) and size <= _ON_STACK:
             return self.b(f"alloca [{size} x i8], align 64")
         return self._pointer((size, _BYTE))
 
@@ -206,7 +207,7 @@ class Repeated(Controlled):
         n, m, length = (e.parameters[key] for key in ("count", "rows", "length"))
         sizes = [bytes_of(x) for x in graph.outputs[:n]]
         stays = [x in step.step.memory for x in graph.outputs[:n]]  # where it is, and each step writes to it
-        swaps = [size > MOVED and not stay for size, stay in zip(sizes, stays, strict=True)]
+        swaps = [at_hand(size) > MOVED and not stay for size, stay in zip(sizes, stays, strict=True)]
         places = [[] if stays[k] else [self._room(sizes[k]) for _ in (0, 1)] for k in range(n)]
         block, constants, arena = self._inner(step.step, "s")
         for k, size in enumerate(sizes):
