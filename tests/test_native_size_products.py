@@ -113,7 +113,7 @@ def test_an_array_that_is_resized_while_code_is_chosen_is_an_error() -> None:
     for n in (4000, 4001, 4002):
         f(np.ones(n))
     (program,) = [p for general in f._general.values() for p in general.programs]
-    chosen = program.replay.direct_for
+    chosen = program.replay.for_sizes
     x = np.ones(4003)
 
     def cut(*sizes: int) -> bool:

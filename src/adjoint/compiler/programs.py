@@ -242,7 +242,7 @@ class Program:
         None, too, where they come often, and the graph may not be right for them: `serves` says more.
         """
         try:
-            for serves, run in self._replays[()].direct_for:
+            for serves, run in self._replays[()].for_sizes:
                 if serves(*sizes):
                     return None if self.met(*sizes) else run
         except ArithmeticError:

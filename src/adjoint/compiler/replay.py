@@ -22,12 +22,13 @@ from adjoint.backend import Backend
 from adjoint.backends.numpy import NumPy
 from adjoint.compiler.graph import SPECIAL, Drawn, Equation, Graph, Key, Value
 from adjoint.compiler.operations import operations_of_region
-from adjoint.compiler.sizes import SCOPE, Symbols, at_hand, has_sizes, is_size, written
+from adjoint.compiler.sizes import SCOPE, Symbols, has_sizes, is_size, written
 from adjoint.compiler.turns import one_by_one
 from adjoint.decorators.observed import Profiled
 from adjoint.lines import stack_level
 from adjoint.operands import fail
 from adjoint.primitives import TABLE, Spec, slices
+from adjoint.primitives.sizes import as_recorded
 
 if TYPE_CHECKING:
     from adjoint.compiler.cuda.segments import Code
@@ -70,7 +71,7 @@ class Replay:
     ) -> None:
         self.graph, self.base, self.name, self.symbols, self._donated = graph, base, name, symbols, donated
         self._variants: list[Replay] | None = None  # with machine code for any size, which serves where answers hold
-        self.direct_for: list[tuple[Callable[..., bool], Function]] = []  # what is `direct` of these
+        self.for_sizes: list[tuple[Callable[..., bool], Function]] = []  # those of them that give new arrays alone
         self._holds: Callable[..., bool] | None = None
         self._is_fixed = False  # whether there is no more such code
         written: Written | None = None
@@ -147,9 +148,9 @@ class Replay:
                 return None
             self.fresh = [x and y for x, y in zip(self.fresh, made.fresh, strict=True)]
             variants.append(made)
-            if made.direct is not None and False not in made.fresh:
+            if False not in made.fresh:
                 serves = self.symbols.function(f"{self.symbols.serving} and {made._conditions}")
-                self.direct_for.append((serves, made.direct))
+                self.for_sizes.append((serves, made.direct or made._of_all))
         return made
 
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
@@ -164,6 +165,11 @@ class Replay:
         if self._code is not None:
             self._compile(self._code)
         return self._checked(arrays, ())
+
+    def _of_all(self, *given: Any) -> tuple[Any, ...]:
+        """The function of arrays and sizes."""
+        count = len(self.graph.inputs)
+        return self._checked(given[:count], given[count:])
 
     def _checked(self, arrays: Sequence[Any], sizes: tuple[int, ...]) -> tuple[Any, ...]:
         if self._checks:
@@ -598,7 +604,7 @@ _FRESH = frozenset({"matmul", "sum", "prod", "exp2"})
 
 def _elements(shape: Any) -> int:
     """How many elements there are, or were in the recording."""
-    return math.prod(map(at_hand, shape))
+    return math.prod(map(as_recorded, shape))
 
 
 def _reshaped(e: Equation, body: _Body) -> str | None:

@@ -21,7 +21,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.lines import Line
 from adjoint.primitives import Shape
-from adjoint.primitives.sizes import Places
+from adjoint.primitives.sizes import Places, as_recorded
 from adjoint.scopes import Block, Variable, innermost
 from adjoint.tensor import Tensor
 
@@ -226,11 +226,6 @@ def is_size(x: Any) -> bool:
     return type(x) is Size
 
 
-def at_hand(x: Any) -> Any:
-    """The number, or that of the call at hand: for who decides what is right for all sizes, and faster for some."""
-    return x.value if type(x) is Size else x
-
-
 def _text(x: Any) -> str:
     """As a part of a longer text."""
     if type(x) is not Size:
@@ -251,7 +246,7 @@ def _compared(symbol: str, x: Any, y: Any) -> Any:
         for sign in (1, -1):  # where the difference is positive whatever the sizes are
             if _least({term: sign * n for term, n in difference.items()}) > 0:
                 return run(sign, 0)
-    return _owner(x, y).answer(f"{_text(x)} {symbol} {_text(y)}", run(at_hand(x), at_hand(y)))
+    return _owner(x, y).answer(f"{_text(x)} {symbol} {_text(y)}", run(as_recorded(x), as_recorded(y)))
 
 
 def _plain(x: Any) -> bool:
@@ -362,7 +357,7 @@ def _combined(name: str, x: Any, y: Any) -> Any:
         return NotImplemented
     if not _plain(x) or not _plain(y) or not _is_open(x, y) or _owner(y, x) is not _owner(x, y):
         return run(*_knowns(x, y))
-    value, owner = run(at_hand(x), at_hand(y)), _owner(x, y)
+    value, owner = run(as_recorded(x), as_recorded(y)), _owner(x, y)
     if type(value) not in (int, float):  # complex, of a negative base
         return run(*_knowns(x, y))
     a, b = _terms(x), _terms(y)

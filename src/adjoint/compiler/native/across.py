@@ -19,7 +19,8 @@ from adjoint.compiler.native.kernels import REDUCTIONS, Kernel, split_of
 from adjoint.compiler.native.machine import has_avx512, vector_bytes
 from adjoint.compiler.native.parallel import Shared, call_parts, divided, parts_of_kernel, shared
 from adjoint.compiler.native.text import Vector, element_type, memory_type
-from adjoint.compiler.sizes import at_hand, is_size
+from adjoint.compiler.sizes import is_size
+from adjoint.primitives.sizes import as_recorded
 
 _COLUMNS = 16  # of what is written out, at most; twice as many where functions are called, which take turns
 _WORK = 600  # operations that are written out, a function counted as `_CALLED`
@@ -75,7 +76,7 @@ class Across(Shared):
         self.axis: int = axis
         self.lanes = self.carried = _lanes(kernel)
         self.row, self.wide = Vector(self.b, 1), Vector(self.b, self.lanes)
-        self.gathers = has_avx512() and self.lanes > 2 and at_hand(math.prod(kernel.domain)) <= _FEW
+        self.gathers = has_avx512() and self.lanes > 2 and as_recorded(math.prod(kernel.domain)) <= _FEW
         self.outer: int = math.prod(kernel.domain[:axis])
         self.whole: int = kernel.domain[axis] // self.lanes * self.lanes
         self._ordered = sorted(kernel.equations, key=lambda e: self.level[e.results[0]])  # type: ignore[index]

@@ -17,7 +17,9 @@ from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native.elements import constant
 from adjoint.compiler.native.kernels import Host
 from adjoint.compiler.native.views import contiguous, is_view, picked, view
-from adjoint.primitives import index_shape, slices
+from adjoint.compiler.sizes import has_sizes
+from adjoint.primitives import broadcast_shapes, index_shape, slices
+from adjoint.primitives.sizes import as_recorded
 
 if TYPE_CHECKING:
     from adjoint.compiler.native.plan import Plan
@@ -180,7 +182,7 @@ def take_assignment(plan: Plan, e: Equation) -> bool:
     if x.__class__ is not Value or not is_view(found):
         return False
     assert isinstance(out, Value)
-    if math.prod(out.shape) > _COPIED and x.const is None and out not in plan.memory:
+    if as_recorded(math.prod(out.shape)) > _COPIED and x.const is None and out not in plan.memory:
         return False
     if value.__class__ is Value and (value.dtype != out.dtype or not math.prod(value.shape)):
         return False
@@ -191,6 +193,8 @@ def take_assignment(plan: Plan, e: Equation) -> bool:
         return True
     layout = view(found, contiguous(out.shape))
     assert layout is not None
+    if x.const is not None and has_sizes(key):
+        return False
     if x.const is not None:
         old = Value(old.shape, old.dtype, np.asarray(x.const)[slices(key)])
     elif e.name == "index_add" and not plan._take_view(found):
@@ -217,7 +221,7 @@ def take_scatter(plan: Plan, e: Equation) -> bool:
         return False
     if out.dtype.kind == "b" and e.name != "index_set":
         return False
-    common = np.broadcast_shapes(*[a.shape for a in arrays])
+    common = broadcast_shapes(*[a.shape for a in arrays])
     layout, places, after = picked(contiguous(out.shape), e.parameters["key"], common)
     whole, step, (value, *arrays) = _begun(plan, x, out, [value, *arrays])
     if not math.prod(layout.shape):

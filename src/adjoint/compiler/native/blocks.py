@@ -28,7 +28,8 @@ from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.products import PRODUCTS
 from adjoint.compiler.native.symbolic import SIZES, with_sizes
 from adjoint.compiler.native.text import Builder, memory_type
-from adjoint.compiler.sizes import at_hand, is_size
+from adjoint.compiler.sizes import is_size
+from adjoint.primitives.sizes import as_recorded
 
 _BYTE = np.dtype(np.uint8)
 _COPY = "llvm.memcpy.p0.p0.i64"
@@ -207,7 +208,7 @@ class Repeated(Controlled):
         n, m, length = (e.parameters[key] for key in ("count", "rows", "length"))
         sizes = [bytes_of(x) for x in graph.outputs[:n]]
         stays = [x in step.step.memory for x in graph.outputs[:n]]  # where it is, and each step writes to it
-        swaps = [at_hand(size) > MOVED and not stay for size, stay in zip(sizes, stays, strict=True)]
+        swaps = [as_recorded(size) > MOVED and not stay for size, stay in zip(sizes, stays, strict=True)]
         places = [[] if stays[k] else [self._room(sizes[k]) for _ in (0, 1)] for k in range(n)]
         block, constants, arena = self._inner(step.step, "s")
         for k, size in enumerate(sizes):
@@ -302,7 +303,7 @@ class Conditional(Controlled):
         broken = b(f"icmp ne i8 {b(f'load i8, ptr {failed}, align 1')}, 0")
         b.do(f"br i1 {broken}, label %{after}, label %{more}")
         b.label(more)
-        often = (1 << max(0, 22 - step.turn.bit_length())) - 1
+        often = (1 << max(0, 22 - as_recorded(step.turn).bit_length())) - 1
         rarely = b(f"icmp eq i64 {b(f'and i64 {next_count}, {often}')}, {often}")
         b.do(f"br i1 {rarely}, label %{asks}, label %{head}")
         b.label(asks)

@@ -304,7 +304,7 @@ class _Matrices(_Text):
         """Parts of the sum, of which the first is written and others are added, or all are; one is the last."""
         if is_size(self.summed):
             one, more = (lambda: self._one_part(adds, body)), (lambda: self._more_parts(adds, body))
-            return self._where(f"ule i64 {_MANY}, {self.part}", one, more)
+            return self.b.where(f"ule i64 {_MANY}, {self.part}", one, more)
         self.adds, self.ends = adds, self.part == self.summed
         if not adds:
             body("0", self.part)
@@ -331,7 +331,7 @@ class _Matrices(_Text):
         self.adds = True
         before = b(f"udiv i64 {b(f'sub i64 {_MANY}, 1')}, {part}")
         last = b(f"mul nuw nsw i64 {before}, {part}")
-        self._where(f"ult i64 {part}, {last}", lambda: self._whole_steps(last, part, body, first=part))
+        self.b.where(f"ult i64 {part}, {last}", lambda: self._whole_steps(last, part, body, first=part))
         self.ends = True
         body(last, b(f"sub i64 {_MANY}, {last}"))
 
@@ -342,22 +342,11 @@ class _Matrices(_Text):
             return self._in_steps(self.rows, step, body)
         rest = b(f"urem i64 {_MANY}, {step}")
         whole = b(f"sub i64 {_MANY}, {rest}")
-        self._where(f"ne i64 {whole}, 0", lambda: self._whole_steps(whole, step, body))
+        self.b.where(f"ne i64 {whole}, 0", lambda: self._whole_steps(whole, step, body))
         while step := step // 2:
             row = b(f"sub i64 {_MANY}, {b(f'and i64 {rest}, {2 * step - 1}')}")
-            self._where(f"ne i64 {b(f'and i64 {rest}, {step}')}, 0", lambda row=row, step=step: body(row, step))  # type: ignore[misc]
+            self.b.where(f"ne i64 {b(f'and i64 {rest}, {step}')}, 0", lambda row=row, step=step: body(row, step))  # type: ignore[misc]
         return None
-
-    def _where(self, condition: str, body: Callable[[], None], otherwise: Callable[[], None] = lambda: None) -> None:
-        """One or the other, as a comparison of integers is when it runs."""
-        b = self.b
-        here, other, after = b.name(), b.name(), b.name()
-        b.do(f"br i1 {b(f'icmp {condition}')}, label %{here}, label %{other}")
-        for label, run in ((here, body), (other, otherwise)):
-            b.label(label)
-            run()
-            b.do(f"br label %{after}")
-        b.label(after)
 
     def _whole_steps(self, total: int | str, step: int, body: Callable[[str, int], None], first: int = 0) -> None:
         loop = self.b.begin(total, step, first=str(first))

@@ -507,9 +507,8 @@ class Nest(Memory):
             return self._load(v, self._moved(base, far, x.dtype), x.dtype, index, stride, live)
         t, long = memory_type(x.dtype), v.type("i64")
         if stride:
-            lanes = ", ".join(f"i64 {lane * stride}" for lane in range(v.lanes))
-            first = v.spread(self.b(f"mul nsw i64 {index}, {stride}"), "i64")
-            far = v.two("add", "i64", far, v.two("add", "i64", first, f"<{lanes}>"))
+            columns = v.two("add", "i64", v.spread(index, "i64"), f"<{', '.join(f'i64 {i}' for i in range(v.lanes))}>")
+            far = v.two("add", "i64", far, v.two("mul", "i64", columns, v.spread(str(stride), "i64")))
         pointers = self.b(f"getelementptr {t}, ptr {base}, {long} {far}")
         kind = {"float": "f32", "double": "f64"}.get(t, t)
         name, whole = f"llvm.masked.gather.v{v.lanes}{kind}.v{v.lanes}p0", v.type(t)
@@ -531,7 +530,8 @@ class Nest(Memory):
                 x = self._joined(v, e, self._load(v, place, dtype, index, stride, live), x)
             self._save(v, x, place, dtype, index, live, stride)
             return
-        for lane in range(live):
+
+        def one_lane(lane: int | str) -> None:
             at = self.b(f"extractelement {v.type('i64')} {far}, i64 {lane}")
             if stride:
                 column = self.b(f"add nsw i64 {index}, {lane}")
@@ -541,6 +541,17 @@ class Nest(Memory):
             if e.parameters["join"] != "index_set":
                 one = self._joined(self.row, e, self._load(self.row, place, dtype, "0", 0, 1), one)
             self._save(self.row, one, place, dtype, "0", 1)
+
+        def each_lane() -> None:
+            loop = self.b.begin(str(live))
+            one_lane(loop.counter)
+            self.b.end(loop)
+
+        if is_size(live):
+            return self.b.where(f"ne i64 {live}, 0", each_lane)
+        for lane in range(live):
+            one_lane(lane)
+        return None
 
     def _joined(self, v: Vector, e: Equation, x: str, y: str) -> str:
         dtype: DType = e.results[0].dtype  # type: ignore[union-attr]

@@ -19,10 +19,10 @@ from adjoint.compiler.native.keeping import kept
 from adjoint.compiler.native.pieces import joined
 from adjoint.compiler.native.symbolic import FixedError
 from adjoint.compiler.passes import dead_code, identity
-from adjoint.compiler.sizes import at_hand, is_size
+from adjoint.compiler.sizes import is_size
 from adjoint.dtypes import float32, float64
 from adjoint.primitives import TABLE, DType, result_spec
-from adjoint.primitives.sizes import places_along
+from adjoint.primitives.sizes import as_recorded, places_along
 from adjoint.rules import RECORDS
 from adjoint.rules.records import Composed
 
@@ -118,8 +118,8 @@ def _shared(graph: Graph) -> Graph:
             e = e.on([known.get(x, x) if x.__class__ is Value else x for x in e.operands])
         if e.name in TABLE and len(e.results) == 1:
             out: Any = e.results[0]
-            size = at_hand(math.prod(out.shape))
-            largest[out] = max([size, *[largest.get(x, at_hand(math.prod(x.shape))) for x in values]])
+            size = as_recorded(math.prod(out.shape))
+            largest[out] = max([size, *[largest.get(x, as_recorded(math.prod(x.shape))) for x in values]])
             how = e.name, identity(e.parameters)
             plain = e.backward, how, *map(_identity, e.operands)
             deep = how, *[_identity(same.get(x, x) if x.__class__ is Value else x) for x in e.operands]

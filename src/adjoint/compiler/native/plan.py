@@ -41,10 +41,14 @@ from adjoint.compiler.native.machine import integer_bits
 from adjoint.compiler.native.symbolic import Written, sizes_in, sizes_of
 from adjoint.compiler.native.units import take_units
 from adjoint.compiler.native.views import Layout, contiguous, is_view, picked, transposed, view
-from adjoint.compiler.sizes import at_hand, is_size
+from adjoint.compiler.sizes import is_size
+from adjoint.primitives import broadcast_shapes
+from adjoint.primitives.sizes import as_recorded
 
 _LOOPS = {"branch", "scan", "while"}
-_ANY_SIZE = REDUCTIONS | _LOOPS | {"check", "concat", "matmul", "real"}  # beside elementwise ones, what sizes may be symbols of
+_PLACES = {"index", "index_add", "index_max", "index_min", "index_multiply", "index_set", "take_along_axis"}
+_WHOLE = {"check", "concat", "matmul", "real"}
+_ANY_SIZE = REDUCTIONS | _LOOPS | _PLACES | _WHOLE  # beside elementwise ones, what sizes may be symbols of
 _AS_ONE_ROW = 1 << 13  # elements: an array that is reduced wholly is one row up to here
 _EQUATIONS = 4000  # of one kernel: what it keeps goes to the stack, a vector each
 _LOOK_BACK = 24  # kernels that are tried
@@ -431,7 +435,7 @@ class Plan:
         x, *arrays = e.operands
         if not arrays or x.__class__ is not Value or not self._names_places(arrays):
             return False
-        common = np.broadcast_shapes(*[a.shape for a in arrays])
+        common = broadcast_shapes(*[a.shape for a in arrays])
         return self._take_gather(e, arrays, *picked(self._layout(x), e.parameters["key"], common))
 
     def _take_along_axis(self, e: Equation) -> bool:
@@ -604,7 +608,7 @@ def _is_many(n: int) -> bool:
 
 def _carried(e: Equation) -> assignments.Pairs:
     """Of what a loop carries along that which is large, as pairs of an input and an output of its step."""
-    return [(k, k) for k in range(e.parameters["count"]) if at_hand(bytes_of(e.results[k])) > MOVED]
+    return [(k, k) for k in range(e.parameters["count"]) if as_recorded(bytes_of(e.results[k])) > MOVED]
 
 
 def _with_own_outputs(graph: Graph) -> Graph:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,6 +94,16 @@ class Builder:
         goes = self(f"icmp ult i64 {following}, {loop.stop}")
         after = self.name()
         self.do(f"br i1 {goes}, label %{loop.label}, label %{after}")
+        self.label(after)
+
+    def where(self, condition: str, body: Callable[[], None], otherwise: Callable[[], None] = lambda: None) -> None:
+        """What runs where a comparison of integers holds, and what runs where it does not."""
+        here, other, after = self.name(), self.name(), self.name()
+        self.do(f"br i1 {self(f'icmp {condition}')}, label %{here}, label %{other}")
+        for label, run in ((here, body), (other, otherwise)):
+            self.label(label)
+            run()
+            self.do(f"br label %{after}")
         self.label(after)
 
     def call(self, name: str, type_: str, operands: Sequence[str], text: str = "") -> str:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from adjoint.compiler.graph import Equation, Value
 from adjoint.compiler.sizes import has_sizes
 from adjoint.primitives import ARRAY, Shape, adjacent, slices
+from adjoint.primitives.sizes import count_of, places_along
 
 VIEWS = frozenset({"reshape", "expand_dims", "squeeze", "permute_dims", "broadcast_to", "index", "windows"})
 
@@ -96,18 +97,18 @@ def picked(old: Layout, key: tuple[Any, ...], common: Shape) -> tuple[Layout, tu
     strides: list[int] = []
     places: list[tuple[int, int]] = []
     offset, axis, first = old.offset, 0, -1
-    for entry in slices(key):
+    for entry in key:
         if entry is None:
             shape.append(1)
             strides.append(0)
             continue
         n, s = old.shape[axis], old.strides[axis]
         axis += 1
-        if isinstance(entry, slice):
-            start, stop, step = entry.indices(n)
-            shape.append(len(range(start, stop, step)))
-            strides.append(step * s)
-            offset += start * s
+        if isinstance(entry, (range, slice)):
+            along = places_along(entry, n) if isinstance(entry, slice) else entry
+            shape.append(count_of(along))
+            strides.append(along.step * s)
+            offset += along.start * s
             continue
         first = len(shape) if first < 0 else first
         if entry is ARRAY:
