@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint.backends.numpy.sorting import COUNTED
 from adjoint.compiler.graph import Equation, Graph, Value
-from adjoint.primitives import INDEX
+from adjoint.primitives import INDEX, broadcast_shapes
 
 _TERMS = 16  # of which each is one product
 _WAITED, _VECTOR = 256, 4  # steps of a function that wait for each other: more are NumPy's, if rows have fewer elements
@@ -21,18 +21,24 @@ def _turned(B: Any, x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _along(B: Any, x: Any, axis: int, starts: list[Any], step: Callable[..., tuple[Any, ...]]) -> tuple[Any, ...]:
-    """A loop over an axis: what a step makes of its values so far, the row of x and its number, at all places."""
+    """A loop over an axis: what a step makes of its values so far and the row of x, at all places.
+
+    A step of several values is given the number of the row as well.
+    """
     n, order = x.shape[axis], (axis, *[i for i in range(len(x.shape)) if i != axis])
     shape = tuple([x.shape[i] for i in order[1:]])
     before, after = ([Value(shape, start.dtype) for start in starts] for _ in range(2))
-    numbers, number, row = B.arange(start=0, stop=n, step=1, dtype=INDEX), Value((), INDEX), Value(shape, x.dtype)
+    lines, row = [_turned(B, x, order)], [Value(shape, x.dtype)]
+    if len(starts) > 1:
+        lines.append(B.arange(start=0, stop=n, step=1, dtype=INDEX))
+        row.append(Value((), INDEX))
     inner = B.within()
-    made = step(inner, *before, row, number)
-    graph = Graph([*before, row, number], inner.equations, [*made, *made])
+    made = step(inner, *before, *row)
+    graph = Graph([*before, *row], inner.equations, [*made, *made])
     operands = [Value(shape, start.dtype, np.broadcast_to(start, shape)) for start in starts]
     stacks = [Value((n, *shape), start.dtype) for start in starts]
-    how = {"count": len(starts), "rows": 2, "length": n, "reverse": False}
-    B.equations.append(Equation("scan", [*operands, _turned(B, x, order), numbers], how, [*after, *stacks], [graph]))
+    how = {"count": len(starts), "rows": len(row), "length": n, "reverse": False}
+    B.equations.append(Equation("scan", [*operands, *lines], how, [*after, *stacks], [graph]))
     back = tuple([order.index(i) for i in range(len(order))])
     return tuple([_turned(B, y, back) for y in stacks])
 
@@ -40,13 +46,13 @@ def _along(B: Any, x: Any, axis: int, starts: list[Any], step: Callable[..., tup
 def _accumulated(name: str, first: float) -> Callable[..., Any]:
     def rule(B: Any, x: Any, *, axis: int) -> Any:
         start = np.asarray(first).astype(x.dtype)
-        return _along(B, x, axis, [start], lambda B, before, row, number: (getattr(B, name)(before, row),))[0]
+        return _along(B, x, axis, [start], lambda B, before, row: (getattr(B, name)(before, row),))[0]
 
     return rule
 
 
 def _logcumsumexp(B: Any, x: Any, *, axis: int) -> Any:
-    def step(B: Any, before: Any, row: Any, number: Any) -> tuple[Any, ...]:
+    def step(B: Any, before: Any, row: Any) -> tuple[Any, ...]:
         return (B.where(B.equal(before, -math.inf), row, B.logaddexp(before, row)),)  # a first -0 stays one
 
     steps = x.shape[axis]
@@ -145,7 +151,7 @@ def _convolve(B: Any, a: Any, v: Any, *, full: bool) -> Any:
     """A product with all of a for each element of a short v; of a long v a sum for each place."""
     if not (a.__class__ is v.__class__ is Value) or a.dtype != v.dtype or a.dtype.kind != "f":
         return None
-    lead = np.broadcast_shapes(a.shape[:-1], v.shape[:-1])
+    lead = broadcast_shapes(a.shape[:-1], v.shape[:-1])
     a, v = (B.reshape(x, shape=(1,) * (len(lead) + 1 - len(x.shape)) + x.shape) for x in (a, v))
     n, m, last = a.shape[-1], v.shape[-1], len(lead)
     part: Callable[[int, int], Any] = lambda start, stop: (*[slice(None)] * last, slice(start, stop))

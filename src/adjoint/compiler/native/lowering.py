@@ -21,7 +21,7 @@ from adjoint.compiler.native.symbolic import FixedError
 from adjoint.compiler.passes import dead_code, identity
 from adjoint.compiler.sizes import is_size
 from adjoint.dtypes import float32, float64
-from adjoint.primitives import TABLE, DType, result_spec
+from adjoint.primitives import TABLE, DType, broadcast_shapes, result_spec
 from adjoint.primitives.sizes import as_recorded, places_along
 from adjoint.rules import RECORDS
 from adjoint.rules.records import Composed
@@ -453,7 +453,7 @@ def _matmul(B: Any, x: Any, y: Any) -> Any:
     """
     if len(x.shape) < 2 or len(y.shape) < 2 or x.dtype != y.dtype or x.dtype.kind != "f":
         return None
-    stack = math.prod(np.broadcast_shapes(x.shape[:-2], y.shape[:-2]))
+    stack = math.prod(broadcast_shapes(x.shape[:-2], y.shape[:-2]))
     if all([not is_size(n) and n <= _TINY for n in (*x.shape[-2:], *y.shape[-2:])]) and stack >= _MANY:
         return _written_out(B, x, y)
     if x.shape[-1] == 1:
