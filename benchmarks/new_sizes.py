@@ -41,10 +41,51 @@ def _network(ad: Any) -> tuple[Function, Function]:
     return ad.value_and_grad(loss), lambda n: [weights, *normal((n, 64), (n, 10))]
 
 
+def _recurrent(ad: Any) -> tuple[Function, Function]:
+    """Sequences of any length."""
+    weights = normal((16, 32), (32, 32))
+
+    def loss(weights: Any, xs: Any) -> Any:
+        w, u = weights
+        step: Function = lambda state, x: (ad.tanh(x @ w + state @ u / 8), None)
+        return (ad.scan(step, ad.zeros((8, 32), dtype=ad.float32), xs)[0] ** 2).sum()
+
+    return ad.value_and_grad(loss), lambda n: [weights, *normal((n, 8, 16))]
+
+
+def _attention(ad: Any) -> tuple[Function, Function]:
+    """Batches of any size."""
+    loss: Function = lambda q, k, v: (ad.nn.scaled_dot_product_attention(q, k, v) ** 2).sum()
+    return ad.value_and_grad(loss, argnums=(0, 1, 2)), lambda n: normal(*[(n, 4, 64, 32)] * 3)
+
+
+def _table(ad: Any) -> tuple[Function, Function]:
+    """The gradient of rows of a table, at any number of places."""
+    f = ad.grad(lambda table, places: (ad.tanh(table[places]) ** 2).sum())
+    (table,) = normal((1_000, 64))
+    return f, lambda n: [table, np.arange(n) * 7 % 1_000]
+
+
+def _images(ad: Any) -> tuple[Function, Function]:
+    """Batches of images of any size, convolved, pooled and summed up."""
+    kernels = normal((16, 1, 3, 3), (32, 16, 3, 3))
+
+    def loss(kernels: Any, x: Any) -> Any:
+        for kernel in kernels:
+            x = ad.nn.max_pool2d(ad.nn.relu(ad.nn.conv2d(x, kernel, padding=1)), 2)
+        return (x**2).sum() / x.shape[0]
+
+    return ad.value_and_grad(loss), lambda n: [kernels, *normal((n, 1, 28, 28))]
+
+
 PROGRAMS = [
     ("expression", _expression, (100, 10_000, 1_000_000)),
-    ("layer_norm, rows of 512", _layer_norm, (32, 256, 1_024)),
-    ("MLP 64-32-10", _network, (32, 128, 512)),
+    ("layer_norm, rows of 512", _layer_norm, (64, 256, 1_024)),
+    ("MLP 64-32-10", _network, (64, 128, 512)),
+    ("recurrent network, steps", _recurrent, (64, 128)),
+    ("attention, 4 x 64 x 32", _attention, (32,)),
+    ("rows of a table", _table, (128, 1_024)),
+    ("conv net", _images, (32,)),
 ]
 
 

@@ -304,9 +304,12 @@ class Program:
         return [self.base.copied(x) if c else x for x, c in zip(outs, self._constant, strict=True)]
 
     def are_own(self, as_numpy: bool) -> bool:
-        """Whether outputs can be given as they are: none is a constant; to NumPy, none is anybody else's memory."""
+        """Whether outputs can be given as they are: none is a constant; to NumPy, none is anybody else's memory.
+
+        Of several sizes those of `code_for`.
+        """
         if as_numpy:
-            return all(self.replay.fresh) and True not in self._shared
+            return (self.symbols is not None or all(self.replay.fresh)) and True not in self._shared
         return True not in self._constant
 
     def tensors(self, arrays: Sequence[Any], leaves: Sequence[Any], donated: Sequence[int] = ()) -> Any:

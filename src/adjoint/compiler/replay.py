@@ -265,7 +265,7 @@ def _room(size: int) -> np.ndarray[Any, Any]:
 
 
 def _keep(memory: np.ndarray[Any, Any]) -> None:
-    if not _spare:
+    if not _spare and memory.size <= _TO:
         _spare.append(memory)
 
 
