@@ -103,8 +103,9 @@ class Plan:
     def _take(self, e: Equation) -> None:
         if is_view(e) and self._take_view(e):
             return
+        taken = self.taken
         if self.sizes is not None and e.name not in _ANY_SIZE and not self._supported(e) and sizes_in(e):
-            return self._take_host(e)
+            taken = {}  # it is NumPy's
         if e.name == "check" and self.checks and self._take_check(e.operands[0]):
             return
         if all(computable(x.dtype) and math.prod(x.shape) for x in (*e.results, *e.operands) if isinstance(x, Value)):
@@ -116,7 +117,7 @@ class Plan:
             elif self._supported(e):
                 if self._take_ordered(e) or self._take_native(e):
                     return
-            elif e.name in self.taken and self.taken[e.name](self, e):
+            elif e.name in taken and taken[e.name](self, e):
                 return
             elif (order := self._order_of_result(e)) is not None:
                 (out,) = e.results
