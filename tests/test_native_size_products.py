@@ -49,7 +49,9 @@ def _of(name: str, way: str) -> Any:
     )
 
 
-@pytest.mark.parametrize("way", ["value", "gradient", "stack"])
+@pytest.mark.parametrize(
+    "way", ["value", *[pytest.param(way, marks=pytest.mark.slow) for way in ("gradient", "stack")]]
+)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_products_of_many_sizes(name: str, way: str) -> None:
     if way == "stack" and name not in OF_STACKS:
