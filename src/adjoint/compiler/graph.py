@@ -45,7 +45,7 @@ class Value:
 
 
 class Key:
-    """A random key of a graph. One that belongs to a choice is drawn when the first primitive asks for it."""
+    """A random key of a graph, or what steps of a loop draw keys from. A late one is drawn when it is asked for."""
 
     __slots__ = ("late",)
 
@@ -63,7 +63,8 @@ class Equation:
     `while`     the first `count` operands taken further by the second graph as long as the first one holds
     `scan`      the first `count` taken further by the graph, with the slices of the next `rows`; all other results are
                 stacked. Operands after these are the same in each step
-    `key`       the next random key
+    `key`       the next random key; with operands that of a step of a loop: of the first, by the number of the step
+    `draw`      has a late key drawn now
     `seed`      starts the sequence of random keys anew
     `check`     raises `error(values)` where the first operand is not true everywhere; the second are the values
     `call`      hands values to `function`
@@ -107,7 +108,7 @@ class Equation:
     @property
     def has_effect(self) -> bool:
         """Whether it does something beside its results, or in one of its graphs."""
-        return self.name in ("key", "seed", "check", "call") or any(
+        return self.name in ("key", "draw", "seed", "check", "call") or any(
             e.has_effect for g in self.graphs for e in g.equations
         )
 
@@ -313,12 +314,27 @@ Functions = Sequence[Callable[..., Sequence[Array]]]
 
 
 class Drawn:
-    """A random key when it runs: drawn at once, or when it is first asked for."""
+    """A random key when it runs: drawn at once, or when it is first asked for.
 
-    __slots__ = ("_draw", "_key")
+    Steps of a loop have keys of their own, by number and place, which are known where a step runs again. Where but one
+    loop reads them (`once`), those of the last step alone are kept.
+    """
 
-    def __init__(self, draw: Callable[[], Any], late: bool) -> None:
+    __slots__ = ("_draw", "_key", "_number", "_once", "_steps")
+
+    def __init__(self, draw: Callable[[], Any], late: bool, once: bool = False) -> None:
         self._draw, self._key = draw, None if late else draw()
+        self._steps: dict[tuple[int, int], Drawn] = {}
+        self._once, self._number = once, -1
+
+    def of_step(self, number: int, place: int, late: bool) -> Drawn:
+        if self._once and number != self._number:
+            self._steps.clear()
+            self._number = number
+        found = self._steps.get((number, place))
+        if found is None:
+            found = self._steps[number, place] = Drawn(self._draw, late)
+        return found
 
     def __call__(self) -> Any:
         if self._key is None:
@@ -367,8 +383,18 @@ def stacked(leaf: Any, arrays: Sequence[Array]) -> Array:
     return leaf["concat"](*[expand(x, axis=(0,)) for x in arrays], axis=0)
 
 
-def key(leaf: Any, functions: Functions, operands: Sequence[Any], *, late: bool) -> Sequence[Drawn]:
-    return [Drawn(leaf.next_key, late)]
+def key(
+    leaf: Any, functions: Functions, operands: Sequence[Any], *, late: bool, place: int = 0, once: bool = False
+) -> Sequence[Drawn]:
+    if not operands:
+        return [Drawn(leaf.next_key, late, once)]
+    source, number = operands
+    return [source.of_step(int(leaf.to_numpy(number)), place, late)]
+
+
+def draw(leaf: Any, functions: Functions, operands: Sequence[Any]) -> Sequence[Array]:
+    operands[0]()
+    return ()
 
 
 def seed(leaf: Any, functions: Functions, operands: Sequence[Any], *, n: int) -> Sequence[Array]:
@@ -412,6 +438,7 @@ SPECIAL: dict[str, Callable[..., Sequence[Any]]] = {
     "while": loop,
     "scan": scan,
     "key": key,
+    "draw": draw,
     "seed": seed,
     "call": call,
     "host": host,

@@ -11,6 +11,7 @@ import itertools
 import math
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -415,7 +416,9 @@ class _Body:
         self.outputs = set(graph.outputs)
         self._next = itertools.count(len(graph.inputs))
         self.last: dict[Any, Equation] = {}
+        self.reads: Counter[Any] = Counter(graph.outputs)
         for e in graph.equations:
+            self.reads.update(set(e.reads()))
             for x in e.reads():
                 self.last[x] = e
         for x in graph.outputs:
@@ -502,9 +505,15 @@ class _Body:
 
     def special(self, e: Equation) -> str:
         writer = self.writer
-        if e.name == "key":
+        if e.name == "key" and not e.operands:
             writer.scope["Drawn"], writer.scope["draw"] = Drawn, writer.base.next_key
-            return f"(Drawn(draw, {e.parameters['late']}),)"
+            return f"(Drawn(draw, {e.parameters['late']}, {self.reads[e.results[0]] == 1}),)"
+        if e.name == "key" and writer.on_numpy:
+            source, number = map(self.read, e.operands)
+            writer.scope["int"] = int
+            return f"({source}.of_step(int({number}), {e.parameters['place']}, {e.parameters['late']}),)"
+        if e.name == "draw":
+            return f"{self.read(e.operands[0])}()"
         self.owned.difference_update(e.reads())  # a step may give what it gets
         if self._is_of_numbers(e):
             return f"{writer.constant(e.parameters['function'])}({', '.join(map(self.read, e.operands))})"
