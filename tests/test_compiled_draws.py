@@ -224,3 +224,29 @@ def test_examples_draw_each_their_own_where_no_argument_differs(kind: str) -> No
     for g in (f, ad.compile(f)):
         with pytest.raises(ad.errors.ArgumentError, match="inside vmap: say whether"):
             ad.vmap(lambda x, g=g: g(x, one))(ad.zeros((2, 3), dtype=ad.float64))
+
+
+class Walk(ad.nn.Module):
+    """Whoever calls it with a key gives a seed for what it draws alone."""
+
+    loop: Any
+    before: bool = True
+
+    def __call__(self, x: Any) -> Any:
+        y = self.loop(x * noise() if self.before else x)
+        return self.loop(y * noise()) + ad.cond(y > 1.0, lambda y: y * noise(), lambda y: y, y) + noise()
+
+
+@pytest.mark.parametrize("how", ["none", "vmap", "grad", "vmap of grad", "grad of checkpoint"])
+@pytest.mark.parametrize("name", ["while, both", "bounded, both", "scan, choice", "scan in scan", "fori"])
+def test_loops_draw_from_a_seed(name: str, how: str) -> None:
+    transform, x = TRANSFORMS[how], ad.tensor(np.float64(1.6))
+    if name in FORWARD_ONLY and how in REVERSE:
+        pytest.skip("derivatives go forward")
+    for before in (True, False):
+        walk = Walk(LOOPS[name], before)
+        f = lambda x, walk=walk: walk(x * noise(), key=3) * noise()
+        within = lambda x, walk=walk: ad.scan(lambda c, _: (walk(c, key=3) * 0.1 + noise(), c), x, None, 3)[0]
+        for g in (f, within):
+            with mock.patch.object(scanned, "FEW", 0):
+                alike(drawn(ad.compile(transform(g)), x), drawn(transform(g), x), 1e-9)

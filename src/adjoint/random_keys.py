@@ -54,6 +54,25 @@ class _Run:
         return first and not self.silent
 
 
+class _Seeded(_Run):
+    """A run with the keys of a seed. After a loop of a recorded program, which draws nobody knows how many, others."""
+
+    def __init__(self, seed: int, outer: _Run | None) -> None:
+        known: Any = Replay()
+        known.keys = _Sequence(seed)
+        super().__init__(known, outer)
+        self.seed = seed
+        self.rest: Any = None  # what the program draws them from
+
+    def key(self, draw: Callable[[], RandomKey]) -> RandomKey:
+        if self.rest is None and not hasattr(draw, "is_source"):
+            return super().key(draw)
+        leaf: Any = getattr(draw, "__self__", None)
+        if self.rest is None:
+            self.rest = leaf.rest_of_seed(self.seed, self.place)
+        return leaf.next_of(self.rest)  # type: ignore[no-any-return]
+
+
 class _Apart(_Run):
     """A run that is recorded: whatever runs around it, the recorded program draws keys of its own when it runs."""
 
@@ -174,10 +193,8 @@ def seeded(seed: int) -> Block[_Run]:
     """In this block random keys are those of a seed, from the first on; other sequences do not move."""
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise errors.ArgumentError(f"key: a non-negative integer, received {errors.shown(seed)}")
-    known: Any = Replay()
-    known.keys = _Sequence(int(seed))
     outer = innermost(_run)
-    return Block(_run, _Run(known, None if outer is None else outer.value))
+    return Block(_run, _Seeded(int(seed), None if outer is None else outer.value))
 
 
 def is_first_call() -> bool:

@@ -63,7 +63,8 @@ class Equation:
     `while`     the first `count` operands taken further by the second graph as long as the first one holds
     `scan`      the first `count` taken further by the graph, with the slices of the next `rows`; all other results are
                 stacked. Operands after these are the same in each step
-    `key`       the next random key; with operands that of a step of a loop: of the first, by the number of the step
+    `key`       the next random key, or of the operand, of a seed from a place on; with two operands that of a step of a
+                loop: of the first, by the number of the step
     `draw`      has a late key drawn now
     `seed`      starts the sequence of random keys anew
     `check`     raises `error(values)` where the first operand is not true everywhere; the second are the values
@@ -327,6 +328,9 @@ class Drawn:
         self._steps: dict[tuple[int, int], Drawn] = {}
         self._once, self._number = once, -1
 
+    def next(self, late: bool) -> Drawn:
+        return Drawn(self._draw, late)
+
     def of_step(self, number: int, place: int, late: bool) -> Drawn:
         if self._once and number != self._number:
             self._steps.clear()
@@ -384,12 +388,21 @@ def stacked(leaf: Any, arrays: Sequence[Array]) -> Array:
 
 
 def key(
-    leaf: Any, functions: Functions, operands: Sequence[Any], *, late: bool, place: int = 0, once: bool = False
+    leaf: Any,
+    functions: Functions,
+    operands: Sequence[Any],
+    *,
+    late: bool,
+    place: int = 0,
+    seed: tuple[int, int] | None = None,
 ) -> Sequence[Drawn]:
+    if seed is not None:
+        counter = itertools.count(seed[1])
+        return [Drawn(lambda: (seed[0], next(counter)), late)]
     if not operands:
-        return [Drawn(leaf.next_key, late, once)]
-    source, number = operands
-    return [source.of_step(int(leaf.to_numpy(number)), place, late)]
+        return [Drawn(leaf.next_key, late)]
+    source, *numbers = operands
+    return [source.of_step(int(leaf.to_numpy(numbers[0])), place, late) if numbers else source.next(late)]
 
 
 def draw(leaf: Any, functions: Functions, operands: Sequence[Any]) -> Sequence[Array]:

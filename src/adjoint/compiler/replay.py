@@ -505,10 +505,10 @@ class _Body:
 
     def special(self, e: Equation) -> str:
         writer = self.writer
-        if e.name == "key" and not e.operands:
+        if e.name == "key" and not e.operands and "seed" not in e.parameters:
             writer.scope["Drawn"], writer.scope["draw"] = Drawn, writer.base.next_key
             return f"(Drawn(draw, {e.parameters['late']}, {self.reads[e.results[0]] == 1}),)"
-        if e.name == "key" and writer.on_numpy:
+        if e.name == "key" and len(e.operands) == 2 and writer.on_numpy:
             source, number = map(self.read, e.operands)
             writer.scope["int"] = int
             return f"({source}.of_step(int({number}), {e.parameters['place']}, {e.parameters['late']}),)"

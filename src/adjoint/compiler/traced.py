@@ -230,28 +230,31 @@ class Traced(Staged, LeafBackend):
     def _source(self) -> RandomKey:
         return self._key(late=True)  # type: ignore[no-any-return]
 
-    def _key(self, late: bool) -> Any:
+    _source.is_source = True  # type: ignore[attr-defined]
+
+    def _key(self, late: bool, operands: Sequence[Any] = (), **how: Any) -> Any:
         """A key where the innermost step begins that may draw, or the program does."""
         place = _current("a random number")
         step = place.steps[-1] if place.steps else None
         if place.loops != (0 if step is None else step.loops):
             drawing_refused()
-        key = Key(late)
-        if step is None:
-            place.graphs[0].equations.append(Equation("key", [], {"late": late}, [key]))
-        else:
-            how = {"late": late, "place": next(step.places)}
-            step.graph.equations.append(Equation("key", [step.source, step.number], how, [key]))
+        graph, key = place.graphs[0], Key(late)
+        if step is not None:
+            graph = step.graph
+            if not operands and not how:
+                operands, how = [step.source, step.number], {"place": next(step.places)}
+        graph.equations.append(Equation("key", operands, {"late": late, **how}, [key]))
         return key
 
     def source_of_keys(self) -> Any:
-        source: Any = self._of_runs(self._source)
-        if source.__class__ is not Key:
-            raise errors.TrackedError(
-                "a loop that is recorded draws random numbers of a seed given for it alone, and how many it draws is "
-                "not known before; give the seed within a step, or draw them before"
-            )
-        return source
+        return self._of_runs(self._source)
+
+    def rest_of_seed(self, seed: int, place: int) -> Any:
+        """What draws the keys of a seed, from a place on."""
+        return self._key(late=True, seed=(seed, place))
+
+    def next_of(self, rest: Any) -> Any:
+        return self._key(late=True, operands=[rest])
 
     @contextlib.contextmanager
     def drawing(self, source: Any, number: Any) -> Iterator[None]:
