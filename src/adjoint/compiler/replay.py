@@ -131,14 +131,15 @@ class Replay:
     def _variant(self, sizes: Mapping[str, int], variants: list[Replay]) -> Replay | None:
         """The replay with machine code for these sizes and others, which is made where it is not there and can be."""
         assert self.symbols is not None
-        for known in variants:
-            if known._holds is not None and known._holds(**sizes):
-                return known
+        if (known := _that_holds(variants, sizes)) is not None:
+            return known
         if self._is_fixed or len(variants) >= _VARIANTS:
             return None
         from adjoint.compiler.native.symbolic import FixedError
 
         with one_by_one():
+            if (known := _that_holds(variants, sizes)) is not None:  # another thread has made it
+                return known
             try:
                 made = Replay(self.graph, self.base, self.name, self.symbols, self._donated, sizes=sizes)
                 if made._unlinked is None:
@@ -254,6 +255,10 @@ class Replay:
                 found = self._places.get(line)
             trace = trace.tb_next
         return found, line
+
+
+def _that_holds(variants: Sequence[Replay], sizes: Mapping[str, int]) -> Replay | None:
+    return next((x for x in variants if x._holds is not None and x._holds(**sizes)), None)
 
 
 def _room(size: int) -> np.ndarray[Any, Any]:
