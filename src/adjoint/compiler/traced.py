@@ -305,7 +305,7 @@ class Traced(Staged, LeafBackend):
                 return Value(tuple(out.shape), inner.dtype_of(out), out)
             if dynamic:
                 raise errors.TrackedError(
-                    f"{name}: how many elements there are depends on the values of a tensor of shape "
+                    f"{_called(name)}: how many elements there are depends on the values of a tensor of shape "
                     f"{operands[0].shape} that ad.compile records; choose with ad.where, which keeps the shape"
                 )
             found = result_spec(primitive, specs, parameters)
@@ -453,3 +453,16 @@ def _asked() -> str:
         found = _QUESTIONS.get(frame.f_code.co_name, found)
         frame = frame.f_back
     return f"{found} were asked for" if found == "the values" else f"{found} was asked for"
+
+
+def _called(name: str) -> str:
+    """The function of this package that a user's line called, for a primitive."""
+    import adjoint
+
+    frame: Any = sys._getframe(2)
+    found = name
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        function = frame.f_code.co_name
+        found = "x[mask]" if function == "__getitem__" else function if function in adjoint.__all__ else found
+        frame = frame.f_back
+    return found
