@@ -391,7 +391,7 @@ def _lengths(given: Any, batch: int, what: str, x: Tensor[Any]) -> tuple[Tensor[
         )
 
     values = _values(given, "ctc_loss: lengths")
-    lengths = given if values is None else np.atleast_1d(values)
+    lengths: Any = given if values is None else np.atleast_1d(values)
     if values is None and not lengths.ndim:
         lengths = lengths[None]
     if lengths.shape != (batch,) or (batch and lengths.dtype.kind not in "iu"):
