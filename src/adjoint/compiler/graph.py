@@ -346,11 +346,16 @@ class Drawn:
         return self._key
 
 
+def _has_values(leaf: Any, x: Array) -> bool:
+    """Whether there are values, or a lazy leaf computes them: else a program around this one has them later."""
+    return leaf.is_concrete(x) or isinstance(leaf.leaf, Lazy)
+
+
 def branch(leaf: Any, functions: Functions, operands: Sequence[Any]) -> Sequence[Array]:
     index, *rest = operands
-    if not leaf.is_concrete(index):  # a program around this one chooses
+    if not _has_values(leaf, index):
         return leaf.branch(index, functions, rest)  # type: ignore[no-any-return]
-    return functions[int(leaf.to_numpy(index))](*rest)
+    return functions[int(leaf.concrete_values(index))](*rest)
 
 
 def loop(leaf: Any, functions: Functions, operands: Sequence[Any], *, count: int) -> Sequence[Array]:
@@ -358,9 +363,9 @@ def loop(leaf: Any, functions: Functions, operands: Sequence[Any], *, count: int
     carry, rest = tuple(operands[:count]), operands[count:]
     while True:
         (go,) = goes(*carry, *rest)
-        if not leaf.is_concrete(go):
+        if not _has_values(leaf, go):
             return leaf.loop(lambda *xs: goes(*xs, *rest)[0], lambda *xs: step(*xs, *rest), carry)  # type: ignore[no-any-return]
-        if not leaf.to_numpy(go):
+        if not leaf.concrete_values(go):
             return carry
         carry = tuple(step(*carry, *rest))
 
@@ -418,8 +423,8 @@ def seed(leaf: Any, functions: Functions, operands: Sequence[Any], *, n: int) ->
 def call(leaf: Any, functions: Functions, operands: Sequence[Any], *, function: Callable[..., None]) -> Sequence[Array]:
     if not is_first_call():  # the program runs again, for derivatives
         return ()
-    if all([leaf.is_concrete(x) for x in operands]):
-        function(*[leaf.to_numpy(x) for x in operands])
+    if all([_has_values(leaf, x) for x in operands]):
+        function(*[leaf.concrete_values(x) for x in operands])
     else:
         leaf.call(function, operands)
     return ()
@@ -438,7 +443,7 @@ def check(
     leaf: Any, functions: Functions, operands: Sequence[Any], *, error: Callable[[Any], Exception]
 ) -> Sequence[Array]:
     holds, values = operands
-    if leaf.is_concrete(holds) or isinstance(leaf.leaf, Lazy):
+    if _has_values(leaf, holds):
         if not np.all(leaf.concrete_values(holds)):
             raise error(leaf.concrete_values(values))
     elif (checks := collecting()) is not None:  # of the program around this one
