@@ -543,3 +543,35 @@ def test_steps_of_a_search_are_not_computed_again(solver: str) -> None:
     searches[solver]()
     assert len(sizes) > 5
     assert max(sizes[len(sizes) // 2 :]) <= max(sizes[: len(sizes) // 2])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: ad.while_loop(lambda c: c.sum() < 40.0, lambda c: c + abs(x), abs(x)),
+        lambda x: ad.while_loop(lambda c: c.sum() < 40.0, lambda c: c + ad.random.uniform(), abs(x)),
+        lambda x: ad.fori_loop(0, (x.max() * 0 + 3).astype(ad.int32), lambda i, c: c * x + i, x),
+        lambda x: ad.cond(x.sum() > 0.0, ad.sin, ad.cos, x),
+        lambda x: ad.switch(x.argmax() * 0 + 1, [ad.sin, ad.cos, ad.exp], x),
+        lambda x: ad.scan(lambda c, t: (c * ad.random.uniform() + t, c), x[0], x)[0],
+    ],
+    ids=["while_loop", "while_loop that draws", "fori_loop", "cond", "switch", "scan that draws"],
+)
+@pytest.mark.usefixtures("here")
+def test_compiled_choices_and_loops(f: Any) -> None:
+    """They looked for a program of Dask's that chooses."""
+    seen: list[Any] = []
+
+    def g(x: Any) -> Any:
+        ad.debug.callback(lambda v: seen.append(v.sum()), x)
+        return f(x)
+
+    for device in (SMALL, LEVEL):
+        x = ad.tensor(ROWS, device=device)
+        found = []
+        for run in (f, ad.compile(g)):
+            with ad.use_device(device):
+                ad.random.seed(3)
+                found.append(run(x).numpy())
+        np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
+    assert seen == [ROWS.sum()] * 2

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import sys
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from test_compile_threads import together
 
 import adjoint as ad
 from adjoint import errors
+from adjoint.compiler import turns
 from adjoint.compiler.native.symbolic import Written
 from adjoint.compiler.sizes import Size
 
@@ -225,3 +232,119 @@ def test_a_size_times_infinity() -> None:
         found, sine = f(np.ones(n))
         np.testing.assert_array_equal(found, np.full(n, np.inf))
         np.testing.assert_allclose(sine, np.sin(np.ones(n)))
+
+
+@pytest.fixture
+def turns_often() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("turns_often")
+def test_threads_make_code_for_any_size_once() -> None:
+    """Each made its own, and eight are all that is kept."""
+    f = ad.compile(lambda x: ad.sin(x) * x.mean() + x.shape[0])
+    f(np.ones(5))
+    together(lambda _: np.testing.assert_allclose(f(np.ones(64)), np.sin(1.0) + 64.0 + np.zeros(64), rtol=1e-15))
+    assert variants(f) == [1]
+
+
+@pytest.mark.usefixtures("turns_often")
+@pytest.mark.parametrize("warm", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_threads_call_with_other_sizes(seed: int, warm: bool) -> None:
+    """The first calls of all come at once, or while one of them makes new code."""
+    f, kind = program(seed + 100)
+    sizes = random.Random(seed).sample(SIZES, 8)
+    shapes = {
+        "vectors": lambda n: (n,),
+        "rows": lambda n: (n, 17),
+        "columns": lambda n: (5, n),
+        "both": lambda n: (n, 8),
+    }
+    given = {n: np.random.default_rng(n).normal(size=(2, *shapes[kind](n))) for n in sizes}
+    expected = {n: ad.tree.leaves(f(*pair)) for n, pair in given.items()}
+    g = ad.compile(f)
+
+    def run(k: int) -> None:
+        for turn in range(2 * len(sizes)):
+            n = sizes[(turn + (k if warm else 0)) % len(sizes)]
+            for found, wanted in zip(ad.tree.leaves(g(*given[n])), expected[n], strict=True):
+                np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9, err_msg=f"{f.text}\n{n}")
+
+    if warm:
+        for n in sizes[:2]:
+            g(*given[n])
+    together(run)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers that send signals")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_calls_after_interrupts() -> None:
+    """Wherever an interrupt comes, of recording, of making code or of a call, later calls are right."""
+    works = False
+
+    def stop(number: int, frame: Any) -> None:
+        nonlocal works
+        if works:
+            works = False
+            raise KeyboardInterrupt
+
+    times, came = random.Random(0), 0
+    handler = signal.signal(signal.SIGALRM, stop)
+    try:
+        for turn in range(60):
+            f = ad.compile(lambda x, turn=turn: (ad.sin(x) * (x.shape[0] + turn), (x - x.mean()).sum()))
+            for n in (5, 6, 33, 64, 33):
+                x = np.linspace(0.0, 1.0, n)
+                try:
+                    works = True
+                    signal.setitimer(signal.ITIMER_REAL, times.choice([1e-4, 1e-3, 1e-2, 3e-2]) * times.uniform(0.5, 2))
+                    f(x)
+                    works = False
+                except KeyboardInterrupt:
+                    came += 1
+                works = False
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                np.testing.assert_allclose(f(x)[0], np.sin(x) * (n + turn), rtol=1e-14)
+            assert not turns._one._is_owned()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+    assert came > 30
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_makes_code_for_other_sizes() -> None:
+    """While a thread of the first process makes some, which the second has not."""
+    f = ad.compile(lambda x: ad.sin(x) * x.mean())
+    right = lambda n: np.allclose(f(np.ones(n)), np.sin(1.0), rtol=1e-15)
+    assert right(5)
+    assert right(6)
+    g = ad.compile(lambda x: [ad.sin(x * k) / (x.shape[0] % (k + 2) + 1) for k in range(40)])
+    stopped = threading.Event()
+
+    def work() -> None:
+        n = 4
+        while not stopped.is_set():
+            g(np.ones(n))
+            n += 1
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for n in (33, 64, 500, 4097):
+            pid = os.fork()
+            if not pid:
+                signal.alarm(100)
+                os._exit(0 if right(n) and right(n + 1) and right(5) and len(g(np.ones(n))) == 40 else 1)
+            assert os.waitpid(pid, 0)[1] == 0
+            assert right(n)
+    finally:
+        stopped.set()
+        thread.join(60)

@@ -224,6 +224,46 @@ def test_indices_of_a_pool_are_in_the_image_where_all_is_minus_infinity() -> Non
     assert found.tolist() == [[[0, 1], [3, 4]]]
 
 
+def test_bags_whose_offsets_are_known_late() -> None:
+    table, indices = ad.tensor(np.arange(8.0).reshape(4, 2)), ad.tensor([0, 3, 1, 1, 2])
+    for offsets, last in (([0, 2, 2], False), ([0, 2, 4], True), ([0], True)):
+        f = lambda x, o, last=last: nn.embedding_bag(indices, x, o, include_last_offset=last)
+        for g in (f, ad.grad(lambda x, o, f=f: (f(x, o) ** 2).sum())):
+            given = table, ad.tensor(offsets)
+            np.testing.assert_array_equal(ad.compile(g)(*given).numpy(), g(*given).numpy())
+    with pytest.raises(errors.OutOfRangeError, match="offsets rise from 0 to at most 5"):
+        ad.compile(f)(table, ad.tensor([0, 6]))
+
+
+@pytest.mark.parametrize("targets", [[[1, 2, 2], [3, 0, 0]], [1, 2, 2, 3]])
+def test_ctc_loss_of_targets_that_are_known_late(targets: Any) -> None:
+    """They were refused where a function is compiled, and in vmap."""
+    x = nn.log_softmax(ad.tensor(np.random.default_rng(0).normal(size=(6, 2, 4))), -1)
+    given = [ad.tensor(v) for v in (targets, [6, 5], [3, 1])]
+    for how in ({}, {"reduction": "none"}, {"reduction": "sum", "zero_infinity": True}):
+        f = lambda x, *given, how=how: nn.ctc_loss(x, *given, **how).sum()
+        for g in (f, ad.grad(f)):
+            expected = g(x, *given)
+            np.testing.assert_allclose(ad.compile(g)(x, *given).numpy(), expected.numpy(), rtol=1e-14)
+            for k in range(1, 4):  # one of them known
+                some = lambda x, v, g=g, k=k: g(x, *given[: k - 1], v, *given[k:])
+                np.testing.assert_allclose(ad.compile(some)(x, given[k - 1]).numpy(), expected.numpy(), rtol=1e-14)
+            batch = [ad.stack([v, v]) for v in given]
+            for each in (ad.vmap(g, in_axes=(None, 0, 0, 0)), ad.compile(ad.vmap(g, in_axes=(None, 0, 0, 0)))):
+                np.testing.assert_allclose(each(x, *batch)[1].numpy(), expected.numpy(), rtol=1e-14)
+    run = ad.compile(nn.ctc_loss)
+    wrong = {
+        0: [errors.OutOfRangeError, np.array(targets) + 2],
+        1: [errors.OutOfRangeError, [7, 5]],
+        2: [errors.ShapeError, [4, 3]],
+    }
+    for k, (error, values) in wrong.items():
+        with pytest.raises(error, match="ctc_loss"):
+            run(x, *given[:k], ad.tensor(values), *given[k + 1 :])
+    with pytest.raises(errors.ShapeError, match="input_lengths are 2 integers"):
+        run(x, given[0], ad.tensor([6, -5]), given[2])
+
+
 def test_ctc_loss_without_time() -> None:
     x = nn.log_softmax(ad.asarray(np.random.default_rng(0).standard_normal((4, 3, 3)))).require_grad()
     losses = nn.ctc_loss(x, [[1], [1], [1]], [0, 0, 4], [1, 0, 1], reduction="none")

@@ -12,10 +12,11 @@ import contextvars
 import types
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Never
 
 import numpy as np
 
+from adjoint import errors
 from adjoint.scopes import Block, Variable, innermost
 
 Array = Any
@@ -114,6 +115,14 @@ class Callbacks:
 callbacks = Callbacks()
 
 
+class DrawsError(errors.TrackedError):
+    """A step of a loop, or a branch, draws random numbers, and nobody has said that it may."""
+
+
+def drawing_refused() -> Never:
+    raise DrawsError("a step of a loop that is recorded draws a random number")
+
+
 class Staged:
     """A leaf that records a program, which runs later: it chooses and loops by what has no value yet."""
 
@@ -146,8 +155,19 @@ class Staged:
         """The carry taken further by `step`, with one slice of each row after the other, and what else it gives,
         stacked.
 
-        Raises TrackedError for a step that draws random numbers, or has a loop to which what stands for Python's
-        `numbers`, slices of the first rows, says how long it goes on.
+        Raises DrawsError for a step that draws random numbers without a source, TrackedError for one with a loop to
+        which what stands for Python's `numbers`, slices of the first rows, says how long it goes on.
+        """
+        raise NotImplementedError
+
+    def source_of_keys(self) -> Any:
+        """What steps of a loop draw random keys from, for each run of the program another one."""
+        raise NotImplementedError
+
+    def drawing(self, source: Any, number: Array | None) -> contextlib.AbstractContextManager[None]:
+        """In this block a step of a loop runs, which draws the same keys wherever its number is the same.
+
+        Without a source it must not draw, and raises DrawsError.
         """
         raise NotImplementedError
 

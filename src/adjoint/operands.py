@@ -480,12 +480,15 @@ def has_none_yet(x: Tensor[Any]) -> bool:
     return not is_concrete(x) and not isinstance(x._device.leaf, Lazy)
 
 
-def concrete_values(x: Any, name: str) -> np.ndarray[Any, Any]:
+_WAY = "make it an argument that is no tensor, choose with ad.where or ad.cond, or compute it before"
+
+
+def concrete_values(x: Any, name: str, way: str = _WAY) -> np.ndarray[Any, Any]:
     """All values of a tensor, of a batch those of every example; an array of anything else.
 
     For control flow, solvers, and what stands for parameters, such as a tensor of axes: nothing else looks at values.
-    A lazy leaf computes them. Raises TrackedError, with the `name` of what asked, on a leaf that has none yet,
-    DeviceError on one that never has any.
+    A lazy leaf computes them. Raises TrackedError, with the `name` of what asked and the `way` out, on a leaf that has
+    none yet, DeviceError on one that never has any.
     """
     if not isinstance(x, Tensor):
         return dtypes.array_of(x, name)
@@ -494,7 +497,7 @@ def concrete_values(x: Any, name: str) -> np.ndarray[Any, Any]:
     if not isinstance(leaf, Lazy) and leaf.computes and not device.is_concrete(x._array):
         raise errors.TrackedError(
             f"{name} asks for the values of a tensor of shape {x.shape}, and on {leaf} there are none before its "
-            "program runs: make it an argument that is no tensor, choose with ad.where or ad.cond, or compute it before"
+            f"program runs: {way}"
         )
     return device.concrete_values(x._array)
 

@@ -35,12 +35,13 @@ class _Run:
         self.known, self.outer = known, outer
         self.silent = outer is not None and outer.silent
         self.made = outer is not None and outer.made
-        self.places, self.calls = itertools.count(), itertools.count()
+        self.place, self.calls = 0, itertools.count()
 
     def key(self, draw: Callable[[], RandomKey]) -> RandomKey:
-        i, keys = next(self.places), self.known.keys
+        i, keys = self.place, self.known.keys
         if i == len(keys):
             keys.append(draw() if self.outer is None else self.outer.key(draw))
+        self.place = i + 1  # not where drawing is refused
         return keys[i]
 
     def is_first_call(self) -> bool:
@@ -51,6 +52,25 @@ class _Run:
         self.known.calls += 1
         first = self.outer is None or self.outer.is_first_call()  # which counts it, also where it is not made
         return first and not self.silent
+
+
+class _Seeded(_Run):
+    """A run with the keys of a seed. After a loop of a recorded program, which draws nobody knows how many, others."""
+
+    def __init__(self, seed: int, outer: _Run | None) -> None:
+        known: Any = Replay()
+        known.keys = _Sequence(seed)
+        super().__init__(known, outer)
+        self.seed = seed
+        self.rest: Any = None  # what the program draws them from
+
+    def key(self, draw: Callable[[], RandomKey]) -> RandomKey:
+        if self.rest is None and not hasattr(draw, "is_source"):
+            return super().key(draw)
+        leaf: Any = getattr(draw, "__self__", None)
+        if self.rest is None:
+            self.rest = leaf.rest_of_seed(self.seed, self.place)
+        return leaf.next_of(self.rest)  # type: ignore[no-any-return]
 
 
 class _Apart(_Run):
@@ -71,6 +91,34 @@ class _Apart(_Run):
 
     def is_first_call(self) -> bool:
         return True
+
+
+class _Step(_Apart):
+    """A run of a step of a loop that is recorded, which makes its calls where what is around it makes its own."""
+
+    def __init__(self, leaf: RandomKeys, outer: _Run | None) -> None:
+        super().__init__(leaf)
+        self.outer = outer
+        self.silent = outer is not None and outer.silent
+        self.made = outer is not None and outer.made
+
+    def is_first_call(self) -> bool:
+        return self.outer is None or self.outer.is_first_call()
+
+
+class _Instead(_Run):
+    """A run that draws from no sequence: it has keys of its own, or none."""
+
+    def __init__(self, own: Callable[[], RandomKey], outer: _Run | None) -> None:
+        self.own, self.outer = own, outer
+        self.silent = outer is not None and outer.silent
+        self.made = outer is not None and outer.made
+
+    def key(self, draw: Callable[[], RandomKey]) -> RandomKey:
+        return self.own()
+
+    def is_first_call(self) -> bool:
+        return self.outer is None or self.outer.is_first_call()
 
 
 class _Again(_Run):
@@ -102,6 +150,23 @@ def recorded_on(leaf: RandomKeys) -> Block[_Run]:
     return Block(_run, _Apart(leaf))
 
 
+def step_recorded_on(leaf: RandomKeys) -> Block[_Run]:
+    """In this block, which is a step of a loop, keys are drawn by this leaf alone, and by no run around it."""
+    outer = innermost(_run)
+    return Block(_run, _Step(leaf, None if outer is None else outer.value))
+
+
+def keys_from(own: Callable[[], RandomKey]) -> Block[_Run]:
+    """In this block, of whose results nothing but types is read, or which must not draw, no sequence moves."""
+    outer = innermost(_run)
+    return Block(_run, _Instead(own, None if outer is None else outer.value))
+
+
+def any_key() -> RandomKey:
+    """One for numbers that nobody reads."""
+    return 0, 0
+
+
 def without_calls(made: bool = False) -> Block[_Run]:
     """In this block nothing is called for its effects: what runs does so for derivatives, or for shapes.
 
@@ -128,10 +193,8 @@ def seeded(seed: int) -> Block[_Run]:
     """In this block random keys are those of a seed, from the first on; other sequences do not move."""
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise errors.ArgumentError(f"key: a non-negative integer, received {errors.shown(seed)}")
-    known: Any = Replay()
-    known.keys = _Sequence(int(seed))
     outer = innermost(_run)
-    return Block(_run, _Run(known, None if outer is None else outer.value))
+    return Block(_run, _Seeded(int(seed), None if outer is None else outer.value))
 
 
 def is_first_call() -> bool:
@@ -155,8 +218,12 @@ class RandomKeys:
 
     def next_key(self) -> RandomKey:
         """The next key for a random primitive."""
+        return self._of_runs(self._draw)
+
+    def _of_runs(self, draw: Callable[[], RandomKey]) -> RandomKey:
+        """What this draws, or has drawn in an earlier run of what runs."""
         run = innermost(_run)
-        return self._draw() if run is None else run.value.key(self._draw)
+        return draw() if run is None else run.value.key(draw)
 
     def _draw(self) -> RandomKey:
         if self._seed is None:

@@ -45,7 +45,7 @@ class Value:
 
 
 class Key:
-    """A random key of a graph. One that belongs to a choice is drawn when the first primitive asks for it."""
+    """A random key of a graph, or what steps of a loop draw keys from. A late one is drawn when it is asked for."""
 
     __slots__ = ("late",)
 
@@ -63,7 +63,9 @@ class Equation:
     `while`     the first `count` operands taken further by the second graph as long as the first one holds
     `scan`      the first `count` taken further by the graph, with the slices of the next `rows`; all other results are
                 stacked. Operands after these are the same in each step
-    `key`       the next random key
+    `key`       the next random key, or of the operand, of a seed from a place on; with two operands that of a step of a
+                loop: of the first, by the number of the step
+    `draw`      has a late key drawn now
     `seed`      starts the sequence of random keys anew
     `check`     raises `error(values)` where the first operand is not true everywhere; the second are the values
     `call`      hands values to `function`
@@ -107,7 +109,7 @@ class Equation:
     @property
     def has_effect(self) -> bool:
         """Whether it does something beside its results, or in one of its graphs."""
-        return self.name in ("key", "seed", "check", "call") or any(
+        return self.name in ("key", "draw", "seed", "check", "call") or any(
             e.has_effect for g in self.graphs for e in g.equations
         )
 
@@ -313,12 +315,30 @@ Functions = Sequence[Callable[..., Sequence[Array]]]
 
 
 class Drawn:
-    """A random key when it runs: drawn at once, or when it is first asked for."""
+    """A random key when it runs: drawn at once, or when it is first asked for.
 
-    __slots__ = ("_draw", "_key")
+    Steps of a loop have keys of their own, by number and place, which are known where a step runs again. Where but one
+    loop reads them (`once`), those of the last step alone are kept.
+    """
 
-    def __init__(self, draw: Callable[[], Any], late: bool) -> None:
+    __slots__ = ("_draw", "_key", "_number", "_once", "_steps")
+
+    def __init__(self, draw: Callable[[], Any], late: bool, once: bool = False) -> None:
         self._draw, self._key = draw, None if late else draw()
+        self._steps: dict[tuple[int, int], Drawn] = {}
+        self._once, self._number = once, -1
+
+    def next(self, late: bool) -> Drawn:
+        return Drawn(self._draw, late)
+
+    def of_step(self, number: int, place: int, late: bool) -> Drawn:
+        if self._once and number != self._number:
+            self._steps.clear()
+            self._number = number
+        found = self._steps.get((number, place))
+        if found is None:
+            found = self._steps[number, place] = Drawn(self._draw, late)
+        return found
 
     def __call__(self) -> Any:
         if self._key is None:
@@ -326,11 +346,16 @@ class Drawn:
         return self._key
 
 
+def _has_values(leaf: Any, x: Array) -> bool:
+    """Whether there are values, or a lazy leaf computes them: else a program around this one has them later."""
+    return leaf.is_concrete(x) or isinstance(leaf.leaf, Lazy)
+
+
 def branch(leaf: Any, functions: Functions, operands: Sequence[Any]) -> Sequence[Array]:
     index, *rest = operands
-    if not leaf.is_concrete(index):  # a program around this one chooses
+    if not _has_values(leaf, index):
         return leaf.branch(index, functions, rest)  # type: ignore[no-any-return]
-    return functions[int(leaf.to_numpy(index))](*rest)
+    return functions[int(leaf.concrete_values(index))](*rest)
 
 
 def loop(leaf: Any, functions: Functions, operands: Sequence[Any], *, count: int) -> Sequence[Array]:
@@ -338,9 +363,9 @@ def loop(leaf: Any, functions: Functions, operands: Sequence[Any], *, count: int
     carry, rest = tuple(operands[:count]), operands[count:]
     while True:
         (go,) = goes(*carry, *rest)
-        if not leaf.is_concrete(go):
+        if not _has_values(leaf, go):
             return leaf.loop(lambda *xs: goes(*xs, *rest)[0], lambda *xs: step(*xs, *rest), carry)  # type: ignore[no-any-return]
-        if not leaf.to_numpy(go):
+        if not leaf.concrete_values(go):
             return carry
         carry = tuple(step(*carry, *rest))
 
@@ -367,8 +392,27 @@ def stacked(leaf: Any, arrays: Sequence[Array]) -> Array:
     return leaf["concat"](*[expand(x, axis=(0,)) for x in arrays], axis=0)
 
 
-def key(leaf: Any, functions: Functions, operands: Sequence[Any], *, late: bool) -> Sequence[Drawn]:
-    return [Drawn(leaf.next_key, late)]
+def key(
+    leaf: Any,
+    functions: Functions,
+    operands: Sequence[Any],
+    *,
+    late: bool,
+    place: int = 0,
+    seed: tuple[int, int] | None = None,
+) -> Sequence[Drawn]:
+    if seed is not None:
+        counter = itertools.count(seed[1])
+        return [Drawn(lambda: (seed[0], next(counter)), late)]
+    if not operands:
+        return [Drawn(leaf.next_key, late)]
+    source, *numbers = operands
+    return [source.of_step(int(leaf.to_numpy(numbers[0])), place, late) if numbers else source.next(late)]
+
+
+def draw(leaf: Any, functions: Functions, operands: Sequence[Any]) -> Sequence[Array]:
+    operands[0]()
+    return ()
 
 
 def seed(leaf: Any, functions: Functions, operands: Sequence[Any], *, n: int) -> Sequence[Array]:
@@ -379,8 +423,8 @@ def seed(leaf: Any, functions: Functions, operands: Sequence[Any], *, n: int) ->
 def call(leaf: Any, functions: Functions, operands: Sequence[Any], *, function: Callable[..., None]) -> Sequence[Array]:
     if not is_first_call():  # the program runs again, for derivatives
         return ()
-    if all([leaf.is_concrete(x) for x in operands]):
-        function(*[leaf.to_numpy(x) for x in operands])
+    if all([_has_values(leaf, x) for x in operands]):
+        function(*[leaf.concrete_values(x) for x in operands])
     else:
         leaf.call(function, operands)
     return ()
@@ -399,7 +443,7 @@ def check(
     leaf: Any, functions: Functions, operands: Sequence[Any], *, error: Callable[[Any], Exception]
 ) -> Sequence[Array]:
     holds, values = operands
-    if leaf.is_concrete(holds) or isinstance(leaf.leaf, Lazy):
+    if _has_values(leaf, holds):
         if not np.all(leaf.concrete_values(holds)):
             raise error(leaf.concrete_values(values))
     elif (checks := collecting()) is not None:  # of the program around this one
@@ -412,6 +456,7 @@ SPECIAL: dict[str, Callable[..., Sequence[Any]]] = {
     "while": loop,
     "scan": scan,
     "key": key,
+    "draw": draw,
     "seed": seed,
     "call": call,
     "host": host,

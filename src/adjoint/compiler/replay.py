@@ -11,6 +11,7 @@ import itertools
 import math
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -130,14 +131,15 @@ class Replay:
     def _variant(self, sizes: Mapping[str, int], variants: list[Replay]) -> Replay | None:
         """The replay with machine code for these sizes and others, which is made where it is not there and can be."""
         assert self.symbols is not None
-        for known in variants:
-            if known._holds is not None and known._holds(**sizes):
-                return known
+        if (known := _that_holds(variants, sizes)) is not None:
+            return known
         if self._is_fixed or len(variants) >= _VARIANTS:
             return None
         from adjoint.compiler.native.symbolic import FixedError
 
         with one_by_one():
+            if (known := _that_holds(variants, sizes)) is not None:  # another thread has made it
+                return known
             try:
                 made = Replay(self.graph, self.base, self.name, self.symbols, self._donated, sizes=sizes)
                 if made._unlinked is None:
@@ -253,6 +255,10 @@ class Replay:
                 found = self._places.get(line)
             trace = trace.tb_next
         return found, line
+
+
+def _that_holds(variants: Sequence[Replay], sizes: Mapping[str, int]) -> Replay | None:
+    return next((x for x in variants if x._holds is not None and x._holds(**sizes)), None)
 
 
 def _room(size: int) -> np.ndarray[Any, Any]:
@@ -415,7 +421,9 @@ class _Body:
         self.outputs = set(graph.outputs)
         self._next = itertools.count(len(graph.inputs))
         self.last: dict[Any, Equation] = {}
+        self.reads: Counter[Any] = Counter(graph.outputs)
         for e in graph.equations:
+            self.reads.update(set(e.reads()))
             for x in e.reads():
                 self.last[x] = e
         for x in graph.outputs:
@@ -502,9 +510,15 @@ class _Body:
 
     def special(self, e: Equation) -> str:
         writer = self.writer
-        if e.name == "key":
+        if e.name == "key" and not e.operands and "seed" not in e.parameters:
             writer.scope["Drawn"], writer.scope["draw"] = Drawn, writer.base.next_key
-            return f"(Drawn(draw, {e.parameters['late']}),)"
+            return f"(Drawn(draw, {e.parameters['late']}, {self.reads[e.results[0]] == 1}),)"
+        if e.name == "key" and len(e.operands) == 2 and writer.on_numpy:
+            source, number = map(self.read, e.operands)
+            writer.scope["int"] = int
+            return f"({source}.of_step(int({number}), {e.parameters['place']}, {e.parameters['late']}),)"
+        if e.name == "draw":
+            return f"{self.read(e.operands[0])}()"
         self.owned.difference_update(e.reads())  # a step may give what it gets
         if self._is_of_numbers(e):
             return f"{writer.constant(e.parameters['function'])}({', '.join(map(self.read, e.operands))})"

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,12 +22,22 @@ from adjoint.compiler.graph import Equation, Graph, Key, Name, Value
 from adjoint.compiler.numbers import Numbers, as_arrays, bounds_loops, is_number
 from adjoint.compiler.numbers import known as known_numbers
 from adjoint.compiler.sizes import Symbols, has_sizes, is_size
-from adjoint.concrete import Check, Staged
+from adjoint.concrete import Check, Staged, drawing_refused
 from adjoint.dtypes import INEXACT
 from adjoint.lines import PACKAGE, Line
 from adjoint.primitives import ELEMENTWISE, RANDOM, DType, Primitive, Spec, result_spec
-from adjoint.random_keys import RandomKey
+from adjoint.random_keys import RandomKey, keys_from, step_recorded_on
 from adjoint.scopes import Block, Variable, innermost
+
+
+class _Step(NamedTuple):
+    """A run of a step of a loop, which draws keys: from what, in which step, and what is recorded of it."""
+
+    source: Key
+    number: Value
+    graph: Graph
+    loops: int  # that are open, of which this is the innermost
+    places: Iterator[int]  # of keys
 
 
 class Recording:
@@ -35,6 +46,7 @@ class Recording:
     def __init__(self) -> None:
         self.graphs: list[Graph] = [Graph()]
         self.loops = 0  # how many of them are those of loops
+        self.steps: list[_Step] = []  # that may draw
         self.symbols: Symbols | None = None  # where some sizes are symbols
         self.numbers: Numbers | None = None  # ... and some of Python's numbers
         self.values: dict[Value, Any] = {}  # of inputs without axes, in the call that is recorded
@@ -204,14 +216,59 @@ class Traced(Staged, LeafBackend):
             raise errors.TrackedError("random.seed in a choice or a loop that is recorded; call it before")
         place.add("seed", [], [], n=n)
 
+    def next_key(self) -> RandomKey:
+        key: Any = super().next_key()
+        if key.__class__ is Key and key.late:  # drawn here also where nobody reads the number: what follows draws on
+            _current("a random number").add("draw", [key], [])
+        return key  # type: ignore[no-any-return]
+
     def _draw(self) -> RandomKey:
         place = _current("a random number")
-        if place.loops:
-            raise errors.TrackedError("a step of a loop that is recorded draws a random number")
-        depth = len(place.graphs) - 1
-        key: Any = Key(late=depth > 0)
-        place.graphs[0].equations.append(Equation("key", [], {"late": depth > 0}, [key]))
-        return key  # type: ignore[no-any-return]
+        graph = place.steps[-1].graph if place.steps else place.graphs[0]
+        return self._key(place.top is not graph)  # type: ignore[no-any-return]
+
+    def _source(self) -> RandomKey:
+        return self._key(late=True)  # type: ignore[no-any-return]
+
+    _source.is_source = True  # type: ignore[attr-defined]
+
+    def _key(self, late: bool, operands: Sequence[Any] = (), **how: Any) -> Any:
+        """A key where the innermost step begins that may draw, or the program does."""
+        place = _current("a random number")
+        step = place.steps[-1] if place.steps else None
+        if place.loops != (0 if step is None else step.loops):
+            drawing_refused()
+        graph, key = place.graphs[0], Key(late)
+        if step is not None:
+            graph = step.graph
+            if not operands and not how:
+                operands, how = [step.source, step.number], {"place": next(step.places)}
+        graph.equations.append(Equation("key", operands, {"late": late, **how}, [key]))
+        return key
+
+    def source_of_keys(self) -> Any:
+        return self._of_runs(self._source)
+
+    def rest_of_seed(self, seed: int, place: int) -> Any:
+        """What draws the keys of a seed, from a place on."""
+        return self._key(late=True, seed=(seed, place))
+
+    def next_of(self, rest: Any) -> Any:
+        return self._key(late=True, operands=[rest])
+
+    @contextlib.contextmanager
+    def drawing(self, source: Any, number: Any) -> Iterator[None]:
+        if source is None:
+            with keys_from(drawing_refused):
+                yield
+            return
+        place = _current("a random number")
+        place.steps.append(_Step(source, number, place.top, place.loops, itertools.count()))
+        try:
+            with step_recorded_on(self):
+                yield
+        finally:
+            place.steps.pop()
 
     # --- primitives ---
 
@@ -248,7 +305,7 @@ class Traced(Staged, LeafBackend):
                 return Value(tuple(out.shape), inner.dtype_of(out), out)
             if dynamic:
                 raise errors.TrackedError(
-                    f"{name}: how many elements there are depends on the values of a tensor of shape "
+                    f"{_called(name)}: how many elements there are depends on the values of a tensor of shape "
                     f"{operands[0].shape} that ad.compile records; choose with ad.where, which keeps the shape"
                 )
             found = result_spec(primitive, specs, parameters)
@@ -396,3 +453,16 @@ def _asked() -> str:
         found = _QUESTIONS.get(frame.f_code.co_name, found)
         frame = frame.f_back
     return f"{found} were asked for" if found == "the values" else f"{found} was asked for"
+
+
+def _called(name: str) -> str:
+    """The function of this package that a user's line called, for a primitive."""
+    import adjoint
+
+    frame: Any = sys._getframe(2)
+    found = name
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        function = frame.f_code.co_name
+        found = "x[mask]" if function == "__getitem__" else function if function in adjoint.__all__ else found
+        frame = frame.f_back
+    return found

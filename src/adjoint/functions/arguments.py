@@ -456,9 +456,13 @@ def as_ordered(value: Any, name: str, *beside: Any) -> Tensor[Any]:
     return x
 
 
-def own_values(x: Tensor[Any], name: str) -> np.ndarray[Any, Any]:
-    """The values that the shape of a result depends on; raises ShapeError for a batch, whose examples differ."""
-    values = concrete_values(x, name)
+def own_values(x: Tensor[Any], name: str, way: str = "") -> np.ndarray[Any, Any]:
+    """The values that the shape of a result depends on; raises ShapeError for a batch, whose examples differ.
+
+    `way` is what the caller can say instead.
+    """
+    way = way or "the shape of the result depends on them; compute it before, or choose with ad.where, which keeps it"
+    values = concrete_values(x, name, way)
     if values.shape != x.shape:
         raise errors.ShapeError(
             f"{name}: the shape depends on the values, and the examples of a batch would differ in shape"

@@ -200,7 +200,7 @@ def _segments(x: Any, segments: Any, num_segments: Any, axis: int, name: str) ->
             f"{segments.shape}"
         )
     count = None if num_segments is None else as_size(num_segments, name, "num_segments")
-    return x, *_counted(segments, count, name)
+    return x, *_counted(segments, count, name, "num_segments")
 
 
 def _above(values: np.ndarray[Any, Any]) -> int:
@@ -208,10 +208,10 @@ def _above(values: np.ndarray[Any, Any]) -> int:
     return int(values.max()) + 1 if values.size else 0
 
 
-def _counted(numbers: Tensor[Any], count: int | None, name: str) -> tuple[Tensor[Any], int]:
-    """Numbers from 0, and one more than the largest, or as many as is said."""
+def _counted(numbers: Tensor[Any], count: int | None, name: str, says: str) -> tuple[Tensor[Any], int]:
+    """Numbers from 0, and one more than the largest, or as many as an argument `says`."""
     upto = "" if count is None else f" to {count - 1}"
-    size = _above(own_values(numbers, name)) if count is None else count
+    size = _above(own_values(numbers, name, f"say how many there are, {says}=")) if count is None else count
     numbers = deferred_check(
         numbers,
         lambda values: (values.min() >= 0) & (values.max() < size),
@@ -304,7 +304,9 @@ def bincount(x: Operand[B], /, weights: Any = None, minlength: int = 0, *, lengt
     x = as_tensor(x, "bincount", weights)
     if x.ndim != 1 or (x.dtype.kind not in "iu" and x.size):
         raise errors.ShapeError(f"bincount: expected a vector of integers, received {x.dtype} of shape {x.shape}")
-    numbers, count = _counted(x, None if length is None else as_size(length, "bincount", "length"), "bincount")
+    numbers, count = _counted(
+        x, None if length is None else as_size(length, "bincount", "length"), "bincount", "length"
+    )
     if length is None:
         count = max(count, as_size(minlength, "bincount", "minlength"))
     if weights is not None:
@@ -332,7 +334,7 @@ def one_hot(indices: Any, num_classes: int = -1, *, dtype: Any = None, axis: int
     if indices.dtype.kind not in "iu":
         raise errors.DtypeError(f"one_hot: indices are integers, received {indices.dtype}")
     if count == -1:
-        count = _above(concrete_values(indices, "one_hot without the number of classes"))
+        count = _above(concrete_values(indices, "one_hot", "say how many classes there are, num_classes="))
     indices = deferred_check(
         indices,
         lambda values: (values.min() >= 0) & (values.max() < count),

@@ -10,15 +10,16 @@ import numpy as np
 from adjoint import dtypes, errors, special
 from adjoint.functions.arguments import as_axis, as_flag, as_integer, as_number, as_tensors, is_number, real
 from adjoint.functions.creation import made
-from adjoint.functions.elementwise import divide, where
+from adjoint.functions.elementwise import clip, divide, maximum, where
 from adjoint.functions.indexing import take_along_axis
 from adjoint.functions.ranges import arange
+from adjoint.functions.reduction import cumulative_sum
 from adjoint.functions.scatter import put_along_axis
 from adjoint.functions.shape import broadcast_to, concat, expand_dims, moveaxis, reshape, squeeze, stack
 from adjoint.nn.activations import logsigmoid
 from adjoint.nn.losses import above, both
 from adjoint.nn.reduction import is_mean, reduced
-from adjoint.operands import cast, concrete_values, deferred_check, operand, run
+from adjoint.operands import cast, concrete_values, deferred_check, has_none_yet, operand, run
 from adjoint.primitives import ARRAY
 from adjoint.tensor import Operand, Tensor
 from adjoint.variables import B
@@ -329,73 +330,121 @@ def ctc_loss(
     if x.ndim != 3:
         raise errors.ShapeError(f"{name}: expected log_probs (time, batch, classes), received {x.shape}")
     time, batch, classes = x.shape
-    steps, sizes = (_lengths(v, batch, what) for v, what in ((input_lengths, "input"), (target_lengths, "target")))
-    labels = _labels(targets, sizes, batch, classes)
-    if steps.size and steps.max() > time:
-        raise errors.OutOfRangeError(f"{name}: input_lengths up to {steps.max()}, but there are {time} steps")
+    steps, taken = _lengths(input_lengths, batch, "input", x)
+    sizes, known = _lengths(target_lengths, batch, "target", x)
+    labels = _labels(targets, sizes, known, classes, x)
+    steps = deferred_check(
+        steps,
+        lambda values: values.max() <= time,
+        lambda values: errors.OutOfRangeError(
+            f"{name}: input_lengths up to {values.max()}, but there are {time} steps"
+        ),
+    )
     if not 0 <= as_integer(blank, name, "blank") < classes:
         raise errors.OutOfRangeError(f"{name}: the blank {blank} is none of {classes} classes")
     # states: a blank, a label, a blank, ...; from a label to the next one the blank between may be left out
-    states = np.full((batch, 2 * labels.shape[1] + 1), blank)
-    states[:, 1::2] = labels
-    skips = np.zeros(states.shape, np.bool_)
-    skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
-    scores = take_along_axis(x, broadcast_to(operand(states[None], x, name), (time, *states.shape)), axis=2)
+    longest = labels.shape[1]
+    blanks = made(x.device, "full", shape=(batch, longest + 1), value=blank, dtype=dtypes.int64)
+    between = reshape(stack([blanks[:, 1:], labels], axis=2), (batch, 2 * longest))
+    states = concat([between, blanks[:, :1]], axis=1)
+    follows = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
+    skip = concat([blanks[:, :1] != blank] * min(2, states.shape[1]) + [follows], axis=1)
+    scores = take_along_axis(x, broadcast_to(expand_dims(states, 0), (time, *states.shape)), axis=2)
     never = made(x.device, "full", shape=(batch, 2), value=-math.inf, dtype=x.dtype)
-    skip, first = operand(skips, x, name), operand(np.arange(states.shape[1]) < 2, x, name)
+    first = arange(states.shape[1], device=x.device) < 2
     alpha = where(first, scores[0], -math.inf) if time else where(first, never[:, :1], -math.inf)
     for t in range(1, time):
         before = concat([never, alpha], axis=1)
         paths = stack([alpha, before[:, 1:-1], where(skip, before[:, :-2], -math.inf)])
         moved = special.logsumexp(paths, 0) + scores[t]
-        alpha = where(operand(t < steps[:, None], x, name), moved, alpha)
-    ends = operand(np.stack([2 * sizes, np.maximum(2 * sizes - 1, 0)], axis=1), x, name)
+        alpha = where(expand_dims(steps, 1) > t, moved, alpha)
+    ends = stack([2 * sizes, maximum(2 * sizes - 1, 0)], axis=1)
     last = take_along_axis(alpha, ends, axis=1)
-    last = where(operand(np.stack([sizes >= 0, sizes > 0], axis=1), x, name), last, -math.inf)
+    last = where(stack([sizes >= 0, sizes > 0], axis=1), last, -math.inf)
     losses = -special.logsumexp(last, 1)
-    if (steps == 0).any():  # no time: only the empty sequence is possible
-        alone = np.where(sizes == 0, 0.0, math.inf).astype(x.dtype)
-        losses = where(operand(steps == 0, x, name), operand(alone, x, name), losses)
+    if taken is None or (taken == 0).any():  # no time: only the empty sequence is possible
+        losses = where(steps == 0, where(sizes == 0, 0.0, -never[:, 0]), losses)
     if as_flag(zero_infinity, name, "zero_infinity"):
         losses = where(losses == math.inf, 0.0, losses)
     if single:
         losses = squeeze(losses, 0)
     if is_mean(reduction):
-        lengths = np.maximum(sizes, 1).astype(x.dtype)
-        return divide(losses, operand(lengths[0] if single else lengths, x, name)).mean()
+        lengths = cast(maximum(sizes, 1), x.dtype)
+        return divide(losses, lengths[0] if single else lengths).mean()
     return reduced(losses, reduction, name)
 
 
-def _lengths(value: Any, batch: int, what: str) -> np.ndarray[Any, Any]:
-    lengths = np.atleast_1d(concrete_values(value, "ctc_loss: a tensor of lengths"))
-    if lengths.shape != (batch,) or (batch and lengths.dtype.kind not in "iu") or (lengths < 0).any():
-        raise errors.ShapeError(
-            f"ctc_loss: {what}_lengths are {batch} integers, one for each example, received {errors.shown(value)}"
+def _values(given: Any, what: str) -> np.ndarray[Any, Any] | None:
+    """The values, where there are such before a program runs, and the same for all examples of `vmap`."""
+    if isinstance(given, Tensor) and has_none_yet(given):
+        return None
+    values = concrete_values(given, what)
+    return None if isinstance(given, Tensor) and values.shape != given.shape else values
+
+
+def _lengths(given: Any, batch: int, what: str, x: Tensor[Any]) -> tuple[Tensor[Any], np.ndarray[Any, Any] | None]:
+    """How much of each example counts, and the values of that."""
+
+    def wrong(shown: Any) -> errors.AdjointError:
+        return errors.ShapeError(
+            f"ctc_loss: {what}_lengths are {batch} integers, one for each example, received {errors.shown(shown)}"
         )
-    return lengths.astype(np.int64)
+
+    values = _values(given, "ctc_loss: lengths")
+    lengths: Any = given if values is None else np.atleast_1d(values)
+    if values is None and not lengths.ndim:
+        lengths = lengths[None]
+    if lengths.shape != (batch,) or (batch and lengths.dtype.kind not in "iu"):
+        raise wrong(given)
+    if values is None:
+        checked = deferred_check(lengths, lambda values: values.min() >= 0, wrong)
+        return cast(checked, dtypes.int64), None
+    if (lengths < 0).any():
+        raise wrong(given)
+    lengths = lengths.astype(np.int64)
+    return operand(lengths, x, "ctc_loss"), lengths
 
 
-def _labels(targets: Any, sizes: np.ndarray[Any, Any], batch: int, classes: int) -> np.ndarray[Any, Any]:
-    """The labels of all examples, padded with class 0."""
-    given = concrete_values(targets, "ctc_loss: a tensor of targets")
-    if given.size and given.dtype.kind not in "iu":
+def _labels(
+    targets: Any, sizes: Tensor[Any], known: np.ndarray[Any, Any] | None, classes: int, x: Tensor[Any]
+) -> Tensor[Any]:
+    """The labels of all examples, padded with class 0. Where sizes have no values yet, as many as there may be."""
+    given = targets if isinstance(targets, Tensor) else concrete_values(targets, "ctc_loss: targets")
+    if math.prod(given.shape) and given.dtype.kind not in "iu":
         raise errors.DtypeError(f"ctc_loss: targets are integers, received {errors.shown(targets)}")
-    longest = int(sizes.max(initial=0))
-    if longest > given.size:
-        raise errors.ShapeError(f"ctc_loss: targets of shape {given.shape}, and lengths up to {longest}")
-    inside = np.arange(longest) < sizes[:, None]
-    labels = np.zeros((batch, longest), np.int64)
-    if given.ndim == 2 and given.shape[0] == batch and given.shape[1] >= longest:
-        labels[inside] = given[:, :longest][inside]
-    elif given.ndim == 1 and given.size >= sizes.sum():
-        labels[inside] = given[: sizes.sum()]
-    else:
+    batch, shape, size = sizes.shape[0], given.shape, math.prod(given.shape)
+    rows = given.ndim == 2 and shape[0] == batch
+    most = shape[1] if rows else size
+    longest = most if known is None else int(known.max(initial=0))
+    if longest > size:
+        raise errors.ShapeError(f"ctc_loss: targets of shape {shape}, and lengths up to {longest}")
+    if longest > most or not (rows or (given.ndim == 1 and (known is None or known.sum() <= size))):
         raise errors.ShapeError(
-            f"ctc_loss: targets are (batch, length), or one after the other, of lengths {sizes.tolist()}; received "
-            f"shape {given.shape}"
+            "ctc_loss: targets are (batch, length), or one after the other, of lengths "
+            f"{'that are not known yet' if known is None else known.tolist()}; received shape {shape}"
         )
-    if labels.size and (labels.min() < 0 or labels.max() >= classes):
-        raise errors.OutOfRangeError(
-            f"ctc_loss: targets from {labels.min()} to {labels.max()}, but there are {classes} classes, from 0"
+    if known is None:
+        deferred_check(
+            sizes if rows else sizes.sum(),
+            lambda values: values.max() <= most,
+            lambda values: errors.ShapeError(
+                f"ctc_loss: targets of shape {shape}, and lengths {'up to' if rows else 'of'} {values.max()}"
+            ),
         )
-    return labels
+    given = cast(operand(given, x, "ctc_loss"), dtypes.int64)
+    numbers = arange(longest, device=x.device)
+    if rows:
+        labels = given[:, :longest]
+    elif size:
+        begin = cumulative_sum(sizes) - sizes
+        labels = given[clip(expand_dims(begin, 1) + numbers, 0, size - 1)]
+    else:
+        labels = broadcast_to(given[None], (batch, 0))
+    labels = where(numbers < expand_dims(sizes, 1), labels, 0)
+    return deferred_check(
+        labels,
+        lambda values: (values.min() >= 0) & (values.max() < classes),
+        lambda values: errors.OutOfRangeError(
+            f"ctc_loss: targets from {values.min()} to {values.max()}, but there are {classes} classes, from 0"
+        ),
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import errors, linalg
+from adjoint import dtypes, errors, linalg
 from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import (
     as_choice,
@@ -26,7 +26,8 @@ from adjoint.functions.elementwise import where
 from adjoint.functions.ranges import arange
 from adjoint.functions.scatter import bincount, segment_max, segment_mean, segment_sum
 from adjoint.functions.shape import expand_dims
-from adjoint.operands import concrete_values, deferred_check, operand, run
+from adjoint.functions.sorting import searchsorted
+from adjoint.operands import cast, deferred_check, operand, run
 from adjoint.random import bernoulli
 from adjoint.tensor import Operand, Tensor, same
 from adjoint.variables import B
@@ -274,18 +275,20 @@ def _bags(places: Tensor[Any], offsets: Any, last: bool, name: str) -> tuple[Any
     if places.ndim != 1 or offsets is None:
         raise errors.ShapeError(f"{name}: indices are (bags, length), or a row with offsets; received {places.shape}")
     given = operand(offsets, places, name)
-    starts = concrete_values(offsets, f"{name}: a tensor of offsets")
-    if starts.ndim != 1 or starts.dtype.kind not in "iu":
+    if given.ndim != 1 or given.dtype.kind not in "iu":
         raise errors.DtypeError(f"{name}: offsets are a row of integers, received {given.dtype} of shape {given.shape}")
-    starts = starts.astype(np.int64)
-    ends = starts[-1] if last and starts.size else places.size
-    if (starts.size and starts[0]) or (np.diff(starts) < 0).any() or not (starts <= places.size).all():
-        raise errors.OutOfRangeError(
-            f"{name}: offsets rise from 0 to at most {places.size}, received {errors.shown(offsets)}"
-        )
+    size, said = places.size, None if isinstance(offsets, Tensor) else offsets
+    starts = deferred_check(
+        cast(given, dtypes.int64),
+        lambda x: (x[..., :1] == 0).all() & (x[..., 1:] >= x[..., :-1]).all() & (x <= size).all(),
+        lambda x: errors.OutOfRangeError(
+            f"{name}: offsets rise from 0 to at most {size}, received {errors.shown(x if said is None else said)}"
+        ),
+    )
     count = max(0, starts.size - 1) if last else starts.size
-    bags = np.searchsorted(starts[:count], np.arange(places.size), side="right") - 1
-    return operand(np.where(np.arange(places.size) < ends, bags, count), places, name), count
+    numbers = arange(size, device=places.device)
+    bags = searchsorted(starts[:count], numbers, side="right") - 1
+    return (where(numbers < starts[-1], bags, count) if last and starts.size else bags), count
 
 
 def bilinear(x1: Operand[B], x2: Operand[B], weight: Operand[B], bias: Operand[B] | None = None) -> Tensor[B]:

@@ -33,13 +33,14 @@ from adjoint.functions.arguments import (
     is_value,
     kind_of,
 )
-from adjoint.functions.creation import zeros
+from adjoint.functions.creation import full, zeros
 from adjoint.functions.elementwise import clip
 from adjoint.functions.indexing import along
 from adjoint.functions.ranges import arange
 from adjoint.functions.shape import concat, stacked
 from adjoint.lines import line_of, stack_level
 from adjoint.operands import adapted, chosen_number, concrete_values, deferred_check
+from adjoint.random_keys import Replay, replayed
 from adjoint.tensor import Number, Scalar, Tensor, raw_array, same, wrap
 from adjoint.transforms.arguments import Function, array_of, base_of, check_pair, to_numpy
 from adjoint.transforms.batches import vmap
@@ -84,8 +85,7 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
     ArgumentError
         Results of different structure.
     TrackedError
-        A program that runs later chooses, and a branch uses tensors that are neither operands nor in its closure, or
-        draws random numbers where examples of `vmap` differ.
+        A program that runs later chooses, and a branch uses tensors that are neither operands nor in its closure.
 
     Examples
     --------
@@ -194,8 +194,8 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, *, max_ste
     ShapeError, DtypeError, ArgumentError
         The carry changes its type, with the place in the tree; the predicate is no boolean scalar.
     TrackedError
-        Of a compiled loop: a step draws random numbers, assigns to a tensor from outside, or finds one elsewhere than
-        in the carry and the closure.
+        Of a compiled loop: a step assigns to a tensor from outside, finds one elsewhere than in the carry and the
+        closure, or draws random numbers under `jax.jit`.
 
     Examples
     --------
@@ -495,10 +495,18 @@ def _while(name: str, base: Backend, cond_fun: Function, body_fun: Function, ini
                 _refuse(f"{name}: a tensor of shape {x.shape} that body_fun closes over")
     step = lambda c: called(name, "body_fun(carry)", body_fun, c)
     waits = isinstance(base.leaf, Staged) and base.leaf.scans
+    before: Any = True
     for taken in itertools.count():
-        state = carry.state(leaves)
-        go = _goes(called(name, "cond_fun(carry)", cond_fun, state))
+        state, drawn = carry.state(leaves), Replay()
+        with replayed(drawn) if waits else contextlib.nullcontext():
+            go = _goes(called(name, "cond_fun(carry)", cond_fun, state))
+        if isinstance(before, Tensor):
+            go = before & go  # an example that has ended has, also if the predicate draws
+        before = go
         if isinstance(go, Tensor) and is_staged(go):
+            if drawn.keys:
+                first = init if not taken else state
+                return _drawing(name, base, cond_fun, body_fun, go, first, None if most is None else most - taken)
             if most is not None:
                 return _bounded(base, cond_fun, body_fun, init if not taken else state, most - taken)
             return compiled_loop(name, carry, leaves, cond_fun, body_fun, _goes)
@@ -506,7 +514,7 @@ def _while(name: str, base: Backend, cond_fun: Function, body_fun: Function, ini
             return state
         if most is not None and taken == most:
             raise _too_many(most)
-        if waits and (most is None or taken >= AHEAD) and any([is_staged(x) for x in leaves]):
+        if waits and not drawn.keys and (most is None or taken >= AHEAD) and any([is_staged(x) for x in leaves]):
             # the values that decide are known, those carried beside them are not: a loop of the program all the same
             waits = False
             with contextlib.suppress(errors.AdjointError):  # a step that asks for its values, say: these are known here
@@ -534,6 +542,23 @@ def _bounded(base: Backend, cond_fun: Function, body_fun: Function, init: Any, m
     elif goes:
         raise _too_many(most)
     return state
+
+
+def _drawing(
+    name: str, base: Backend, cond_fun: Function, body_fun: Function, go: Tensor[Any], init: Any, most: int | None
+) -> Any:
+    """The loop of a compiled function whose predicate draws: it is asked once a step, and what it says is carried."""
+
+    def body(both: Any) -> Any:
+        new = called(name, "body_fun(carry)", body_fun, both[1])
+        goes = _goes(called(name, "cond_fun(carry)", cond_fun, new))
+        return goes if isinstance(goes, Tensor) else full((), goes, dtype=dtypes.bool, device=base), new
+
+    holds, state = lambda both: both[0], (go, init)
+    if most is not None:
+        return _bounded(base, holds, body, state, most)[1]
+    carry = Carry(name, state, base)
+    return compiled_loop(name, carry, carry.start(), holds, body, _goes)[1]
 
 
 def _too_many(most: int) -> Exception:

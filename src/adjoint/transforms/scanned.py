@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 
 from adjoint import errors
 from adjoint.backend import Backend, LeafBackend
-from adjoint.concrete import Staged
+from adjoint.concrete import DrawsError, Staged
 from adjoint.decorators.batched import Batched
-from adjoint.dtypes import INEXACT
+from adjoint.dtypes import INEXACT, int64
+from adjoint.functions.ranges import arange
 from adjoint.functions.shape import concat, moveaxis
 from adjoint.operands import common_backend
 from adjoint.random_keys import without_calls
@@ -35,10 +36,11 @@ from adjoint.transforms.recomputed import (
     apply_on_level,
     each,
 )
-from adjoint.transforms.staged import nothing_assigned, on_arrays
+from adjoint.transforms.staged import drawing, nothing_assigned, of_examples, on_arrays
 from adjoint.transforms.taped import APART, Places, Plan, Taped, planned, pushed
 
 MUCH = 2**27  # bytes
+FEW = 16  # steps that draw, which are fast one by one, as NumPy draws and machine code computes what is between
 
 T = TypeVar("T")
 
@@ -63,38 +65,68 @@ def scanned(
     leaf = base.leaf
     if not isinstance(leaf, Staged) or not leaf.scans or not length:
         return None
+    loop = functools.partial(_scanned, name, base, f, init, rows, slices, length, reverse, numbers)
     try:
-        carry = Carry(name, init, base)
-        made, closed = opened([f])
-        n, m = len(carry.specs), len(rows)
-        kind: TreeType | None = None
-
-        def step(xs: Tensors) -> Tensors:
-            nonlocal kind
-            (run,) = made(*xs[n + m :])
-            with nothing_assigned(name, xs[n + m :], run):
-                state = carry.state([assignable(x) for x in xs[:n]])
-                out = run(state, slices(xs[n : n + m]))
-            check_pair(name, out, "f", "(carry, y)")
-            leaves = carry.fit(out[0])
-            if kind is None:
-                kind = TreeType(f"{name}: the result y", out[1], base)
-            return [*leaves, *map(same, kind.fit(out[1]))]
-
-        leaves = carry.start()
-        active_ones(name, [*leaves, *rows, *closed])  # raises where zeros are strong
-        if not carry.is_settled:
-            with leaf.aside():
-                carry.adapted(lambda leaves: step([*leaves, *[row[0] for row in rows], *closed]), leaves)
-            leaves = carry.start()
-        xs = [*leaves, *rows, *closed]
-        found = apply_on_level(_Scanned(name, step, n, m, length, reverse, numbers), xs)
+        try:
+            return loop(None)
+        except DrawsError:
+            source = leaf.source_of_keys()
+            if not leaf.is_length(length) and length <= FEW:
+                return None
+            return loop(source)
+    except DrawsError:  # a step of the loop around this one may not yet
+        raise
     except Exception as error:  # what is wrong, if anything is, is said where the steps run one by one
         if not numbers and not isinstance(error, errors.AdjointError):  # with a number others may come of that
             raise
         if reasons is not None:
             reasons.append(error)
         return None
+
+
+def _scanned(
+    name: str,
+    base: Backend,
+    f: Function,
+    init: Any,
+    rows: Tensors,
+    slices: Callable[[Any], Any],
+    length: int,
+    reverse: bool,
+    numbers: int,
+    source: Any,
+) -> tuple[Any, Any]:
+    """Steps that draw random keys, from a source, have their number as a further row."""
+    leaf: Any = base.leaf
+    carry = Carry(name, init, base)
+    made, closed = opened([f])
+    count = len(rows)
+    if source is not None:
+        rows = [*rows, arange(length, dtype=int64, device=base)]
+    n, m = len(carry.specs), len(rows)
+    last, beside = n + m + len(closed), [] if source is None else of_examples()
+    kind: TreeType | None = None
+
+    def step(xs: Tensors) -> Tensors:
+        nonlocal kind
+        (run,) = made(*xs[n + m : last])
+        with nothing_assigned(name, xs[n + m :], run), drawing(leaf, source, xs[n + count : n + m]):
+            state = carry.state([assignable(x) for x in xs[:n]])
+            out = run(state, slices(xs[n : n + count]))
+        check_pair(name, out, "f", "(carry, y)")
+        leaves = carry.fit(out[0])
+        if kind is None:
+            kind = TreeType(f"{name}: the result y", out[1], base)
+        return [*leaves, *map(same, kind.fit(out[1]))]
+
+    leaves = carry.start()
+    active_ones(name, [*leaves, *rows, *closed])  # raises where zeros are strong
+    if not carry.is_settled:
+        with leaf.aside():
+            carry.adapted(lambda leaves: step([*leaves, *[row[0] for row in rows], *closed]), leaves)
+        leaves = carry.start()
+    xs = [*leaves, *rows, *closed, *beside]
+    found = apply_on_level(_Scanned(name, step, n, m, length, reverse, numbers), xs)
     assert kind is not None
     return carry.state(found[:n]), kind.tree(found[n:])
 

@@ -6,6 +6,7 @@ closes over as arguments, and has rules: derivatives and batches of a choice are
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -14,10 +15,10 @@ from typing import Any, NoReturn
 from adjoint import dtypes, errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, LeafBackend
-from adjoint.concrete import Staged
+from adjoint.concrete import DrawsError, Staged, drawing_refused
 from adjoint.decorators.batched import Batched
 from adjoint.devices import current_level
-from adjoint.functions.creation import full, zeros
+from adjoint.functions.creation import full, made, zeros
 from adjoint.functions.elementwise import where
 from adjoint.operands import (
     chosen_number,
@@ -31,7 +32,7 @@ from adjoint.operands import (
     like_number,
 )
 from adjoint.primitives import ARRAY, DType
-from adjoint.random_keys import Replay, replayed, without_calls
+from adjoint.random_keys import Replay, any_key, keys_from, replayed, without_calls
 from adjoint.tensor import Number, Tensor, raw_array, same, wrap
 from adjoint.transforms.arguments import Function
 from adjoint.transforms.carries import Carry, TreeType, WiderDtypeError, examples_of, of_one_type, taken_by
@@ -66,7 +67,7 @@ def chosen_per_example(name: str, base: Backend, chosen: Choices, operands: tupl
     """
     leaf: Any = base.leaf
     masked = {label: _of_the_first(mask, operands) for label, (mask, _) in chosen.items()}
-    with leaf.aside(), without_calls():  # for structures, shapes and dtypes
+    with leaf.aside(), without_calls(), keys_from(any_key):  # for structures, shapes and dtypes
         outs = [trees.flatten(f(*masked[label][1])) for label, (_, f) in chosen.items()]
     for label, (_, structure) in zip(chosen, outs, strict=True):
         if structure != outs[0][1]:
@@ -128,14 +129,14 @@ def branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Fu
     """The result of one branch, which the compiled function chooses. What branches close over become arguments."""
     leaves, structure = trees.flatten(operands)
     places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)]
-    made, closed = opened(branches)
+    functions, closed = opened(branches)
     kind: _Result | None = None
 
     def result(number: int, xs: Tensors) -> Any:
         given = list(leaves)
         for i, x in zip(places, xs, strict=False):
             given[i] = in_place_of(leaves[i], x)
-        branch = made(*xs[len(places) : len(places) + len(closed)])[number]
+        branch = functions(*xs[len(places) : len(places) + len(closed)])[number]
         with nothing_assigned(name, xs, branch):
             return branch(*trees.unflatten(structure, given))
 
@@ -150,15 +151,22 @@ def branched(name: str, base: Backend, index: Tensor[Any], branches: Sequence[Fu
         return run
 
     xs = [*[leaves[i] for i in places], *closed] or [index]
-    drawn = Replay()
-    try:
+
+    def chosen(drawn: Replay) -> Tensors:
         while True:
             try:
                 with replayed(drawn):
-                    found = _chosen(name, index, [flat(number) for number in range(len(branches))], xs)
-                break
+                    return _chosen(name, index, [flat(number) for number in range(len(branches))], xs)
             except WiderDtypeError:  # than that of the branches before
                 pass
+
+    try:
+        try:
+            with keys_from(drawing_refused) if _where_examples_draw() else contextlib.nullcontext():
+                found = chosen(Replay())
+        except DrawsError:
+            xs = [*xs, *of_examples()]
+            found = chosen(Replay())
     except HiddenTensorError as error:
         raise errors.TrackedError(
             f"{name}: the program of {index.device.leaf} makes the choice, and branches become functions of their "
@@ -254,29 +262,44 @@ def compiled_loop(
     name: str, carry: Carry, leaves: Tensors, cond_fun: Function, body_fun: Function, decided: Function
 ) -> Any:
     """The loop of a compiled function, which decides itself how long it goes on."""
-    asked = {key: x.detach() for key, x in closed_over(cond_fun).items()}  # a predicate has no derivative
-    made, closed = opened([substituted(cond_fun, asked), body_fun])
-    if not carry.is_settled:
+    try:
+        return _compiled_loop(name, carry, leaves, cond_fun, body_fun, decided, None)
+    except DrawsError:
         leaf: Any = carry.base.leaf
-        body_fun = made(*closed)[1]  # whose lists are copies
-        with leaf.aside(), without_calls():  # for the dtypes of numbers
+        return _compiled_loop(name, carry, leaves, cond_fun, body_fun, decided, leaf.source_of_keys())
+
+
+def _compiled_loop(
+    name: str, carry: Carry, leaves: Tensors, cond_fun: Function, body_fun: Function, decided: Function, source: Any
+) -> Any:
+    """Steps that draw random keys, from a source, carry along how many have been taken."""
+    asked = {key: x.detach() for key, x in closed_over(cond_fun).items()}  # a predicate has no derivative
+    functions, closed = opened([substituted(cond_fun, asked), body_fun])
+    beside = [] if source is None else of_examples()
+    leaf: Any = carry.base.leaf
+    count, numbers = len(leaves), [zeros((), dtype=dtypes.int64, device=leaf)] if source is not None else []
+    if not carry.is_settled:
+        body_fun = functions(*closed)[1]  # whose lists are copies
+        with leaf.aside(), without_calls(), drawing(leaf, source, numbers):  # for the dtypes of numbers
             carry.adapted(lambda leaves: carry.fit(body_fun(carry.state(leaves))), leaves)
         leaves = carry.start()
-    n = len(leaves)
+    n = count + len(numbers)
+    last = n + len(closed)
 
     def goes(xs: Tensors) -> Tensors:
-        holds = made(*xs[n:])[0]
-        with nothing_assigned(name, xs[n:], holds):
-            go = decided(holds(carry.state(xs[:n])))
+        holds = functions(*xs[n:last])[0]
+        with nothing_assigned(name, xs[n:], holds), drawing(leaf, None, []):
+            go = decided(holds(carry.state(xs[:count])))
         return [go if isinstance(go, Tensor) else full((), go, dtype=dtypes.bool, device=common_backend(*xs))]
 
     def step(xs: Tensors) -> Tensors:
-        body = made(*xs[n:])[1]
-        with nothing_assigned(name, xs[n:], body):
-            return carry.fit(body(carry.state(xs[:n])))
+        body = functions(*xs[n:last])[1]
+        with nothing_assigned(name, xs[n:], body), drawing(leaf, source, xs[count:n]):
+            return [*carry.fit(body(carry.state(xs[:count]))), *[number + 1 for number in xs[count:n]]]
 
     try:
-        return carry.state(_looped(name, goes, step, leaves, list(closed)))
+        loop = _Looped(name, goes, step, n, count if numbers else None)
+        return carry.state(apply_on_level(loop, [*leaves, *numbers, *closed, *beside])[:count])
     except HiddenTensorError as error:
         raise errors.TrackedError(
             f"{name}: the program of {leaves[0].device.leaf} decides how long it goes on, and its functions become "
@@ -285,18 +308,34 @@ def compiled_loop(
         ) from error
 
 
+def drawing(leaf: Any, source: Any, numbers: Tensors) -> contextlib.AbstractContextManager[None]:
+    """In this block a step may draw random keys if there is a source of them, and the step's number."""
+    if not leaf.scans:  # what it draws is seen afterwards
+        return contextlib.nullcontext()
+    return leaf.drawing(source, None if source is None else examples_of(numbers[0])[0])  # type: ignore[no-any-return]
+
+
+def _where_examples_draw() -> Backend | None:
+    """The level that draws here, if what it draws is of each example, or refused."""
+    level = current_level()
+    chain = () if level is None else level.chain()
+    return level if any([isinstance(below, Batched) and below.randomness != "shared" for below in chain]) else None
+
+
+def of_examples() -> Tensors:
+    """What is of each example where a number drawn here is, and refused where that is.
+
+    A choice or a loop that draws takes it along, since what no argument is of each example for runs once for all.
+    """
+    level = _where_examples_draw()
+    if level is None:
+        return []
+    return [made(level, "random_uniform", key=any_key(), shape=(), dtype=dtypes.float32) < 2.0]
+
+
 def _chosen(name: str, index: Tensor[Any], branches: Sequence[Flat], xs: Tensors) -> Tensors:
     """`branches[index](xs)`, where the leaf is to branch. Raises what `recomputed` does."""
     return _Chosen(name, branches, active_ones(name, xs)).on(index, xs)
-
-
-def _looped(name: str, goes: Flat, step: Flat, xs: Tensors, closed: Tensors) -> Tensors:
-    """`xs` taken further by step([*xs, *closed]) as long as [goes] of the same holds, where the leaf is to loop.
-
-    Derivatives go forward. Raises HiddenTensorError as `recomputed` does, and TrackedError for steps that draw random
-    numbers.
-    """
-    return apply_on_level(_Looped(name, goes, step, len(xs)), [*xs, *closed])
 
 
 class _Chosen(CustomRules):
@@ -375,10 +414,15 @@ class _Chosen(CustomRules):
 
 
 class _Looped(CustomRules):
-    """A loop whose first `count` arguments are carried along, and the others stay."""
+    """A loop whose first `count` arguments are carried along, and the others stay.
 
-    def __init__(self, name: str, goes: Flat, step: Flat, count: int) -> None:
-        self.name, self.count = name, count
+    It goes on as long as [goes] of all holds. The one at `number` counts the steps, of all examples. Derivatives
+    go forward. `plain` raises HiddenTensorError as `recomputed` does, and TrackedError for steps that draw random
+    numbers where the leaf's loops cannot.
+    """
+
+    def __init__(self, name: str, goes: Flat, step: Flat, count: int, number: int | None) -> None:
+        self.name, self.count, self.number = name, count, number
         self.goes, self.step = Recomputed(name, goes, ()), Recomputed(name, step, ())
 
     def plain(self, xs: Tensors) -> Tensors:
@@ -420,7 +464,9 @@ class _Looped(CustomRules):
             return [*ys, *moved]
 
         both = [*xs[:n], *tangents[:n], *xs[n:], *tangents[n:]]
-        out = apply_on_level(_Looped(self.name, lambda both: self.goes.f(apart(both)[0]), step, 2 * n), both)
+        out = apply_on_level(
+            _Looped(self.name, lambda both: self.goes.f(apart(both)[0]), step, 2 * n, self.number), both
+        )
         return out[:n], out[n:]
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Tensors]:
@@ -447,9 +493,12 @@ class _Looped(CustomRules):
                 return xs[:n]
 
             with leaf.aside(), without_calls():  # as a loop: what the first step is, if known, must not choose
-                apply_on_level(_Looped(self.name, goes_on, look, n), [*wide, *xs[n:]])
+                apply_on_level(_Looped(self.name, goes_on, look, n, self.number), [*wide, *xs[n:]])
             differ = found[0]
-            after = [differ or old or new for old, new in zip(several, found[1:], strict=True)]
+            after = [
+                i != self.number and (differ or old or new)
+                for i, (old, new) in enumerate(zip(several, found[1:], strict=True))
+            ]
             if after == several:
                 break
             several = after
@@ -460,6 +509,7 @@ class _Looped(CustomRules):
             lambda xs: [goes(xs)[0][0].any()],
             lambda xs: step.as_wide_as(several, xs),
             n,
+            self.number,
         )
         return apply_on_level(loop, [*wide, *xs[n:]]), several
 
@@ -468,9 +518,13 @@ class _Looped(CustomRules):
 
     def _kept(self, xs: Tensors) -> Tensors:
         (go,) = self.goes.plain(xs)
+        given = xs
+        if self.number is not None:  # a loop in the step draws for those alone that are on their way
+            given = [*_of_the_first(go, xs[: self.count])[1], *xs[self.count :]]
         with taken_by(go):
-            new = self.step.plain(xs)
-        return [where(go, x, old) for x, old in zip(new, xs, strict=False)]
+            new = self.step.plain(given)
+        pairs = enumerate(zip(new, xs, strict=False))
+        return [x if i == self.number else where(go, x, old) for i, (x, old) in pairs]
 
 
 def on_arrays(part: Recomputed, leaf: LeafBackend) -> Callable[..., list[Any]]:
