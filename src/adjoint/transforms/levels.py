@@ -7,6 +7,7 @@ below, where it is a function like any other; a batch runs rule and function for
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,11 +19,41 @@ from adjoint.functions.creation import full
 from adjoint.operands import common_backend, lift_to
 from adjoint.primitives import DType, Shape
 from adjoint.random_keys import Replay, replayed
+from adjoint.scopes import Block, Variable, innermost
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import zeros_like
 
 Tensors = list[Tensor[Any]]
 Pullback = Callable[[Any, Sequence[Array | None], Sequence[Array], Sequence[Array]], list[Array | None]]
+
+
+class Noticed:
+    """Whether a function was called whose rule levels further out do not see: they follow what it computes.
+
+    There one level, which has the rule alone, gives other second derivatives than nested levels.
+    """
+
+    __slots__ = ("found", "outer")
+
+    def __init__(self, outer: Noticed | None) -> None:
+        self.found, self.outer = False, outer
+
+
+_noticing: Variable[Noticed] = contextvars.ContextVar("adjoint_noticing", default=None)
+
+
+def noticing() -> Block[Noticed]:
+    """In this block such calls are noticed."""
+    outer = innermost(_noticing)
+    return Block(_noticing, Noticed(None if outer is None else outer.value))
+
+
+def notice() -> None:
+    """There was such a call."""
+    block = innermost(_noticing)
+    noticed = None if block is None else block.value
+    while noticed is not None:
+        noticed.found, noticed = True, noticed.outer
 
 
 class CustomRules:
