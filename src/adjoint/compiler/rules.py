@@ -263,7 +263,7 @@ class Rules(CustomRules):
             notice()
 
     def _values(self, xs: Tensors, active: Sequence[int]) -> Tensors:
-        """The results for levels further out: not the function's, but what rules in it compute."""
+        """The results for levels further out: where reverse mode follows the function, it uses rules in it up."""
         family, ys = self.family, list[Tensor[Any]]()
         if not (family.noticed and active):
             with noticing() as noticed:
@@ -275,7 +275,7 @@ class Rules(CustomRules):
 
         def ruled(values: Tensors) -> Tensors:
             with without_calls(made=bool(ys)):
-                return _pullback(f, values, active, None)[0]  # a level of reverse mode uses the rules up
+                return _pullback(f, values, active, None)[0]
 
         return self.derived(("values", len(xs), tuple(active)), ruled).on(xs)
 
@@ -366,39 +366,9 @@ class Rules(CustomRules):
         """The pullback of a node where what is saved does not serve."""
         return self.by(active).pull_of(([wrap(x, inner) for x in operands], None, ()), inner, specs, Keys())
 
-    def pull_of(self, saved: Any, inner: Backend, specs: Sequence[tuple[Shape, DType]], replay: Keys) -> Pullback:
-        pull = super().pull_of(saved, inner, specs, replay)
-
-        def pull_on(
-            on: Any, cotangents: Sequence[Any], operands: Sequence[Any], results: Sequence[Any]
-        ) -> list[Any]:
-            if self.family.noticed and isinstance(on, Autodiff) and on.inner is inner:
-                return self._on_itself(on, cotangents, operands)
-            return pull(on, cotangents, operands, results)
-
-        return pull_on
-
-    def _on_itself(self, level: Autodiff[Any], cotangents: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
-        """The pullback as the level itself records it for functions that are not compiled, of a second run."""
-        xs = [self._apart(x, level) for x in operands]
-        with running_on(level), replayed(self.keys), without_calls(made=True):
-            ys = self.family.f([wrap(x, level) for x in xs])
-            arrays = [lift_to(y, level) for y in ys]
-
-        def conjugate(c: Any) -> Any:  # what stands in a graph is the conjugate of what a pass takes and gives
-            return level.conj(c) if level.dtype_of(c).kind == "c" else c
-
-        pairs = zip(arrays, cotangents, strict=True)
-        roots = [(y, conjugate(c)) for y, c in pairs if c is not None and y.node is not None]
-        nodes = [x.node for x in xs if x.node is not None]
-        found = level.pull(roots, retain_graph=True, wrt=nodes, on=level) if roots else {}
-        return [conjugate(found[x.node.key][1]) if x.node is not None and x.node.key in found else None for x in xs]
-
-    def _apart(self, x: Any, level: Autodiff[Any]) -> Any:
-        """The same array, where a pass back that begins further up ends."""
-        if x.node is None:
-            return x
-        return level.record(self.name, lambda on, gs, xs, ys: list(gs), [x], [x.value])[0]
+    @property
+    def noticed(self) -> bool:  # type: ignore[override]
+        return self.family.noticed
 
     def residuals(self, xs: Tensors, ys: Tensors) -> Any:
         return xs, None, ()
