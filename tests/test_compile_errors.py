@@ -302,11 +302,65 @@ def test_what_is_no_array_of_numbers(kind: str, call: str) -> None:
     with pytest.raises((errors.DtypeError, errors.ArgumentTypeError, errors.AxisError)) as caught:
         CALLS[call](lambda x: ad.sin(x).sum(), x)
     assert "argument" in str(caught.value)
-    if call not in ("gradient", "batch"):  # where transforms refuse it
+    if "gradient" in call.split() or "batch" in call.split():  # where transforms refuse it
+        transform = ad.vmap if "batch" in call else ad.grad
+        with pytest.raises(errors.AdjointError) as plain:
+            transform(lambda x: ad.sin(x).sum())(x)
+        assert call == "gradient by another" or caught.type is plain.type
+    if call not in ("gradient", "batch", "compiled gradient", "compiled batch"):
         assert caught.type is errors.DtypeError
         assert any(
             x in str(caught.value) for x in ("pass", "x.astype", "x['a']", "/ np.", "the dtypes are")
         )  # the way out
+
+
+WRONG: dict[str, Any] = {
+    "a set": {1.0},
+    "strings": np.array(["a"]),
+    "objects": np.array([1, None], object),
+    "masked": np.ma.masked_array([1.0, 2.0], [0, 1]),
+    "long doubles": np.zeros(2, np.longdouble),
+    "a slice": slice(0, 2),
+    "None": None,
+    "a string": "abc",
+    "an object": object(),
+    "a number": 1.5,
+    "an integer": 3,
+    "complex numbers": np.array([1j, 2.0]),
+    "integers": np.array([1, 2]),
+    "truths": np.array([True, False]),
+    "none": np.zeros(0),
+    "rows of two lengths": [np.ones(2), np.ones(3)],
+    "a mapping of strings": {"a": 1.0, "b": "c"},
+    "a large integer": 10**400,
+    "a type": int,
+    "a matrix": np.ones((2, 3)),
+}
+WRONG_WAYS: dict[str, Any] = {
+    "vmap": lambda f: ad.vmap(f),
+    "an axis that is not there": lambda f: ad.vmap(f, in_axes=3),
+    "axes of two arguments": lambda f: ad.vmap(f, in_axes=(0, 0)),
+    "grad": lambda f: ad.grad(lambda x: ad.sum(f(x))),
+    "an argument that is not there": lambda f: ad.grad(f, 1),
+    "of no number": lambda f: ad.grad(f),
+    "jacobian": lambda f: ad.jacobian(f),
+    "hessian": lambda f: ad.hessian(lambda x: ad.sum(f(x))),
+    "each": lambda f: ad.vmap(ad.grad(lambda x: ad.sum(f(x)))),
+}
+
+
+@pytest.mark.parametrize("way", WRONG_WAYS)
+@pytest.mark.parametrize("part", [lambda x: ad.sin(x), lambda x: x * 2.0, lambda x: None, lambda x: x[9]])
+def test_compiled_transforms_raise_what_they_raise_as_they_are(part: Any, way: str) -> None:
+    for kind, x in WRONG.items():
+        found: list[Any] = []
+        for f in (WRONG_WAYS[way](part), ad.compile(WRONG_WAYS[way](part)), WRONG_WAYS[way](ad.compile(part))):
+            try:
+                f(x)
+                found.append("a result")
+            except Exception as error:
+                found.append(type(error))
+        assert found[1] is found[2] is found[0], (kind, found)
 
 
 def test_single_strings_and_dates_are_parts_of_the_recording() -> None:

@@ -526,3 +526,39 @@ def _outcome(f: Any, *args: Any) -> Any:
         return np.asarray(f(*args))
     except errors.AdjointError as error:
         return type(error), str(error).partition("\n")[0]
+
+
+WHOLES: dict[str, Any] = {
+    "x // n": lambda x, n: x // n,
+    "n // x": lambda x, n: n // x,
+    "floor_divide(x, n)": lambda x, n: ad.floor_divide(x, n),
+    "floor_divide(n, x)": lambda x, n: ad.floor_divide(n, x),
+    "x % n": lambda x, n: x % n,
+    "n % x": lambda x, n: n % x,
+    "divmod(x, n)": lambda x, n: ad.stack(list(divmod(x, n))),
+    "fmod(x, n)": lambda x, n: ad.fmod(x, n),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i4", "u1"])
+@pytest.mark.parametrize("name", WHOLES)
+@pytest.mark.filterwarnings("ignore")
+def test_quotients_and_rests_by_numbers_that_the_dtype_does_not_hold(name: str, dtype: str) -> None:
+    """The same to the sign of zero as without; a number that is infinite in the dtype counts as that."""
+    values = [0.0, -0.0, 1.0, -1.0, -3.5, 7.0, math.inf, -math.inf, math.nan, 6e-8, -1e-40, 6e4]
+    x = ad.tensor(np.array(values if dtype[0] == "f" else [0, 1, 2, 7, 100], dtype))
+    operation, traced = WHOLES[name], ad.compile(WHOLES[name])
+    for n in (3.5, 1e5, -1e5, 1e300, -1e300, 1e-300, -5e-324, math.inf, -math.inf, math.nan, 0.0, -0.0, 2.0**40):
+        wanted = operation(x, n)
+        for found in (ad.compile(lambda x, n=n: operation(x, n))(x), traced(x, n)):
+            assert found.dtype == wanted.dtype
+            np.testing.assert_array_equal(found.numpy(), wanted.numpy(), err_msg=str(n))
+            np.testing.assert_array_equal(
+                np.signbit(found.numpy()) | np.isnan(found.numpy()),
+                np.signbit(wanted.numpy()) | np.isnan(wanted.numpy()),
+                err_msg=str(n),
+            )
+    if name == "x // n" and dtype in ("f2", "f4"):
+        for large in (1e300, 1 << 40) if dtype == "f2" else (1e300,):
+            np.testing.assert_array_equal(np.signbit((x[2:4] // large).numpy()), [False, True])  # -0.0, not -1
+            assert not (x[2:4] // large).numpy().any()

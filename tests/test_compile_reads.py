@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import array
 import collections
+import contextvars
+import ctypes
 import functools
 import itertools
+import operator
+import threading
 import types
 import warnings
 from typing import Any
@@ -319,3 +324,201 @@ def test_tensors_in_other_kinds_of_containers_are_read_anew() -> None:
     for k in range(4):
         queue[0] = ad.tensor(float(k))
         np.testing.assert_array_equal(f(X), k * X)
+
+
+class _Holder:
+    value: Any = 1.0
+
+    def read(self) -> Any:
+        return self.value
+
+    renamed = property(operator.attrgetter("value"))
+
+
+class _Meta(type):
+    value = 1.0
+
+
+class _List(list[Any]):
+    value = 1.0
+
+
+class _Float(float):
+    value = 1.0
+
+
+class _Module(ad.nn.Module):
+    rates: dict[str, float]
+
+    def __init__(self) -> None:
+        self.rates = {"a": 1.0}
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.rates["a"]
+
+
+def _views(kind: Any) -> Any:
+    held = kind({"a": 1.0, "b": 2.0})
+    values, items = held.values(), held.items()
+    return (lambda x: x * sum(values) * next(iter(items))[1] * sum(held.values())), lambda: held.update(a=3.0)
+
+
+def _keys() -> Any:
+    held = {"a": 1.0}
+    keys = held.keys()
+    return (lambda x: x * len(keys)), lambda: held.update(b=3.0)
+
+
+def _of_array(part: Any, made: Any = None) -> Any:
+    held = {"a": np.array([1.0, 2.0]) if made is None else made}
+
+    def change() -> None:
+        held["a"][...] = 3.0
+
+    return (lambda x: x * part(held["a"])), change
+
+
+def _of_objects(first: Any, change: Any, part: Any = lambda x: x) -> Any:
+    held = np.empty(2, object)
+    held[0] = first
+    return (lambda x: x * part(held[0])), lambda: change(held)
+
+
+def _of_holder(read: Any, make: Any = _Holder) -> Any:
+    held = make()
+    held.value = 1.0
+    return (lambda x: x * read(held)), lambda: setattr(held, "value", 3.0)
+
+
+def _of_class() -> Any:
+    nearer = type("Nearer", (_Holder,), {"__module__": __name__})
+    return (lambda x: x * nearer.value), lambda: setattr(nearer, "value", 3.0)
+
+
+def _of_metaclass() -> Any:
+    made = _Meta("Made", (), {"__module__": __name__})
+    _Meta.value = 1.0
+    return (lambda x: x * made.value), lambda: setattr(_Meta, "value", 3.0)
+
+
+def _of_key() -> Any:
+    held = {_Holder(): 1.0}
+    return (lambda x: x * sum(key.value for key in held)), lambda: [setattr(key, "value", 3.0) for key in held]
+
+
+def _bound(name: str, *args: Any) -> Any:
+    held = {"a": 1.0}
+    get = getattr(held, name)
+    partial = functools.partial(get, *args)
+    return (lambda x: x * get(*args) * partial()), lambda: held.update(a=3.0)
+
+
+def _cached() -> Any:
+    held = [1.0]
+    cached = functools.cache(lambda: held)
+    return (lambda x: x * cached()[0]), lambda: held.__setitem__(0, 3.0)
+
+
+def _of_context() -> Any:
+    variable: contextvars.ContextVar[float] = contextvars.ContextVar("variable", default=1.0)
+    return (lambda x: x * variable.get()), lambda: variable.set(3.0)
+
+
+def _of_module() -> Any:
+    module = _Module()
+    return (lambda x: module(x)), lambda: module.rates.update(a=3.0)
+
+
+def _of_buffer(made: Any) -> Any:
+    return (lambda x: x * made[0]), lambda: made.__setitem__(0, 3)
+
+
+getter, caller = operator.attrgetter("value"), operator.methodcaller("read")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        *[functools.partial(_views, kind) for kind in (dict, collections.OrderedDict, collections.UserDict)],
+        _keys,
+        *[
+            functools.partial(_of_array, part)
+            for part in (lambda a: a, lambda a: a[0], lambda a: a.tolist()[0], lambda a: np.sin(a), lambda a: sum(a))
+        ],
+        lambda: _of_array(lambda a: a, np.array(1.0)),
+        lambda: _of_array(lambda a: float(a), np.array(1.0)),
+        lambda: _of_array(lambda a: a["f"], np.ones(2, [("f", float)])),
+        lambda: _of_array(lambda a: a[0], np.ones((4, 4))[1:, 1]),
+        lambda: _of_objects(1.0, lambda held: held.__setitem__(0, 3.0)),
+        lambda: _of_objects(ad.tensor(1.0), lambda held: held.__setitem__(0, ad.tensor(3.0))),
+        lambda: _of_objects({"a": 1.0}, lambda held: held[0].update(a=3.0), lambda held: held["a"]),
+        lambda: _of_objects(_Holder(), lambda held: setattr(held[0], "value", 3.0), lambda held: held.value),
+        *[
+            functools.partial(_of_holder, read)
+            for read in (
+                lambda held: held.renamed,
+                lambda held: getter(held),
+                lambda held: caller(held),
+                lambda held: vars(held)["value"],
+                lambda held: sum(vars(held).values()),
+            )
+        ],
+        *[
+            functools.partial(_of_holder, lambda held: held.value, make)
+            for make in (_List, _Float, threading.local, types.SimpleNamespace)
+        ],
+        lambda: _of_holder(lambda held: vars(held)["value"], types.SimpleNamespace),
+        lambda: _of_holder(lambda held: sum(held.__dict__.values()), types.SimpleNamespace),
+        _of_class,
+        _of_metaclass,
+        _of_key,
+        lambda: _bound("get", "a"),
+        lambda: _bound("__getitem__", "a"),
+        _cached,
+        _of_context,
+        _of_module,
+        *[
+            functools.partial(_of_buffer, made)
+            for made in (bytearray([1]), array.array("d", [1.0]), memoryview(np.ones(2)), (ctypes.c_double * 2)(1.0))
+        ],
+    ],
+)
+@pytest.mark.parametrize("how", [lambda f: f, lambda f: ad.grad(lambda x: f(x).sum())])
+def test_what_is_read_by_other_ways_is_seen_to_change(case: Any, how: Any) -> None:
+    f, change = case()
+    f = how(f)
+    g = ad.compile(f)
+    for _ in range(3):
+        np.testing.assert_array_equal(g(X), f(X))
+    change()
+    for _ in range(2):
+        np.testing.assert_array_equal(g(X), f(X))
+
+
+def test_arrays_that_the_function_changes() -> None:
+    filled, buffer, runs = np.zeros(2), np.zeros(2), _Holder()
+
+    def assigns(x: Any) -> Any:
+        filled[0] = 3.0
+        return x * filled
+
+    with pytest.raises(errors.TrackedError, match="changes 'filled'"):
+        ad.compile(assigns)(X)
+
+    def outside(x: Any) -> Any:
+        buffer[:] = x
+        return buffer * 2
+
+    external = ad.external(outside, like=lambda x: x)
+
+    def f(x: Any) -> Any:
+        runs.value += 1
+        ad.debug.callback(lambda value: filled.__setitem__(slice(None), value), x)
+        return external(x) * 1.0
+
+    runs.value = 0
+    g = ad.compile(f)
+    for k in range(4):  # what callbacks and functions outside fill is none of what the function reads
+        np.testing.assert_array_equal(g(X + k), (X + k) * 2)
+    assert runs.value <= 2
+    np.testing.assert_array_equal(filled, X + 3)

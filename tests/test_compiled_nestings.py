@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import peer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_random_nestings import COUNT, SHAPE, Program, programs, run
@@ -90,3 +91,121 @@ def test_random_nestings_of_transforms(way: str, examples: int, monkeypatch: pyt
         check(program, names, compiled)
 
     run_one()
+
+
+# --- rules that are not their function's derivative ---
+
+
+@ad.custom_vjp
+def _doubled(x: Any) -> Any:
+    return x * 1
+
+
+_doubled.defvjp(lambda x: (x * 1, None), lambda _, g: (g * 2,))
+
+
+@ad.custom_vjp
+def _bent(x: Any) -> Any:
+    return ad.sin(x)
+
+
+def _bent_forward(x: Any) -> Any:
+    y = ad.sin(x)
+    return y, (x, y)
+
+
+_bent.defvjp(_bent_forward, lambda saved, g: (g * 1.5 * ad.cos(saved[0]) * (1 + saved[1]),))
+
+
+@ad.custom_vjp
+def _itself(x: Any) -> Any:
+    return x**2
+
+
+_itself.defvjp(lambda x: (_itself(x), x), lambda x, g: (g * 3 * x,))  # levels further out meet the rule again
+
+
+def _in_a_loop(rule: Function) -> Function:
+    def f(x: Any) -> Any:
+        c = x
+        for i in range(3):
+            c = rule(c) * x + i
+        return (c**2).sum()
+
+    return f
+
+
+# of a rule the same function in several ways, which all have the same derivatives
+SPELLINGS: dict[str, list[Callable[[Function], Function]]] = {
+    "square": [
+        lambda rule: lambda x: (rule(x) ** 2).sum(),
+        lambda rule: lambda x: (ad.compile(rule)(x) ** 2).sum(),
+        lambda rule: lambda x: ad.compile(lambda x: rule(x) ** 2)(x).sum(),
+        lambda rule: lambda x: ad.checkpoint(lambda x: rule(x) ** 2)(x).sum(),
+        lambda rule: lambda x: ad.vmap(lambda x: rule(x) ** 2)(x).sum(),
+        lambda rule: lambda x: ad.cond(x.sum() > 0, lambda x: rule(x) ** 2, lambda x: x, x).sum(),
+        lambda rule: lambda x: ad.scan(lambda c, row: (c, rule(row) ** 2), 0, x)[1].sum(),
+    ],
+    "steps": [
+        _in_a_loop,
+        lambda rule: lambda x: (ad.fori_loop(0, 3, lambda i, c: rule(c) * x + i, x) ** 2).sum(),
+        lambda rule: (
+            lambda x: (ad.scan(lambda c, i: (rule(c) * x + i, None), x, ad.arange(3), checkpoint_every=2)[0] ** 2).sum()
+        ),
+    ],
+}
+
+
+def _twice_by_backward(f: Function) -> Function:
+    def run(x: Any) -> Any:
+        x = ad.tensor(x).require_grad()
+        slope = f(x).backward(create_graph=True)[x]
+        return (slope**2).sum().backward()[x]
+
+    return run
+
+
+def _backward_inside(f: Function) -> Function:
+    return lambda x: ad.grad(lambda x: (f(x).backward()[x] ** 2).sum())(ad.tensor(x))
+
+
+ORDERS: dict[str, Callable[[Function], Function]] = {
+    "grad": ad.grad,
+    "hessian": ad.hessian,
+    "grad of grad": lambda f: ad.grad(lambda x: (ad.grad(f)(x) ** 2).sum()),
+    "forward over reverse": lambda f: ad.jacobian(ad.grad(f), mode="forward"),
+    "reverse over reverse": lambda f: ad.jacobian(ad.grad(f), mode="reverse"),
+    "reverse over forward": lambda f: ad.grad(lambda x: ad.jvp(f, (x,), (x,))[1]),
+    "forward over forward": lambda f: lambda x: ad.jvp(lambda x: ad.jvp(f, (x,), (x,))[1], (x,), (x,))[1],
+    "hvp": lambda f: lambda x: ad.hvp(f, (x,), (x,))[0],
+    "batch of hessians": lambda f: lambda x: ad.vmap(ad.hessian(f))(np.stack([x, 2 * x])),
+    "hessian of a batch": lambda f: ad.hessian(lambda x: ad.vmap(f)(ad.stack([x, 2 * x])).sum()),
+    "gradient of hessian": lambda f: ad.grad(lambda x: (ad.hessian(f)(x) ** 2).sum()),
+    "backward twice": _twice_by_backward,
+    "backward in a transform": _backward_inside,
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("spelled", SPELLINGS)
+@pytest.mark.parametrize("rule", [_bent, _itself])
+def test_rules_that_are_no_derivatives(rule: Any, spelled: str, order: str) -> None:
+    x = np.array([0.3, 0.7])
+    first, *others = [spelling(rule) for spelling in SPELLINGS[spelled]]
+    expected = np.asarray(ORDERS[order](first)(x))
+    for i, f in enumerate([first, *others]):
+        compiled = ad.compile(f)
+        for found in (f, compiled):
+            np.testing.assert_allclose(np.asarray(ORDERS[order](found)(x)), expected, rtol=1e-9)
+        if "backward" not in order and i % 2 == 0:
+            np.testing.assert_allclose(ad.compile(ORDERS[order](f))(x), expected, rtol=1e-9)
+
+
+def test_levels_further_out_follow_what_the_forward_rule_computes() -> None:
+    jax = peer("jax")
+    theirs = jax.custom_vjp(lambda x: x * 1)
+    theirs.defvjp(lambda x: (x * 1, None), lambda _, g: (g * 2,))
+    expected = jax.hessian(lambda x: theirs(x) ** 2)(3.0)
+    f = lambda x: _doubled(x) ** 2
+    for found in (ad.hessian(f), ad.hessian(ad.compile(f)), ad.compile(ad.hessian(f)), ad.grad(ad.grad(f))):
+        assert float(found(3.0)) == float(expected) == 4.0

@@ -382,3 +382,22 @@ def test_another_solver_of_no_examples() -> None:
     assert ad.vmap(solve)(np.zeros((0, 2))).shape == (0, 2)
     slope = ad.grad(lambda a: ad.vmap(lambda c: solve(c * a).sum())(np.zeros((0, 2))).sum())(1.0)
     assert slope == 0
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_not_finite_in_a_convolution_stays_where_it_has_terms(value: float, mode: str) -> None:
+    """Of batches, too, which are computed on borders of zeros: these times it would be nan."""
+    rng = np.random.default_rng(1)
+    for n, m in ((5, 3), (300, 50), (40, 40)):
+        for place in (0, 1):
+            a, v = rng.random((3, n)), rng.random((3, m))
+            (a, v)[place][1, 1] = value
+            convolved = lambda a, v: (ad.convolve(a, v, mode),)
+            slopes = ad.grad(lambda a, v: ad.convolve(a, v, mode).sum(), (0, 1))
+            for g in (convolved, slopes):
+                wanted = [np.stack(parts) for parts in zip(*map(g, a, v), strict=True)]
+                for found in (ad.vmap(g)(a, v), ad.compile(ad.vmap(g))(a, v)):
+                    for x, y in zip(found, wanted, strict=True):
+                        np.testing.assert_allclose(x, y, rtol=1e-12)

@@ -36,7 +36,7 @@ from adjoint.dtypes import INEXACT
 from adjoint.functions.arguments import as_shape, check_callable, integers, is_numeric, items
 from adjoint.functions.creation import zeros
 from adjoint.functions.shape import broadcast_to
-from adjoint.lines import Line, line_of, stack_level
+from adjoint.lines import PACKAGE, Line, line_of, stack_level
 from adjoint.module.fields import Fields
 from adjoint.operands import lift_to
 from adjoint.scopes import Block, Scope, innermost
@@ -323,7 +323,12 @@ class Compiled(Wrapper):
         """The call, where there are no arrays of other libraries."""
         if _is_disabled():
             return _eager(self.f, args, kwargs)
-        call = Signature(self, args, kwargs)
+        try:
+            call = Signature(self, args, kwargs)
+        except errors.AdjointError:
+            if _is_transform(self.f):
+                _raise_as_it_is(self.f, args, kwargs)
+            raise
         if call.recording:
             return self.f(*args, **kwargs)
         if call.foreign:  # a decorator of which nothing is known here
@@ -616,6 +621,21 @@ class Called:
         xs = self._given(call)
         active = [i for i, x in enumerate(xs) if device.is_active(x._array) and x.dtype.kind in INEXACT]
         return Rules(self.family, self.options).node(xs, device, active)
+
+
+def _is_transform(f: Callable[..., Any]) -> bool:
+    code = getattr(f, "__code__", None)
+    return code is not None and code.co_filename.startswith(PACKAGE)
+
+
+def _raise_as_it_is(f: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    """Raises what a transform says of arguments that are refused: it looks at them before it calls what it is of."""
+    try:
+        f(*args, **kwargs)
+    except errors.AdjointError:
+        raise
+    except Exception:  # another library's, which says less
+        return
 
 
 def _eager(f: Callable[..., Any], args: Any, kwargs: Any) -> Any:

@@ -7,15 +7,18 @@ is recorded again.
 
 from __future__ import annotations
 
+import array
 import collections
 import contextvars
+import ctypes
 import dis
 import functools
 import inspect
 import operator
 import sys
+import threading
 import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MappingView, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -33,6 +36,7 @@ from adjoint.scopes import Variable, innermost
 from adjoint.tensor import Tensor, raw_array
 from adjoint.transforms.arguments import Function
 from adjoint.transforms.closures import LARGE, Wrapper, closed_over, is_rebuilt, names_of_module
+from adjoint.transforms.external import is_external
 from adjoint.transforms.watched import can_be_watched
 
 disabled: Variable[bool] = contextvars.ContextVar("adjoint_compile_disabled", default=None)
@@ -214,6 +218,9 @@ class Environment:
         self._slots: list[tuple[Any, str, Any]] = []
         self._functions: list[tuple[types.FunctionType, types.CodeType, Any, Any]] = []
         self._containers: list[tuple[Any, tuple[Any, ...]]] = []
+        self._contents: list[tuple[Any, Any]] = []  # arrays of numbers, and what is in them
+        self._contexts: list[tuple[contextvars.ContextVar[Any], Any]] = []
+        self._is_external = False  # what is gathered belongs to a function that runs in each call, and may fill buffers
         self._arrays: list[tuple[Tensor[Any], Any]] = []
         self._variable = ""  # the name by which the function reads what is being gathered
         self._variables: dict[int, str] = {}  # ... of what may change, by identity
@@ -277,6 +284,12 @@ class Environment:
         for container, before in self._containers:
             if not _are_same(_parts(container), before):
                 return False
+        for x, content in self._contents:
+            if _numbers(x) != content:
+                return False
+        for variable, value in self._contexts:
+            if variable.get(_Empty) is not value:
+                return False
         if any([getattr(x, name, _Empty) is not value for x, name, value in self._slots]):
             return False
         return all([raw_array(tensor) is array for tensor, array in self._arrays])
@@ -284,6 +297,7 @@ class Environment:
     def changed_variable(self) -> str | None:
         """The name of a variable whose value, or what is in it, is another one by now."""
         found: list[Any] = [x for x, before in self._containers if not _are_same(_parts(x), before)]
+        found += [x for x, content in self._contents if _numbers(x) != content]
         found += [x for x, array in self._arrays if raw_array(x) is not array]
         found += [cell for cell, value in self._cells if _content(cell) is not value]
         names = [self._variables[id(x)] for x in found if self._variables.get(id(x))]
@@ -318,6 +332,10 @@ class Environment:
             return
         if isinstance(x, PLAIN):
             guard.append(plain(x))
+            if type(x) in PLAIN or (id(x), own) in seen:
+                return
+            seen.add((id(x), own))
+            self._objects.append(x)
             return
         if (id(x), own) in seen:
             return
@@ -330,45 +348,78 @@ class Environment:
         elif isinstance(x, Wrapper):
             guard.append(type(x))
             self._gather(x.f, guard, seen, own=own)
-        elif isinstance(x, _CONTAINERS) and len(x) > LARGE:
+        elif isinstance(x, MappingView) and (held := _viewed(x)) is not None:
+            guard.append(type(x))
+            self._gather(held, guard, seen, own=own)
+        elif isinstance(x, _BUFFERS) and not _is_of_objects(x):
+            content = None if self._is_external else _numbers(x)
+            guard.append((Same(x), content))
+            if content is not None:
+                self._contents.append((x, content))
+                self._variables[id(x)] = self._variable
+        elif (isinstance(x, _CONTAINERS) and len(x) > LARGE) or (isinstance(x, np.ndarray) and x.size > LARGE):
             guard.append(Same(x))
-        elif isinstance(x, (*_CONTAINERS, functools.partial)):
+        elif isinstance(x, (*_CONTAINERS, functools.partial, np.ndarray)):
             parts = _parts(x)
             if not isinstance(x, (tuple, functools.partial)):  # these stay as they are
                 self._containers.append((x, parts))
                 self._variables[id(x)] = self._variable
             if isinstance(x, _MAPPINGS):
-                parts = parts[len(parts) // 2 :]
+                keys, parts = parts[: len(parts) // 2], parts[len(parts) // 2 :]
                 guard.append((dict, tuple(map(plain, x))))
+                for key in keys:
+                    if may_change(key):  # its attributes may
+                        self._gather(key, guard, seen, own=False)
             else:
                 guard.append((type(x), len(parts)))
             for part in parts:
                 self._gather(part, guard, seen, own=own if is_rebuilt(x) else False)
+            if type(x) not in _EXACT:
+                self._objects.append(x)
         elif isinstance(x, Fields) and own is not False:
             leaves, structure = trees.flatten(x)
             guard.append(structure)
+            self._containers += [(held, _parts(held)) for held in _dictionaries(vars(x).values())]
             for leaf in leaves:
                 self._gather(leaf, guard, seen, own=own)
             for part in may_run(x):
                 self._gather(part, guard, seen, own=False)
+        elif (
+            isinstance(x, _OF_C)
+            and x.__name__ not in CHANGES
+            and not isinstance(x.__self__, (*_MANY, type, type(None)))
+        ):
+            guard.append(Same(x))
+            self._gather(x.__self__, guard, seen, own=False)
+        elif isinstance(x, contextvars.ContextVar):
+            value = x.get(_Empty)
+            guard.append(Same(x))
+            self._contexts.append((x, value))
+            self._gather_value(value, guard, seen)
+        elif isinstance(x, _CACHED):
+            guard.append(Same(x))
+            self._gather_value(x.__wrapped__, guard, seen)
         else:
             guard.append(Same(x))
-            if not isinstance(x, np.ndarray):
-                self._objects.append(x)
+            if isinstance(x, (operator.attrgetter, operator.methodcaller)):
+                self._names.update([name for text in _named_by(x) for name in text.split(".")])
+            self._objects.append(x)
 
     def _gather_function(self, f: types.FunctionType, guard: list[Any], seen: set[Any], *, own: bool | None) -> None:
         guard.append(Same(f.__code__))
         if f.__code__ in callbacks:
             return
         read = _read(f.__code__, callbacks.count)
+        around, self._is_external = self._is_external, self._is_external or is_external(f)
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             value = _content(cell)
             self._cells.append((cell, value))
             self._variable = self._variables[id(cell)] = name
-            if isinstance(value, (dict, list)) and name not in read:  # callbacks fill it
+            if isinstance(value, (dict, list, *_BUFFERS)) and name not in read:  # callbacks fill it
                 guard.append(Same(value))
             else:
                 self._gather(value, guard, seen, own=own)
+        self._is_external = around
         if f.__code__.co_filename.startswith(PACKAGE):  # ours do not change, but may hold what is the user's
             for value in (f.__defaults__, *(f.__kwdefaults__ or {}).values()):
                 self._gather(value, guard, seen, own=False)
@@ -435,6 +486,11 @@ class Environment:
         held = _dictionary(x)
         if isinstance(x, type):
             self._gather_class(x, None, seen)
+            self._gather_class(type(x), None, seen)
+            return
+        if isinstance(x, threading.local):  # each thread has its own
+            for name in self._names:
+                self._slot(x, name, seen)
             return
         if isinstance(x, Backend):
             return
@@ -444,24 +500,22 @@ class Environment:
                     self._attribute(x, held, name, value, seen)
             return
         everything = self._all and _is_users(sys.modules.get(type(x).__module__)) and not isinstance(x, _MANY)
-        everything = everything or isinstance(x, _WRITTEN)
+        everything = everything or isinstance(x, _WRITTEN) or (self._all and isinstance(x, types.SimpleNamespace))
         for name in [name for name in held if everything or name in self._names]:
             self._attribute(x, held, name, held[name], seen)
         self._gather_class(type(x), x, seen)
 
     def _gather_class(self, cls: type, x: Any, seen: set[Any]) -> None:
         """What the user's classes have for an object, or for themselves."""
+        before: list[type] = []
         for each in cls.__mro__:
             if not _is_users(sys.modules.get(each.__module__)):
                 continue
             for name in [name for name in vars(each) if self._is_read(name, vars(each)[name])]:
                 member = vars(each)[name]
                 if isinstance(member, types.MemberDescriptorType):
-                    if x is not None and (id(x), name) not in self._read:
-                        self._read.add((id(x), name))
-                        value = getattr(x, name, _Empty)
-                        self._slots.append((x, name, value))
-                        self._add(x, name, value, seen)
+                    if x is not None:
+                        self._slot(x, name, seen)
                     continue
                 assigned = set(self.assigned)
                 self._attribute(each, vars(each), name, member, seen)
@@ -472,6 +526,19 @@ class Environment:
                 held = _dictionary(x)
                 if held is not _NOTHING and name not in held:  # it may come
                     self._attribute(x, held, name, _Empty, seen)
+                for nearer in before:
+                    if name not in vars(nearer):
+                        self._attribute(nearer, vars(nearer), name, _Empty, seen)
+            before.append(each)
+
+    def _slot(self, x: Any, name: str, seen: set[Any]) -> None:
+        """What has no dictionary that says it."""
+        if (id(x), name) not in self._read:
+            self._read.add((id(x), name))
+            value = getattr(x, name, _Empty)
+            self._slots.append((x, name, value))
+            if value is not _Empty:
+                self._add(x, name, value, seen)
 
     def _is_read(self, name: str, member: Any) -> bool:
         """Whether functions may read what a class has by this name: operators are methods that they do not name."""
@@ -515,6 +582,11 @@ def _is_written(f: types.FunctionType) -> bool:
 
 _MAPPINGS = (dict, types.MappingProxyType)
 _CONTAINERS = (*_MAPPINGS, list, tuple, set, frozenset, collections.deque, bytearray)
+_EXACT = (*_CONTAINERS, functools.partial, np.ndarray)
+_BUFFERS = (np.ndarray, array.array, memoryview, ctypes.Array, ctypes._SimpleCData)
+_OF_C = (types.BuiltinMethodType, types.MethodWrapperType)
+_NO_SELF = (types.ModuleType, type, type(None))
+_CACHED = type(functools.lru_cache(_is_users))
 _WRITTEN = (collections.UserDict, collections.UserList, collections.ChainMap)  # in Python: they keep all in attributes
 
 
@@ -544,7 +616,46 @@ def _parts(x: Any) -> tuple[Any, ...]:
     """What a container holds: of a dictionary the keys, then the values."""
     if isinstance(x, _MAPPINGS):
         return (*x, *x.values())
+    if isinstance(x, np.ndarray):
+        return tuple(x.flat)
     return (x.func, x.args, x.keywords) if isinstance(x, functools.partial) else tuple(x)
+
+
+def _dictionaries(values: Iterable[Any]) -> Iterator[dict[Any, Any]]:
+    """Those in what a module holds, which is a value but for them."""
+    for x in values:
+        if isinstance(x, dict):
+            yield x
+            yield from _dictionaries(x.values())
+        elif isinstance(x, (list, tuple)):
+            yield from _dictionaries(x)
+        elif isinstance(x, Fields):
+            yield from _dictionaries(vars(x).values())
+
+
+def _viewed(x: Any) -> Mapping[Any, Any] | None:
+    """The dictionary of a view."""
+    held = getattr(x, "mapping", None)
+    return getattr(x, "_mapping", None) if held is None else held
+
+
+def _is_of_objects(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype.kind == "O"
+
+
+def _numbers(x: Any) -> Any:
+    """What is in an array; None of many numbers, which must not change."""
+    if isinstance(x, np.ndarray):
+        return None if x.size > LARGE else (x.shape, x.dtype, x.tobytes())
+    numbers = memoryview(x)
+    return None if numbers.nbytes > 8 * LARGE else numbers.tobytes()
+
+
+def _named_by(x: Any) -> list[str]:
+    """The attributes that a function made by `operator` reads."""
+    made, given, *_ = x.__reduce__()
+    names = made.args if isinstance(made, functools.partial) else given
+    return [name for name in names if isinstance(name, str)]
 
 
 def _are_same(xs: Sequence[Any], ys: Sequence[Any]) -> bool:

@@ -29,7 +29,7 @@ from adjoint.random_keys import Replay as Keys
 from adjoint.random_keys import replayed, without_calls
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.forward import jvp
-from adjoint.transforms.levels import CustomRules, Pullback, Tensors, same_zeros
+from adjoint.transforms.levels import CustomRules, Pullback, Tensors, notice, noticing, same_zeros
 from adjoint.transforms.recomputed import Examples, apply_on_level
 from adjoint.transforms.reverse import vjp
 
@@ -82,6 +82,13 @@ class Family:
         self.programs: dict[Any, Any] = {}
         self.given: dict[Any, tuple[int, ...]] = {}  # the results that had cotangents the last time
         self.kin: dict[Any, Any] = {}
+        self.noticed = False  # it calls functions whose rules one level applies to results, and nested levels do not
+
+    def run(self, xs: Tensors) -> Tensors:
+        with noticing() as noticed:
+            ys = self.f(xs)
+        self.noticed |= noticed.found
+        return ys
 
     def derived(self, what: str, f: Flat) -> Family:
         return Family(f"{self.name}, {what}", f, self.answers, self.met, (self.kind, what))
@@ -158,7 +165,7 @@ class Rules(CustomRules):
 
         def record(place: Place) -> Program:
             given = _arguments(place, xs, device)
-            results, outputs = results_of(place, self.family.f([x for _, x in given]), {})
+            results, outputs = results_of(place, self.family.run([x for _, x in given]), {})
             self.family.answers.take(place)
             graph: Any = place.recording.graphs[0]
             graph.inputs, graph.outputs = [value for value, _ in given], outputs
@@ -190,7 +197,9 @@ class Rules(CustomRules):
 
         def record(place: Place) -> Halves:
             operands = _arguments(place, xs, device)
-            ys, wanted, pull = _pullback(self.family.f, [x for _, x in operands], active, given)
+            with noticing() as noticed:
+                ys, wanted, pull = _pullback(self.family.f, [x for _, x in operands], active, given)
+            self.family.noticed |= noticed.found
             _, outputs = results_of(place, ys, {})
             cotangents = [place.argument(ys[i].shape, ys[i].dtype, device) for i in wanted]
             gradients = pull([g for _, g in cotangents])
@@ -213,9 +222,10 @@ class Rules(CustomRules):
         base = grounded(xs, device)
         if base is None:
             with replayed(self.keys):
-                return self.family.f(xs)
+                return self.family.run(xs)
         try:
             program = self.program(xs, base)
+            self._notice()
             with self.drawing(program.draws):
                 ys = program.tensors([_leaf_array(x) for x in xs], xs)
         except OtherNumberError:
@@ -226,7 +236,7 @@ class Rules(CustomRules):
         """The results where the function cannot be recorded for all numbers: it asks for them in a derivative, say."""
         device = self.device_over(base)
         with running_on(device), replayed(self.keys):
-            ys = self.family.f([wrap(device.lift(_leaf_array(x), base), device) for x in xs])
+            ys = self.family.run([wrap(device.lift(_leaf_array(x), base), device) for x in xs])
         return [wrap(_leaf_array(y), base) for y in ys]
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
@@ -237,15 +247,37 @@ class Rules(CustomRules):
         base = grounded(xs, device)
         places = [i for i, (x, by) in enumerate(zip(xs, active, strict=True)) if by and x.dtype.kind in INEXACT]
         if base is None or not places:
-            return self.on(xs), (xs, None, ())
+            return self._values(xs, places), (xs, None, ())
         try:
             parts = self.parts(xs, places, base)
+            self._notice()
             with self.drawing(parts.draws):
                 out = parts.forward([_leaf_array(x) for x in xs])
         except OtherNumberError:
-            return self.on(xs), (xs, None, ())
+            return self._values(xs, places), (xs, None, ())
         ys = [wrap(device.lift(y, base), device) for y in out[: parts.results]]
         return ys, (xs, (parts, places, base, device), out[parts.results :])
+
+    def _notice(self) -> None:
+        if self.family.noticed:
+            notice()
+
+    def _values(self, xs: Tensors, active: Sequence[int]) -> Tensors:
+        """The results for levels further out: where reverse mode follows the function, it uses rules in it up."""
+        family, ys = self.family, list[Tensor[Any]]()
+        if not (family.noticed and active):
+            with noticing() as noticed:
+                ys = self.on(xs)
+            family.noticed |= noticed.found
+            if not (family.noticed and active):
+                return ys
+        f = family.f
+
+        def ruled(values: Tensors) -> Tensors:
+            with without_calls(made=bool(ys)):
+                return _pullback(f, values, active, None)[0]
+
+        return self.derived(("values", len(xs), tuple(active)), ruled).on(xs)
 
     def node(self, xs: Tensors, device: Autodiff[Any], active: Sequence[int]) -> Made | None:
         """What calls of the function record on reverse mode over what computes, for arguments like these."""
@@ -298,6 +330,7 @@ class Rules(CustomRules):
 
         def run(arrays: Sequence[Any]) -> tuple[list[Any], Pullback]:
             now = last[0]
+            self._notice()
             out = now.forward(arrays)
             kept = out[count:]
 
@@ -332,6 +365,10 @@ class Rules(CustomRules):
     ) -> Pullback:
         """The pullback of a node where what is saved does not serve."""
         return self.by(active).pull_of(([wrap(x, inner) for x in operands], None, ()), inner, specs, Keys())
+
+    @property
+    def noticed(self) -> bool:  # type: ignore[override]
+        return self.family.noticed
 
     def residuals(self, xs: Tensors, ys: Tensors) -> Any:
         return xs, None, ()

@@ -127,7 +127,7 @@ class Compared(Recomputed):
     depth: int
     grids: Grids
     # with zeros: each derivative has an allowed error beside it, of all that is there
-    backward_of, push_of = CustomRules.backward_of, CustomRules.push_of
+    forward_by, backward_of, push_of = CustomRules.forward_by, CustomRules.backward_of, CustomRules.push_of
 
     def __init__(self, name: str, f: Flat, active: Sequence[bool], grids: Grids, depth: int = 0) -> None:
         super().__init__(name, f, active)

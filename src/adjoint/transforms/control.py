@@ -39,7 +39,7 @@ from adjoint.functions.indexing import along
 from adjoint.functions.ranges import arange
 from adjoint.functions.shape import concat, stacked
 from adjoint.lines import line_of, stack_level
-from adjoint.operands import adapted, chosen_number, concrete_values, deferred_check
+from adjoint.operands import adapted, chosen_number, concrete_values, deferred_check, in_dtype
 from adjoint.random_keys import Replay, replayed
 from adjoint.tensor import Number, Scalar, Tensor, raw_array, same, wrap
 from adjoint.transforms.arguments import Function, array_of, base_of, check_pair, to_numpy
@@ -420,12 +420,14 @@ def _called(name: str, f: Function, *args: Any) -> Any:
     """
     leaves, structure = trees.flatten(args)
     base = base_of(leaves, name)
-    outside = current_level() is None and not _inside.get() and not any([isinstance(x, Tensor) for x in leaves])
+    before, level = _inside.get(), current_level()
+    outside = level is None and not before and not any([isinstance(x, Tensor) for x in leaves])
+    as_outside = outside or (not before and _is_recorded_outside(name, leaves))  # where it is not recorded
     arrays: tuple[type, ...] = (np.ndarray, np.generic)
-    if outside and not any([is_array(x) and x.dtype.kind in dtypes.INEXACT for x in leaves]):
+    if as_outside and not any([_is_of_floats(x) for x in leaves]):
         arrays = (*arrays, float, complex)
+        leaves = [in_dtype(x, x.dtype, base, name) if _is_chosen_float(x) else x for x in leaves]
     leaves = [wrap(array_of(x, base, keep=True), base) if isinstance(x, arrays) else x for x in leaves]
-    before = _inside.get()
     try:
         _inside.set(True)
         with creating_on(base) if outside else contextlib.nullcontext():
@@ -434,19 +436,44 @@ def _called(name: str, f: Function, *args: Any) -> Any:
         _inside.set(before)
     if outside:
         return trees.map(lambda x: _to_caller(x, base), out)
-    if before or not _is_outermost(name, leaves):
+    if as_outside:
+        return trees.map(lambda x: _to_recorded(x, base, name), out)
+    if before or name in ("cond", "switch") or not (level is None or _is_recorded(level)):
         return out
     return trees.map(lambda x: adapted([x], name)[0] if x.__class__ is Number else x, out)  # a result, as of transforms
 
 
-def _is_outermost(name: str, leaves: Sequence[Any]) -> bool:
-    """Whether a call is in no transform. While a function is recorded, choices and loops of numbers still give such."""
+def _is_recorded_outside(name: str, leaves: Sequence[Any]) -> bool:
+    """Whether a call that is recorded would be one without tensors, outside of transforms, if it were not."""
     level = current_level()
-    if level is None:
-        return True
-    if name in ("cond", "switch") or not any([isinstance(x, Tensor) and x.__class__ is not Number for x in leaves]):
+    if level is None or not _is_recorded(level):
         return False
+    tensors = any([isinstance(x, Tensor) and x.__class__ is not Number for x in leaves])
+    if not tensors or name in ("cond", "switch"):  # what these choose by may be no array
+        return not tensors
+    return level.leaf.arrays_on is level
+
+
+def _is_recorded(level: Backend) -> bool:
+    """Whether a level is no transform's, but stands for what a compiled function is called on."""
     return level.leaf.is_fresh and not (isinstance(level, Decorator) and (level.is_fresh or level.aliases is not None))
+
+
+def _is_of_floats(x: Any) -> bool:
+    if isinstance(x, Tensor):
+        return x.__class__ is not Number and x.dtype.kind in dtypes.INEXACT
+    return is_array(x) and x.dtype.kind in dtypes.INEXACT
+
+
+def _is_chosen_float(x: Any) -> bool:
+    return x.__class__ is Number and x.dtype.kind in dtypes.INEXACT
+
+
+def _to_recorded(x: Any, base: Backend, name: str) -> Any:
+    """What stands for the NumPy array that a call which is not recorded gives."""
+    if x.__class__ is Number:
+        return in_dtype(x, x.dtype, base, name)
+    return wrap(base.from_numpy(np.asarray(x), copy=False), base) if isinstance(x, Scalar) else x
 
 
 def _to_caller(x: Any, base: Backend) -> Any:

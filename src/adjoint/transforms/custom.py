@@ -19,7 +19,7 @@ from adjoint.functions.arguments import called, check_callable, is_integer, is_v
 from adjoint.operands import cast, common_backend, is_weak, lift_to, refuse
 from adjoint.tensor import Number, Tensor, refuse_ended, same, wrap
 from adjoint.transforms.arguments import Function, array_of, check_pair, to_numpy, zeros_like
-from adjoint.transforms.levels import CustomRules, Tensors, apply
+from adjoint.transforms.levels import CustomRules, Tensors, apply, notice
 from adjoint.transforms.libraries import of_any_library
 from adjoint.transforms.reverse import conjugate, paired, stop_gradient, vjp
 
@@ -240,6 +240,10 @@ def _tensor(x: Any, name: str) -> Tensor[Any]:
 
 class _VJP(_Custom):
     owner: custom_vjp
+
+    def __init__(self, owner: Any, structure: Any, static: list[Any], places: list[int], fixed: dict[int, Any]) -> None:
+        super().__init__(owner, structure, static, places, fixed)
+        notice()
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
         assert self.owner.fwd is not None

@@ -102,7 +102,7 @@ def external(
     return made  # type: ignore[no-any-return]
 
 
-def _of_tensors(rule: Function) -> bool:
+def is_external(rule: Function) -> bool:
     """Whether `external` made a rule, which is a function of tensors then, or made what it is a copy of."""
     code = getattr(rule, "__code__", None)  # wrappers have the attributes of what they wrap, and other code
     return code is not None and getattr(rule, "made_by_external", None) is code
@@ -233,7 +233,7 @@ class _External(_Opaque):
     def backward(self, saved: Tensors, cotangents: Tensors) -> Tensors:
         if self.vjp is None:
             raise self.missing("vjp=")
-        if _of_tensors(self.vjp):
+        if is_external(self.vjp):
             found = self.vjp(*cotangents, *saved)
             return [_zeros(x) if g is None else g for x, g in zip(saved, _each(found), strict=True)]
         return _Pullback(self, len(saved)).on([*saved, *cotangents])
@@ -242,7 +242,7 @@ class _External(_Opaque):
         if self.jvp is None:
             raise self.missing("jvp=")
         ys = self.on(xs)
-        if _of_tensors(self.jvp):
+        if is_external(self.jvp):
             found = self.results.leaves(self.jvp(*tangents, *xs), f"{self.name}: what jvp gives")
         else:
             found = _Pushforward(self, len(xs)).on([*xs, *tangents])

@@ -42,7 +42,7 @@ class _Hosted(Recomputed):
 
     differs = True
     # with zeros: what has no cotangent is known when the step has run, and the program is made before
-    backward_of, push_of = CustomRules.backward_of, CustomRules.push_of
+    forward_by, backward_of, push_of = CustomRules.forward_by, CustomRules.backward_of, CustomRules.push_of
 
     def __init__(self, name: str, f: Flat, active: Sequence[bool], results: Callable[[Types], Types]) -> None:
         super().__init__(name, f, active)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -29,6 +30,7 @@ from adjoint.transforms.arguments import (
     split_aux,
     to_base,
 )
+from adjoint.transforms.levels import Noticed, noticing
 
 
 def jacobian(
@@ -207,8 +209,8 @@ def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphi
     """A function that gives the second derivatives of f.
 
     For a scalar f of one argument of shape s, an array of shape s + s: the gradient is recorded on its own level, and
-    its rows are pulled back together. In general the Jacobian of the Jacobian, forward over reverse, for which f runs
-    once more.
+    its rows are pulled back together. In general the Jacobian of the Jacobian, forward over reverse, or where f calls a
+    `custom_vjp` reverse over reverse, for which f runs once more.
     Parameters are those of `jacobian`, and f begins again where it would there.
 
     >>> import adjoint as ad
@@ -220,12 +222,18 @@ def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphi
     argnums = as_argnums("hessian", argnums)
     rows = _jacobian("hessian", f, argnums, "reverse", has_aux, holomorphic)
     nested = _jacobian("hessian", rows, argnums, "forward", has_aux, holomorphic)
+    twice = _jacobian("hessian", rows, argnums, "reverse", has_aux, holomorphic)  # rules may have no transpose
 
     @named("hessian", f)
     def run(*args: Any, **kwargs: Any) -> Any:
         replay = Replay()
-        with replayed(replay):
-            answer = None if holomorphic else _of_gradient(f, Arguments("hessian", f, argnums, args, kwargs), has_aux)
+        answer = None
+        with replayed(replay), noticing() as noticed:
+            if not holomorphic:
+                answer = _of_gradient(f, Arguments("hessian", f, argnums, args, kwargs), has_aux, noticed)
+        if noticed.found:
+            with contextlib.suppress(errors.ForwardOnlyError), replayed(replay):
+                answer = twice(*args, **kwargs)
         if answer is None:
             with replayed(replay):
                 answer = nested(*args, **kwargs)
@@ -234,7 +242,7 @@ def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphi
     return run
 
 
-def _of_gradient(f: Function, call: Arguments, has_aux: bool) -> Any:
+def _of_gradient(f: Function, call: Arguments, has_aux: bool, noticed: Noticed) -> Any:
     """The Jacobian of a scalar function's gradient, both by pulling back; None where that does not serve."""
     base: Any = call.base
     if any([base.dtype_of(x).kind == "c" for x in call.arrays]):
@@ -246,7 +254,7 @@ def _of_gradient(f: Function, call: Arguments, has_aux: bool) -> Any:
         try:
             out, aux = split_aux(call.name, call.run(f, level, variables), has_aux)
             leaves, structure = results_of(call.name, out)
-            if len(leaves) != 1 or leaves[0].shape != ():
+            if noticed.found or len(leaves) != 1 or leaves[0].shape != ():
                 return None
             root = on_level(leaves[0], level)
             _check_kinds(call, [root], level, FLOATING, structure)

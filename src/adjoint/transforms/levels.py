@@ -7,22 +7,54 @@ below, where it is a function like any other; a batch runs rule and function for
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint import errors
 from adjoint.backend import Array, Backend, Decorator
+from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import running_on
 from adjoint.dtypes import INEXACT, choosing, chosen_dtype, default_dtype
 from adjoint.functions.creation import full
 from adjoint.operands import common_backend, lift_to
 from adjoint.primitives import DType, Shape
-from adjoint.random_keys import Replay, replayed
+from adjoint.random_keys import Replay, replayed, without_calls
+from adjoint.scopes import Block, Variable, innermost
 from adjoint.tensor import Tensor, wrap
 from adjoint.transforms.arguments import zeros_like
 
 Tensors = list[Tensor[Any]]
 Pullback = Callable[[Any, Sequence[Array | None], Sequence[Array], Sequence[Array]], list[Array | None]]
+
+
+class Noticed:
+    """Whether a function was called whose rule levels further out do not see: they follow what it computes.
+
+    There one level, which has the rule alone, gives other second derivatives than nested levels.
+    """
+
+    __slots__ = ("found", "outer")
+
+    def __init__(self, outer: Noticed | None) -> None:
+        self.found, self.outer = False, outer
+
+
+_noticing: Variable[Noticed] = contextvars.ContextVar("adjoint_noticing", default=None)
+
+
+def noticing() -> Block[Noticed]:
+    """In this block such calls are noticed."""
+    outer = innermost(_noticing)
+    return Block(_noticing, Noticed(None if outer is None else outer.value))
+
+
+def notice() -> None:
+    """There was such a call."""
+    block = innermost(_noticing)
+    noticed = None if block is None else block.value
+    while noticed is not None:
+        noticed.found, noticed = True, noticed.outer
 
 
 class CustomRules:
@@ -35,11 +67,17 @@ class CustomRules:
     differentiates = True  # it has a derivative of its own
     differs = True  # ... which may be another one than that of what it computes
 
+    noticed = False  # it is no function with a rule of its own, but may call one that is noticed
+
     # --- what the function is ---
 
     def plain(self, xs: Tensors) -> Tensors:
         """The function."""
         raise NotImplementedError
+
+    def in_the_open(self, xs: Tensors) -> Tensors:
+        """The function where a level follows all that it does."""
+        return self.plain(xs)
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
         """The function, and what `backward` needs of it."""
@@ -128,6 +166,9 @@ class CustomRules:
                 None if c is None else wrap(on.conj(c) if on.dtype_of(c).kind == "c" else c, on) for c in cotangents
             ]
             ys = [wrap(y, on) for y in results]
+            if self.noticed and isinstance(on, Autodiff) and on.inner is inner:
+                with running_on(on, default), choosing(chosen), replayed(replay):
+                    return self._recorded_on(on, cotangents, operands)
             with running_on(on, default), choosing(chosen):
                 known = saved
                 if on is not inner:  # what was saved is of the levels that the function ran on
@@ -150,6 +191,26 @@ class CustomRules:
             return answers
 
         return pull
+
+    def _recorded_on(
+        self, level: Autodiff[Any], cotangents: Sequence[Array | None], operands: Sequence[Any]
+    ) -> list[Array | None]:
+        """The pullback as the level records it where it follows the function itself, which runs once more."""
+
+        def end(on: Any, cotangents: Sequence[Any], operands: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+            return list(cotangents)
+
+        def conjugate(c: Any) -> Any:  # what stands in a graph is the conjugate of what a pass takes and gives
+            return level.conj(c) if level.dtype_of(c).kind == "c" else c
+
+        xs = [x if x.node is None else level.record(self.name, end, [x], [x.value])[0] for x in operands]
+        with without_calls(made=True):
+            ys = [lift_to(y, level) for y in self.in_the_open([wrap(x, level) for x in xs])]
+        pairs = zip(ys, cotangents, strict=True)
+        roots = [(y, conjugate(c)) for y, c in pairs if c is not None and y.node is not None]
+        nodes = [x.node for x in xs if x.node is not None]
+        found = level.pull(roots, retain_graph=True, wrt=nodes, on=level) if roots else {}
+        return [conjugate(found[x.node.key][1]) if x.node is not None and x.node.key in found else None for x in xs]
 
 
 def same_zeros(x: Tensor[Any]) -> Tensor[Any]:

@@ -18,9 +18,9 @@ from adjoint.devices import current_level, default_device, transform_level
 from adjoint.dtypes import INEXACT, DType, choosing, chosen_dtype, creating_in, default_dtype
 from adjoint.functions.shape import broadcast_to
 from adjoint.operands import common_backend, lift_to, lower
-from adjoint.random_keys import Replay, replayed
+from adjoint.random_keys import Replay, replayed, without_calls
 from adjoint.tensor import Tensor, wrap
-from adjoint.transforms.levels import CustomRules, Tensors, apply, same_zeros
+from adjoint.transforms.levels import CustomRules, Tensors, apply, noticing, same_zeros
 from adjoint.transforms.taped import Taped, pushed
 
 Flat = Callable[[Tensors], Tensors]
@@ -102,7 +102,25 @@ class Recomputed(CustomRules):
         return Recomputed(self.name, f, active)
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Tensors]:
-        return self.plain(xs), xs
+        return self.forward_by(xs, self.active)
+
+    def forward_by(self, xs: Tensors, active: Sequence[bool]) -> tuple[Tensors, Tensors]:
+        with noticing() as noticed:
+            ys = self.plain(xs)
+        self.noticed |= noticed.found
+        if noticed.found and any([x.device.tracked(x._array) for x in xs]):
+            with without_calls(made=True):
+                ys = self.followed(xs, active)[0]
+        return ys, xs
+
+    def followed(self, xs: Tensors, active: Sequence[bool]) -> tuple[Tensors, list[bool]]:
+        """The results where reverse mode follows some arguments, and which of them it follows."""
+        places = [i for i, x in enumerate(xs) if active[i] and x.dtype.kind in INEXACT]
+        if not places:
+            ys = self._run(xs)
+            return ys, [False] * len(ys)
+        taped = Taped(self.name, self._of(xs, places), [xs[i] for i in places])
+        return taped.values, taped.follows
 
     def residuals(self, xs: Tensors, ys: Tensors) -> Tensors:
         return xs
@@ -180,14 +198,16 @@ class Recomputed(CustomRules):
     def _of_active(self, xs: Tensors) -> tuple[Tensors, Callable[..., Tensors]]:
         """The arguments that derivatives are by, and the function of these."""
         places = [i for i, x in enumerate(xs) if self._moves(i, x)]
+        return [xs[i] for i in places], self._of(xs, places)
 
+    def _of(self, xs: Tensors, places: Sequence[int]) -> Callable[..., Tensors]:
         def f(*active: Tensor[Any]) -> Tensors:
             given = list(xs)
             for i, x in zip(places, active, strict=True):
                 given[i] = x
             return self._run(all_on(common_backend(*given), given))
 
-        return [xs[i] for i in places], f
+        return f
 
 
 def _following(xs: Tensors) -> set[Backend]:

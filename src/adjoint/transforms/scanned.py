@@ -18,14 +18,14 @@ from adjoint.concrete import DrawsError, Staged
 from adjoint.decorators.batched import Batched
 from adjoint.dtypes import INEXACT, int64
 from adjoint.functions.ranges import arange
-from adjoint.functions.shape import concat, moveaxis
+from adjoint.functions.shape import concat, moveaxis, stack
 from adjoint.operands import common_backend
 from adjoint.random_keys import without_calls
 from adjoint.tensor import Tensor, same, wrap
 from adjoint.transforms.arguments import Function, check_pair
 from adjoint.transforms.carries import Carry, TreeType, assignable
 from adjoint.transforms.closures import opened
-from adjoint.transforms.levels import CustomRules, Tensors, same_zeros
+from adjoint.transforms.levels import CustomRules, Tensors, noticing, same_zeros
 from adjoint.transforms.recomputed import (
     Examples,
     Flat,
@@ -159,11 +159,51 @@ class _Scanned(CustomRules):
             )
         ]
 
+    def in_the_open(self, xs: Tensors) -> Tensors:
+        n, m = self.count, self.count + self.rows
+        carry, pieces = xs[:n], list[Tensors]()
+        for k in range(self.length):
+            t = -1 - k if self.reverse else k
+            args = [*carry, *[x[t] for x in xs[n:m]], *xs[m:]]
+            ys = self.step.f(all_on(common_backend(*args), args))
+            carry = ys[:n]
+            pieces.append(ys[n:])
+        parts = zip(*(pieces[::-1] if self.reverse else pieces), strict=True)
+        return [*carry, *[stack(list(part)) for part in parts]]
+
     def forward(self, xs: Tensors) -> tuple[Tensors, Any]:
+        return self.forward_by(xs, [True] * len(xs))
+
+    def forward_by(self, xs: Tensors, active: Sequence[bool]) -> tuple[Tensors, Any]:
         n = self.count
         saving = self.like(lambda xs: [*self.step.f(xs), *map(same, xs[:n])], n, self.rows)
-        out = apply_on_level(saving, xs)
+        with noticing() as noticed:
+            out = apply_on_level(saving, xs)
+        self.noticed |= noticed.found
+        if noticed.found and any([x.device.tracked(x._array) for x in xs]):
+            followed = self._following(xs, list(active))
+            saving = self.like(lambda xs: [*self.step.followed(xs, followed)[0], *map(same, xs[:n])], n, self.rows)
+            with without_calls(made=True):
+                out = apply_on_level(saving, xs)
         return out[: len(out) - n], (xs, out[len(out) - n :])
+
+    def _following(self, xs: Tensors, active: list[bool]) -> list[bool]:
+        """Which arguments of a step come of these, in some step."""
+        n = self.count
+        leaf: Any = common_backend(*xs).leaf
+        found: list[bool] = []
+
+        def look(xs: Tensors) -> Tensors:
+            found[:] = self.step.followed(xs, active)[1]
+            return xs[:n]
+
+        while True:
+            with leaf.aside(), without_calls():
+                apply_on_level(self.like(look, n, self.rows), xs)
+            after = [*[old or new for old, new in zip(active[:n], found, strict=False)], *active[n:]]
+            if after == active:
+                return active
+            active = after
 
     def residuals(self, xs: Tensors, ys: Tensors) -> Any:
         return self.forward(xs)[1]

@@ -38,7 +38,7 @@ from adjoint.transforms.arguments import Function
 from adjoint.transforms.carries import Carry, TreeType, WiderDtypeError, examples_of, of_one_type, taken_by
 from adjoint.transforms.closures import Held, closed_over, opened, substituted
 from adjoint.transforms.forward import jvp
-from adjoint.transforms.levels import CustomRules, Tensors
+from adjoint.transforms.levels import CustomRules, Tensors, noticing
 from adjoint.transforms.recomputed import (
     Examples,
     Flat,
@@ -357,7 +357,16 @@ class _Chosen(CustomRules):
         return [wrap(y, leaf) for y in leaf.branch(index._array, runs, [x._array for x in rest])]
 
     def forward(self, xs: Tensors) -> tuple[Tensors, Tensors]:
-        return self.on(xs[0], xs[1:]), xs
+        return self.forward_by(xs, [False, *self.active])
+
+    def forward_by(self, xs: Tensors, active: Sequence[bool]) -> tuple[Tensors, Tensors]:
+        with noticing() as noticed:
+            ys = self.on(xs[0], xs[1:])
+        if noticed.found and any([x.device.tracked(x._array) for x in xs]):
+            parts = [lambda xs, part=part: part.followed(xs, active[1:])[0] for part in self.parts]
+            with without_calls(made=True):
+                ys = _Chosen(self.name, parts, self.active).on(xs[0], xs[1:])
+        return ys, xs
 
     def residuals(self, xs: Tensors, ys: Tensors) -> Tensors:
         return xs

@@ -41,6 +41,16 @@ class Taped:
         # functions with rules, such as loops, know themselves what they give cotangents and tangents of
         self._functions = any([not _is_primitive(node) for behind in self._behind for node in behind])
 
+    @property
+    def values(self) -> Tensors:
+        """The results for levels further out: rules that the function calls on what is followed are used up."""
+        return [wrap(root.value, self.base) for root in self.roots]
+
+    @property
+    def follows(self) -> list[bool]:
+        """Which results come of the arguments."""
+        return [root.node is not None for root in self.roots]
+
     def pull(self, cotangents: Sequence[Tensor[Any] | None]) -> list[Tensor[Any] | None]:
         """The cotangents of the arguments; None where there are none."""
         pairs = [

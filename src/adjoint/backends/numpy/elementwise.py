@@ -91,8 +91,19 @@ def _sign(x: Array) -> Array:
     return np.where(missing, out.dtype.type(complex(math.nan, math.nan)), out)
 
 
+def _as_beside(number: int | float, other: Array) -> Array:
+    if not isinstance(other, np.ndarray | np.generic) or other.dtype.kind != "f" or isinstance(number, np.generic):
+        return number
+    with np.errstate(over="ignore"):
+        return other.dtype.type(number)
+
+
 def _floor_divide(x: Array, y: Array) -> Array:
     """NumPy follows Python beside infinities (inf // 2 is nan), the standard follows the quotient."""
+    if isinstance(y, (int, float)):  # which may be infinite in the dtype of the other
+        y = _as_beside(y, x)
+    elif isinstance(x, (int, float)):
+        x = _as_beside(x, y)
     left, right = np.isinf(x), np.isinf(y)
     if not np.count_nonzero(left) and not np.count_nonzero(right):  # faster than any() on few elements
         return np.floor_divide(x, y)
