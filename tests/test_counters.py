@@ -169,3 +169,11 @@ def test_numbers_of_the_arguments_beside_numbers_of_steps() -> None:
                     compiled(X, n)
                 continue
             np.testing.assert_allclose(compiled(X, n), expected, rtol=1e-5)
+
+
+def test_a_loop_that_does_not_end_says_how_many_steps_were_allowed() -> None:
+    """It said how many were left where the first ones were recorded one by one."""
+    f = lambda x: ad.while_loop(lambda s: s[0] < 1000, lambda s: (s[0] + 1, s[1] * x), (0, x), max_steps=100)
+    for g in (f, ad.compile(f)):
+        with pytest.raises(errors.ConvergenceError, match="max_steps=100;"):
+            g(ad.tensor(1.0))

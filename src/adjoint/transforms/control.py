@@ -533,9 +533,9 @@ def _while(name: str, base: Backend, cond_fun: Function, body_fun: Function, ini
         if isinstance(go, Tensor) and is_staged(go):
             if drawn.keys:
                 first = init if not taken else state
-                return _drawing(name, base, cond_fun, body_fun, go, first, None if most is None else most - taken)
+                return _drawing(name, base, cond_fun, body_fun, go, first, most, taken)
             if most is not None:
-                return _bounded(base, cond_fun, body_fun, init if not taken else state, most - taken)
+                return _bounded(base, cond_fun, body_fun, init if not taken else state, most, taken)
             return compiled_loop(name, carry, leaves, cond_fun, body_fun, _goes)
         if go is False or (isinstance(go, Tensor) and not concrete_values(go, name).any()):
             return state
@@ -547,7 +547,7 @@ def _while(name: str, base: Backend, cond_fun: Function, body_fun: Function, ini
             with contextlib.suppress(errors.AdjointError):  # a step that asks for its values, say: these are known here
                 first = init if not taken else state
                 if most is not None:
-                    return _bounded(base, cond_fun, body_fun, first, most - taken)
+                    return _bounded(base, cond_fun, body_fun, first, most, taken)
                 whole = Carry(name, first, base)
                 return compiled_loop(name, whole, whole.start(), cond_fun, body_fun, _goes)
         leaves = carry.advance(step, leaves, go)
@@ -556,13 +556,13 @@ def _while(name: str, base: Backend, cond_fun: Function, body_fun: Function, ini
     return None
 
 
-def _bounded(base: Backend, cond_fun: Function, body_fun: Function, init: Any, most: int) -> Any:
-    """The loop of a compiled function as a scan, whose steps do nothing from the end on."""
+def _bounded(base: Backend, cond_fun: Function, body_fun: Function, init: Any, most: int, taken: int) -> Any:
+    """The loop of a compiled function as a scan, whose steps do nothing from the end on; some may be taken before."""
 
     def step(state: Any, _: Any) -> Any:
         return cond(cond_fun(state), body_fun, lambda state: state, state), ()
 
-    state, _ = _scan("while_loop", base, step, init, None, most, False, None)
+    state, _ = _scan("while_loop", base, step, init, None, most - taken, False, None)
     goes = _goes(cond_fun(state))
     if isinstance(goes, Tensor):
         deferred_check(goes, lambda values: ~values.any(), lambda _: _too_many(most))
@@ -572,7 +572,14 @@ def _bounded(base: Backend, cond_fun: Function, body_fun: Function, init: Any, m
 
 
 def _drawing(
-    name: str, base: Backend, cond_fun: Function, body_fun: Function, go: Tensor[Any], init: Any, most: int | None
+    name: str,
+    base: Backend,
+    cond_fun: Function,
+    body_fun: Function,
+    go: Tensor[Any],
+    init: Any,
+    most: int | None,
+    taken: int,
 ) -> Any:
     """The loop of a compiled function whose predicate draws: it is asked once a step, and what it says is carried."""
 
@@ -583,7 +590,7 @@ def _drawing(
 
     holds, state = lambda both: both[0], (go, init)
     if most is not None:
-        return _bounded(base, holds, body, state, most)[1]
+        return _bounded(base, holds, body, state, most, taken)[1]
     carry = Carry(name, state, base)
     return compiled_loop(name, carry, carry.start(), holds, body, _goes)[1]
 
