@@ -27,7 +27,7 @@ from adjoint.functions.ranges import arange
 from adjoint.functions.scatter import bincount, segment_max, segment_mean, segment_sum
 from adjoint.functions.shape import expand_dims
 from adjoint.functions.sorting import searchsorted
-from adjoint.operands import cast, deferred_check, operand, run
+from adjoint.operands import cast, concrete_values, deferred_check, has_none_yet, operand, run
 from adjoint.random import bernoulli
 from adjoint.tensor import Operand, Tensor, same
 from adjoint.variables import B
@@ -277,14 +277,15 @@ def _bags(places: Tensor[Any], offsets: Any, last: bool, name: str) -> tuple[Any
     given = operand(offsets, places, name)
     if given.ndim != 1 or given.dtype.kind not in "iu":
         raise errors.DtypeError(f"{name}: offsets are a row of integers, received {given.dtype} of shape {given.shape}")
-    size, said = places.size, None if isinstance(offsets, Tensor) else offsets
-    starts = deferred_check(
-        cast(given, dtypes.int64),
-        lambda x: (x[..., :1] == 0).all() & (x[..., 1:] >= x[..., :-1]).all() & (x <= size).all(),
-        lambda x: errors.OutOfRangeError(
-            f"{name}: offsets rise from 0 to at most {size}, received {errors.shown(x if said is None else said)}"
-        ),
+    size, starts = places.size, cast(given, dtypes.int64)
+    rise: Any = lambda x: (x[..., :1] == 0).all() & (x[..., 1:] >= x[..., :-1]).all() & (x <= size).all()
+    error: Any = lambda x: errors.OutOfRangeError(
+        f"{name}: offsets rise from 0 to at most {size}, received {errors.shown(x)}"
     )
+    if isinstance(offsets, Tensor) and has_none_yet(offsets):
+        starts = deferred_check(starts, rise, error)
+    elif not rise(concrete_values(offsets, name)):
+        raise error(offsets)
     count = max(0, starts.size - 1) if last else starts.size
     numbers = arange(size, device=places.device)
     bags = searchsorted(starts[:count], numbers, side="right") - 1
