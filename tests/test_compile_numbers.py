@@ -562,3 +562,23 @@ def test_quotients_and_rests_by_numbers_that_the_dtype_does_not_hold(name: str, 
         for large in (1e300, 1 << 40) if dtype == "f2" else (1e300,):
             np.testing.assert_array_equal(np.signbit((x[2:4] // large).numpy()), [False, True])  # -0.0, not -1
             assert not (x[2:4] // large).numpy().any()
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0, 0])
+@pytest.mark.filterwarnings("ignore")
+def test_derivatives_of_powers_of_a_number_that_becomes_zero(zero: float) -> None:
+    """Those that there are without compiling, and of an array of zeros, at any order."""
+    x = np.array([-2.0, -1.0, 0.0, 0.5, 2.0, math.nan])
+
+    def f(x: Any, n: Any) -> Any:
+        return ad.sum(n**x)
+
+    for _ in range(3):
+        f = (lambda g: lambda x, n: ad.sum(ad.grad(g)(x, n)))(f)
+        slopes = lambda x, n, f=f: ad.vmap(lambda x: f(x, n))(x)
+        compiled = ad.compile(slopes)
+        for n in (2.0, 3.0) if isinstance(zero, float) else (2, 3):
+            compiled(x, n)
+        wanted = np.asarray(slopes(x, zero))
+        np.testing.assert_array_equal(compiled(x, zero), wanted)
+        np.testing.assert_array_equal(slopes(x, np.array(zero, float)), wanted)

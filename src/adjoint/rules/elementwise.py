@@ -54,13 +54,19 @@ def _pow_y(B: Any, g: Any, x: Any, y: Any, out: Any) -> Any:
     if _scalar(x):
         if x == 0:
             exponent = _real(B, y)
-            pole = B.full(shape=(), value=-math.inf, dtype=B.dtype_of(g))
+            if B.dtype_of(g).kind != "c":  # as of arrays, at any order
+                return B.multiply(g, B.multiply(out, B.where(B.greater_equal(exponent, 0), 0.0, _poles(B, out))))
+            pole = _poles(B, g)
             below = B.where(B.less(exponent, 0), pole, math.nan)
             return B.multiply(g, B.where(B.greater_equal(exponent, 0), 0.0, below))
         return B.multiply(g, B.multiply(out, _log(B, x, y)))
     flat = B.logical_and(B.equal(x, 0), B.greater_equal(_real(B, y), 0))
     slope = B.multiply(out, B.log(B.where(flat, 1.0, x)))
     return B.multiply(g, B.where(flat, 0.0, slope))
+
+
+def _poles(B: Any, like: Any) -> Any:
+    return B.full(shape=(), value=-math.inf, dtype=B.dtype_of(like))
 
 
 def _of_later(B: Any, x: Any, like: Any) -> Any:
