@@ -585,7 +585,6 @@ _CONTAINERS = (*_MAPPINGS, list, tuple, set, frozenset, collections.deque, bytea
 _EXACT = (*_CONTAINERS, functools.partial, np.ndarray)
 _BUFFERS = (np.ndarray, array.array, memoryview, ctypes.Array, ctypes._SimpleCData)
 _OF_C = (types.BuiltinMethodType, types.MethodWrapperType)
-_NO_SELF = (types.ModuleType, type, type(None))
 _CACHED = type(functools.lru_cache(_is_users))
 _WRITTEN = (collections.UserDict, collections.UserList, collections.ChainMap)  # in Python: they keep all in attributes
 

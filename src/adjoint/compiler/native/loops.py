@@ -505,16 +505,12 @@ class Nest(Memory):
         stride, far = self._column_stride(x), self._far(v, e, memo, index, live)
         if self._is_one_place(e):
             return self._load(v, self._moved(base, far, x.dtype), x.dtype, index, stride, live)
-        t, long = memory_type(x.dtype), v.type("i64")
+        t = memory_type(x.dtype)
         if stride:
             columns = v.two("add", "i64", v.spread(index, "i64"), f"<{', '.join(f'i64 {i}' for i in range(v.lanes))}>")
             far = v.two("add", "i64", far, v.two("mul", "i64", columns, v.spread(str(stride), "i64")))
-        pointers = self.b(f"getelementptr {t}, ptr {base}, {long} {far}")
-        kind = {"float": "f32", "double": "f64"}.get(t, t)
-        name, whole = f"llvm.masked.gather.v{v.lanes}{kind}.v{v.lanes}p0", v.type(t)
-        self.b.called[name] = f"declare {whole} @{name}({v.type('ptr')}, i32, {v.type('i1')}, {whole})"
-        given = f"{v.type('ptr')} {pointers}, i32 {x.dtype.itemsize}, {self._mask(live)}, {whole} zeroinitializer"
-        found = self.b(f"call {whole} @{name}({given})")
+        pointers = self.b(f"getelementptr {t}, ptr {base}, {v.type('i64')} {far}")
+        found = self._masked(v, "gather", pointers, x.dtype, live)
         return v.two("icmp ne", "i8", found, "zeroinitializer") if x.dtype.kind == "b" else found
 
     def _scattered(self, v: Vector, e: Equation, memo: dict[Value, str], index: str, live: int) -> None:

@@ -148,21 +148,11 @@ class Memory:
 
     def _at_once(self, v: Vector, what: str, first: str, dtype: DType, stride: int, live: int, x: str = "") -> str:
         """Elements that lie so far apart, as one instruction reads or writes them."""
-        t = memory_type(dtype)
-        kind = {"float": "f32", "double": "f64"}.get(t, t)
-        name, whole = f"llvm.masked.{what}.v{v.lanes}{kind}.v{v.lanes}p0", v.type(t)
-        places, mask = v.type("ptr"), self._mask(live)
         steps = f"<{', '.join(f'i64 {lane if is_size(stride) else lane * stride}' for lane in range(v.lanes))}>"
         if is_size(stride):
             steps = v.two("mul nsw", "i64", steps, v.spread(f"{stride}", "i64"))
-        at = self.b(f"getelementptr {t}, ptr {first}, {v.type('i64')} {steps}")
-        at = f"{places} {at}, i32 {dtype.itemsize}"
-        if what == "gather":
-            self.b.called[name] = f"declare {whole} @{name}({places}, i32, {v.type('i1')}, {whole})"
-            return self.b(f"call {whole} @{name}({at}, {mask}, {whole} zeroinitializer)")
-        self.b.called[name] = f"declare void @{name}({whole}, {places}, i32, {v.type('i1')})"
-        self.b.do(f"call void @{name}({whole} {x}, {at}, {mask})")
-        return ""
+        places = self.b(f"getelementptr {memory_type(dtype)}, ptr {first}, {v.type('i64')} {steps}")
+        return self._masked(v, what, places, dtype, live, x)
 
     def _apart(self, t: str, pointer: str, index: str, stride: int) -> str:
         """The pointer to the first of elements that lie so far apart: the others are at fixed places behind it."""
@@ -170,14 +160,17 @@ class Memory:
         return self.b(f"getelementptr {t}, ptr {pointer}, i64 {at}")
 
     def _masked(self, v: Vector, what: str, place: str, dtype: DType, live: int, x: str = "") -> str:
+        """What one instruction does with the lanes that are there; `gather` and `scatter` have a place for each."""
         t = memory_type(dtype)
-        kind = {"float": "f32", "double": "f64"}.get(t, t)
-        name, whole, mask = f"llvm.masked.{what}.v{v.lanes}{kind}.p0", v.type(t), self._mask(live)
-        if what == "load":
-            self.b.called[name] = f"declare {whole} @{name}(ptr, i32, {v.type('i1')}, {whole})"
-            return self.b(f"call {whole} @{name}(ptr {place}, i32 {dtype.itemsize}, {mask}, {whole} zeroinitializer)")
-        self.b.called[name] = f"declare void @{name}({whole}, ptr, i32, {v.type('i1')})"
-        self.b.do(f"call void @{name}({whole} {x}, ptr {place}, i32 {dtype.itemsize}, {mask})")
+        kind, whole = {"float": "f32", "double": "f64"}.get(t, t), v.type(t)
+        pointer, suffix = (v.type("ptr"), f"v{v.lanes}p0") if what in ("gather", "scatter") else ("ptr", "p0")
+        name, mask = f"llvm.masked.{what}.v{v.lanes}{kind}.{suffix}", self._mask(live)
+        if what in ("load", "gather"):
+            self.b.called[name] = f"declare {whole} @{name}({pointer}, i32, {v.type('i1')}, {whole})"
+            given = f"{pointer} {place}, i32 {dtype.itemsize}, {mask}, {whole} zeroinitializer"
+            return self.b(f"call {whole} @{name}({given})")
+        self.b.called[name] = f"declare void @{name}({whole}, {pointer}, i32, {v.type('i1')})"
+        self.b.do(f"call void @{name}({whole} {x}, {pointer} {place}, i32 {dtype.itemsize}, {mask})")
         return ""
 
     def _mask(self, live: int) -> str:
