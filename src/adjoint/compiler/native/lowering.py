@@ -119,7 +119,8 @@ def _shared(graph: Graph) -> Graph:
         if e.name in TABLE and len(e.results) == 1:
             out: Any = e.results[0]
             size = as_recorded(math.prod(out.shape))
-            largest[out] = max([size, *[largest.get(x, as_recorded(math.prod(x.shape))) for x in values]])
+            sources = [largest[x] if x in largest else as_recorded(math.prod(x.shape)) for x in values]
+            largest[out] = max([size, *sources])
             how = e.name, identity(e.parameters)
             plain = e.backward, how, *map(_identity, e.operands)
             deep = how, *[_identity(same.get(x, x) if x.__class__ is Value else x) for x in e.operands]
