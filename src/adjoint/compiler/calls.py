@@ -92,7 +92,7 @@ class Signature:
         known, self.other = owner.surroundings, None  # and the variable that is another one than in the last call
         if known is None or not known.is_of(self.objects, self.changing) or not known.is_unchanged():
             self.other = known.changed_variable() if known is not None else None
-            known = self.looked()
+            known = Environment(self.reads, self.objects, self.changing)
             owner.surroundings = None if known.tensors else known
         self.environment, self.closed, self.guard = known, known.tensors, known.guard
         self.callbacks: int = callbacks.count
@@ -315,6 +315,9 @@ class Signature:
 
     def looked(self) -> Environment:
         """What the function reads beside its arguments, as it is now."""
+        known = self.environment
+        if known is not None and known.is_of(self.objects, self.changing) and known.is_unchanged():
+            return known
         return Environment(self.reads, self.objects, self.changing)
 
     # --- recording ---
