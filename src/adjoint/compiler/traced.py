@@ -457,12 +457,11 @@ def _asked() -> str:
 
 def _called(name: str) -> str:
     """The function of this package that a user's line called, for a primitive."""
-    import adjoint
-
+    public = sys.modules["adjoint"].__all__
     frame: Any = sys._getframe(2)
     found = name
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         function = frame.f_code.co_name
-        found = "x[mask]" if function == "__getitem__" else function if function in adjoint.__all__ else found
+        found = "x[mask]" if function == "__getitem__" else function if function in public else found
         frame = frame.f_back
     return found
