@@ -50,12 +50,14 @@ def _of(name: str, way: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "way", ["value", *[pytest.param(way, marks=pytest.mark.slow) for way in ("gradient", "stack")]]
+    ("name", "way"),
+    [
+        *[(name, "value") for name in FUNCTIONS],
+        *[pytest.param(name, "gradient", marks=pytest.mark.slow) for name in FUNCTIONS],
+        *[pytest.param(name, "stack", marks=pytest.mark.slow) for name in OF_STACKS],
+    ],
 )
-@pytest.mark.parametrize("name", FUNCTIONS)
 def test_products_of_many_sizes(name: str, way: str) -> None:
-    if way == "stack" and name not in OF_STACKS:
-        pytest.skip("of matrices")
     rng = random.Random(f"{name} {way}")
     before = ad.get_num_threads()
     try:
