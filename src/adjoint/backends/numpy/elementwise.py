@@ -92,6 +92,7 @@ def _sign(x: Array) -> Array:
 
 
 def _as_beside(number: int | float, other: Array) -> Array:
+    """Python's number in the dtype of floats that it meets, where it may be infinite."""
     if not isinstance(other, np.ndarray | np.generic) or other.dtype.kind != "f" or isinstance(number, np.generic):
         return number
     with np.errstate(over="ignore"):

@@ -16,6 +16,7 @@ so for a core that another program has; those who share blocks do not.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -345,7 +346,7 @@ class _Matrices(_Text):
         self.b.where(f"ne i64 {whole}, 0", lambda: self._whole_steps(whole, step, body))
         while step := step // 2:
             row = b(f"sub i64 {_MANY}, {b(f'and i64 {rest}, {2 * step - 1}')}")
-            self.b.where(f"ne i64 {b(f'and i64 {rest}, {step}')}, 0", lambda row=row, step=step: body(row, step))  # type: ignore[misc]
+            self.b.where(f"ne i64 {b(f'and i64 {rest}, {step}')}, 0", functools.partial(body, row, step))
         return None
 
     def _whole_steps(self, total: int | str, step: int, body: Callable[[str, int], None], first: int = 0) -> None:

@@ -49,7 +49,7 @@ def _order(e: Equation, out: Value, orders: dict[Value, Order]) -> Order | None:
 
 
 def like(x: Value, y: Value) -> bool:
-    """Whether these have one shape. Tuples compare their first entries also where one is longer."""
+    """Whether these have one shape. Axes are counted first: tuples of other lengths would compare sizes, which asks."""
     return len(x.shape) == len(y.shape) and x.shape == y.shape
 
 
