@@ -100,21 +100,27 @@ def _kind(x: Any) -> str:
     return x.dtype.kind if x.__class__ is Value else ""
 
 
+def _spread(x: Any, makers: Any) -> Any:
+    """What is spread over the shape of a value: of shapes that stand for several tracing does not fold it."""
+    maker = makers.get(x) if x.__class__ is Value else None
+    return maker.operands[0] if maker is not None and maker.name == "broadcast_to" else x
+
+
 def _multiplied(e: Equation, makers: Any) -> Value | None:
     x, y = e.operands
-    if _kind(x) in ("i", "u", "f") and _is(y, 1.0):
+    if _kind(x) in ("i", "u", "f") and _is(_spread(y, makers), 1.0):
         return _same_type(e, x)
-    return _same_type(e, y) if _kind(y) in ("i", "u", "f") and _is(x, 1.0) else None
+    return _same_type(e, y) if _kind(y) in ("i", "u", "f") and _is(_spread(x, makers), 1.0) else None
 
 
 def _divided(e: Equation, makers: Any) -> Value | None:
     x, y = e.operands
-    return _same_type(e, x) if _kind(x) == "f" and _is(y, 1.0) else None
+    return _same_type(e, x) if _kind(x) == "f" and _is(_spread(y, makers), 1.0) else None
 
 
 def _added(e: Equation, makers: Any) -> Value | None:
     x, y = e.operands
-    for a, b in ((x, y), (y, x)):
+    for a, b in ((x, _spread(y, makers)), (y, _spread(x, makers))):
         if (_kind(a) in ("i", "u") and _is(b, 0.0)) or (_kind(a) == "f" and _is(b, -0.0) and b.__class__ is not int):
             return _same_type(e, a)
     return None
@@ -122,7 +128,7 @@ def _added(e: Equation, makers: Any) -> Value | None:
 
 def _subtracted(e: Equation, makers: Any) -> Value | None:
     x, y = e.operands
-    return _same_type(e, x) if _kind(x) in ("i", "u", "f") and _is(y, 0.0) else None
+    return _same_type(e, x) if _kind(x) in ("i", "u", "f") and _is(_spread(y, makers), 0.0) else None
 
 
 def _negated(e: Equation, makers: Any) -> Value | None:

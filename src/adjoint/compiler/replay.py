@@ -262,12 +262,16 @@ def _that_holds(variants: Sequence[Replay], sizes: Mapping[str, int]) -> Replay 
 
 
 def _room(size: int) -> np.ndarray[Any, Any]:
-    """Memory for machine code. That of the last call, whose pages are there: to have new ones made takes long."""
+    """Memory for machine code. That of the last call, whose pages are there: to have new ones made takes long.
+
+    Of new memory there is more than is asked for, so that somewhat larger sizes find room as well; what nobody writes
+    to has no pages.
+    """
     try:
         found = _spare.pop()
     except IndexError:
-        return np.empty(size, _BYTES)
-    return found if found.size >= size else np.empty(size, _BYTES)
+        found = np.empty(0, _BYTES)
+    return found if found.size >= size else np.empty(size + size // 2, _BYTES)
 
 
 def _keep(memory: np.ndarray[Any, Any]) -> None:

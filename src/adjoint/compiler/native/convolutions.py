@@ -15,10 +15,12 @@ from adjoint.compiler.graph import Value
 from adjoint.compiler.native.gemm import clear, product
 from adjoint.compiler.native.kernels import Convolution
 from adjoint.compiler.native.loops import Nest
+from adjoint.compiler.native.machine import vector_bytes
 from adjoint.compiler.native.parallel import begun, call_parts, divided, parts_of
 from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.text import Builder, memory_type
 from adjoint.compiler.native.views import Layout
+from adjoint.compiler.sizes import has_sizes
 
 
 class Convolved(Nest):
@@ -43,6 +45,7 @@ class Convolved(Nest):
         parts = 1 if step.weighs else parts_of(math.prod(sizes), step.work)
         if step.weighs:
             clear(b, out, math.prod(step.out.shape) * self.dtype.itemsize)
+        places = self._places() if has_sizes(lines.moves) else lines.places
         loops, counters, parts = begun(b, sizes, parts)  # a line of the result is one thread's
         for axis, counter in zip(lines.axes, counters, strict=True):
             moves = [b(f"mul nsw i64 {counter}, {far}") for far in axis[1:]]
@@ -51,14 +54,13 @@ class Convolved(Nest):
             b(f"getelementptr {self.type}, ptr {p}, i64 {offset}")
             for p, offset in zip((images, other, out), first, strict=True)
         )
-        count = len(lines.places)
+        count = lines.number
         if step.weighs:
             x, y = Layout((step.rows, lines.run), 0, (step.apart, 1)), Layout((lines.run, count), 0, (1, 0))
-            function = product(b, self.dtype, x, y, lines.places, adds=True)
+            product(b, self.dtype, x, y, [other, images, out], places, adds=True)
         else:
             x, y = Layout((step.rows, count), 0, (count, 1)), Layout((count, lines.run), 0, (0, 1))
-            function = product(b, self.dtype, x, y, lines.places, lead=step.apart)
-        b.do(f"call void @{function}(ptr {other}, ptr {images}, ptr {out})")
+            product(b, self.dtype, x, y, [other, images, out], places, lead=step.apart)
         for loop in reversed(loops):
             b.end(loop)
         self.parts: int = parts
@@ -70,13 +72,28 @@ class Convolved(Nest):
         else:
             self._close()
 
+    def _places(self) -> str:
+        """Where lines begin, in memory: with sizes that stand for several."""
+        b, lines = self.b, self.lines
+        room = lines.number + vector_bytes() // self.dtype.itemsize  # a square may look at so many more
+        places = b(f"alloca [{room} x i64], align 64")
+        clear(b, places, room * 8)
+        loops, number, far = [], "0", "0"
+        for n, move in zip(lines.kernel, lines.moves, strict=True):
+            loops.append(b.begin(n))
+            at = loops[-1].counter
+            number = b(f"add nuw nsw i64 {b(f'mul nuw nsw i64 {number}, {n}')}, {at}")
+            far = b(f"add nsw i64 {far}, {b(f'mul nsw i64 {at}, {move}')}")
+        b.do(f"store i64 {far}, ptr {b(f'getelementptr i64, ptr {places}, i64 {number}')}, align 8")
+        for loop in reversed(loops):
+            b.end(loop)
+        return places
+
     def shown(self) -> list[str]:
         lines, parts = self.lines, f" in {self.parts} parts" if self.parts > 1 else ""
         what = "gradient of weights" if self.weighs else "convolution"
         loops = " x ".join([str(axis.size) for axis in lines.axes])
-        return [
-            f"{self.name}: {what}{parts}: {loops} products of {self.out_channels} x {len(lines.places)} x {lines.run}"
-        ]
+        return [f"{self.name}: {what}{parts}: {loops} products of {self.out_channels} x {lines.number} x {lines.run}"]
 
     def over(self) -> list[tuple[Value, Value]]:
         return []

@@ -38,15 +38,20 @@ _BLOCK = 1 << 20  # multiplications of a block that a thread computes, at least
 _BLOCKS, _ENOUGH = 32, 8  # blocks at most; and where more of them read more often
 _ROOM = 1 << 20  # bytes of `x` that panels read one after the other: what the second cache has room for
 _TILES = 4  # of a block's columns, where `x` is read across
-_ROWS = 128  # that a block has at least, and a product of any number of rows is thought to have
-_MANY = "%many"  # the number of rows, or of what is summed, that a function is given
+_ROWS = 128  # that a block has at least, and a product of any number of rows or columns is thought to have
+_WIDE = 8  # vectors of a tile at most
+_SIZES = ("rows", "summed", "columns", "x_down", "x_right", "y_down", "y_right", "lead")  # that a function may be given
 
 
 class Shape(NamedTuple):
-    """How a tile is cut out of a product: rows, and vectors of columns, of which the last one may be partly there."""
+    """How a tile is cut out of a product: rows, and vectors of columns, of which the last one may be partly there.
+
+    `vectors` is how many there are, where columns are the name of a number.
+    """
 
     rows: int
-    columns: int
+    columns: Any
+    vectors: int = 0
 
 
 class After(NamedTuple):
@@ -72,35 +77,50 @@ def product(
     dtype: DType,
     x: Layout,
     y: Layout,
-    places: Sequence[int] = (),
-    lead: int = 0,
+    pointers: Sequence[str],
+    places: Sequence[int] | str = (),
+    lead: Any = 0,
     adds: bool = False,
     part: int = 0,
     after: After | None = None,
-) -> str:
-    """The name of a function of pointers to the first elements of two matrices and of their product.
+) -> None:
+    """Call the product of two matrices, with pointers to the first elements of both and of the result.
 
-    `places` are where the rows of `y` begin, or the columns, where their stride is 0. `lead` is how far the rows of the
-    product are apart, if they do not follow each other. `adds` has it added to what is there. `part` is how many
-    products are summed before they are added to the others, where that does not follow from the sizes. What comes
-    `after` has pointers to more arrays, and the first that it writes is in the place of the product. If the number of
-    rows, or of what is summed, is a size that stands for several, it is the last argument. Equal products of a module
-    are one function.
+    `places` are where the rows of `y` begin, or the columns, where their stride is 0; a string points to them. `lead`
+    is how far the rows of the result are apart, if they do not follow each other. `adds` has it added to what is there.
+    `part` is how many products are summed before they are added to the others, where that does not follow from the
+    sizes. What comes `after` has pointers to more arrays, and the first that it writes is in the place of the product.
+    Sizes and strides that are no numbers, but stand for several or are names, are arguments of the function. Equal
+    products of a module are one function.
     """
-    return _Matrices(b, dtype, x, y, tuple(places), lead or y.shape[1], adds, part or part_of(x, y), after).name
+    lead = lead or y.shape[1]
+    name = _Matrices(b, dtype, x, y, places, lead, adds, part or part_of(x, y), after).name
+    given = [f"ptr {p}" for p in (*pointers, *[places] * isinstance(places, str))]
+    given += [f"i64 {n}" for n in (*x.shape, y.shape[1], *x.strides, *y.strides, lead) if not _is_known(n)]
+    b.do(f"call void @{name}({', '.join(given)})")
+
+
+def _is_known(n: Any) -> bool:
+    """Whether a size is a number: others stand for several, or are names in what is written."""
+    return type(n) is int
+
+
+def _about(n: Any) -> int:
+    """A number, or about what others are."""
+    return n if _is_known(n) else _ROWS
 
 
 def part_of(x: Layout, y: Layout) -> int:
     """How many products of a long sum are summed before they are added to the others."""
-    rows, summed = _ROWS if is_size(x.shape[-2]) else x.shape[-2], x.shape[-1]
-    if is_size(summed):
-        return _SUMMED if rows * _SUMMED * y.shape[-1] > _CHEAP else _EXACT
-    return min(summed, _SUMMED if rows * summed * y.shape[-1] > _CHEAP else _EXACT)
+    area, summed = _about(x.shape[-2]) * _about(y.shape[-1]), x.shape[-1]
+    if not _is_known(summed):
+        return _SUMMED if area * _SUMMED > _CHEAP else _EXACT
+    return min(summed, _SUMMED if area * summed > _CHEAP else _EXACT)
 
 
 def has_parts(x: Layout, y: Layout) -> bool:
     """Whether it may be that not all products of a sum are summed at once."""
-    return is_size(x.shape[-1]) or part_of(x, y) < x.shape[-1]
+    return not _is_known(x.shape[-1]) or part_of(x, y) < x.shape[-1]
 
 
 def block_of(x: Layout, y: Layout, itemsize: int) -> Shape | None:
@@ -124,12 +144,17 @@ def block_of(x: Layout, y: Layout, itemsize: int) -> Shape | None:
         across = min(max(1, count // low), wide)
         down = max(low, min(count // across, -(-_ENOUGH // across), tall))
     block = Shape(min(rows, -(-tall // down) * tile.rows), min(columns, -(-wide // across) * tile.columns))
-    return block if block != (rows, columns) else None
+    return block if (block.rows, block.columns) != (rows, columns) else None
 
 
 def _is_across(x: Layout, y: Layout) -> bool:
     """Whether each number of a row of `x` lies on another line of memory, and all panels are better read with it."""
-    return x.strides[-2] == 1 < x.strides[-1] and y.strides[-1] == 1
+    down, right = x.strides[-2:]
+    return _is_one(down) and not _is_one(right) and right != 0 and _is_one(y.strides[-1])
+
+
+def _is_one(n: Any) -> bool:
+    return _is_known(n) and n == 1
 
 
 def serves_any(x: Layout, y: Layout) -> bool:
@@ -167,37 +192,51 @@ class _Text:
         self.b, self.dtype, self.type = Builder(), dtype, memory_type(dtype)
         self.lanes = vector_bytes() // dtype.itemsize
 
-    def at(self, pointer: str, *parts: tuple[int | str, int], offset: int = 0) -> str:
-        """The address so many elements on: each index times its stride."""
-        total = str(offset)
+    def at(self, pointer: str, *parts: tuple[int | str, int | str], offset: int = 0) -> str:
+        """The address so many elements on: each index times its stride, of which either may be a name."""
+        total = offset + sum([int(i) * int(s) for i, s in parts if _is_known(s) and not _is_name(i)])
+        found = str(total)
         for index, stride in parts:
-            if stride and index != 0:
+            if (_is_name(index) or not _is_known(stride)) and stride != 0 and index not in (0, "0"):
                 part = index if stride == 1 else self.b(f"mul nsw i64 {index}, {stride}")
-                total = self.b(f"add nsw i64 {total}, {part}") if total != "0" else str(part)
-        return pointer if total == "0" else self.b(f"getelementptr {self.type}, ptr {pointer}, i64 {total}")
+                found = self.b(f"add nsw i64 {found}, {part}") if found != "0" else str(part)
+        return pointer if found == "0" else self.b(f"getelementptr {self.type}, ptr {pointer}, i64 {found}")
 
-    def vectors(self, columns: int) -> list[int]:
-        """How many lanes of each vector are there."""
-        return [min(self.lanes, columns - first) for first in range(0, columns, self.lanes)]
+    def vectors(self, shape: Shape) -> list[Any]:
+        """How many lanes of each vector of a tile are there."""
+        columns, lanes = shape.columns, self.lanes
+        if _is_known(columns):
+            return [min(lanes, columns - first) for first in range(0, columns, lanes)]
+        firsts = range(0, shape.vectors * lanes, lanes)
+        left = [self.b.call("llvm.usub.sat.i64", "i64", [columns, str(first)]) for first in firsts]
+        return [self.b.call("llvm.umin.i64", "i64", [n, str(lanes)]) for n in left]
 
-    def load(self, v: Vector, place: str, live: int) -> str:
+    def load(self, v: Vector, place: str, live: int | str) -> str:
         t = v.type(self.type)
         if live == v.lanes:
             return self.b(f"load {t}, ptr {place}, align {self.dtype.itemsize}")
         name = f"llvm.masked.load.v{v.lanes}f{8 * self.dtype.itemsize}.p0"
         self.b.called[name] = f"declare {t} @{name}(ptr, i32, {v.type('i1')}, {t})"
         return self.b(
-            f"call {t} @{name}(ptr {place}, i32 {self.dtype.itemsize}, {_mask(v, live)}, {t} zeroinitializer)"
+            f"call {t} @{name}(ptr {place}, i32 {self.dtype.itemsize}, {self._mask(v, live)}, {t} zeroinitializer)"
         )
 
-    def store(self, v: Vector, x: str, place: str, live: int) -> None:
+    def store(self, v: Vector, x: str, place: str, live: int | str) -> None:
         t = v.type(self.type)
         if live == v.lanes:
             self.b.do(f"store {t} {x}, ptr {place}, align {self.dtype.itemsize}")
             return
         name = f"llvm.masked.store.v{v.lanes}f{8 * self.dtype.itemsize}.p0"
         self.b.called[name] = f"declare void @{name}({t}, ptr, i32, {v.type('i1')})"
-        self.b.do(f"call void @{name}({t} {x}, ptr {place}, i32 {self.dtype.itemsize}, {_mask(v, live)})")
+        self.b.do(f"call void @{name}({t} {x}, ptr {place}, i32 {self.dtype.itemsize}, {self._mask(v, live)})")
+
+    def _mask(self, v: Vector, live: int | str) -> str:
+        if not isinstance(live, str):
+            return f"{v.type('i1')} <{', '.join(f'i1 {int(lane < live)}' for lane in range(v.lanes))}>"
+        numbers = f"<{', '.join(f'i32 {lane}' for lane in range(v.lanes))}>"
+        count = v.spread(self.b(f"trunc i64 {live} to i32"), "i32")
+        holds = self.b(f"icmp ult {v.type('i32')} {numbers}, {count}")
+        return f"{v.type('i1')} {holds}"
 
     def closed(self, name: str, arguments: str) -> str:
         lines = "\n".join(self.b.lines)
@@ -217,7 +256,7 @@ def _added(v: Vector, element: str, x: str, y: str, total: str) -> str:
     return v.two("fadd", element, total, v.two("fmul", element, x, y))
 
 
-def _places(b: Builder, places: Sequence[int], lanes: int) -> str:
+def _places(b: Builder, places: Any, lanes: int) -> str:
     """The name of a list of places, with as many more as a square may look at."""
     import hashlib  # as in machine.py
 
@@ -227,8 +266,9 @@ def _places(b: Builder, places: Sequence[int], lanes: int) -> str:
     return name
 
 
-def _mask(v: Vector, live: int) -> str:
-    return f"{v.type('i1')} <{', '.join(f'i1 {int(lane < live)}' for lane in range(v.lanes))}>"
+def _is_name(n: Any) -> bool:
+    """Whether an index is a value of what is written, not a number."""
+    return isinstance(n, str) and n.startswith("%")
 
 
 class _Matrices(_Text):
@@ -240,49 +280,58 @@ class _Matrices(_Text):
         dtype: DType,
         x: Layout,
         y: Layout,
-        places: tuple[int, ...],
-        lead: int,
+        places: Sequence[int] | str,
+        lead: Any,
         adds: bool,
         part: int,
         after: After | None,
     ) -> None:
         super().__init__(dtype)
-        self.x, self.y, self.lead, self.part, self.after = x, y, lead, part, after
+        self.part, self.after = part, after
+        sizes = dict(zip(_SIZES, (*x.shape, y.shape[1], *x.strides, *y.strides, lead), strict=True))
+        known: list[Any] = [n if _is_known(n) else f"%{name}" for name, n in sizes.items()]
+        self.rows, self.summed, self.columns, *_, self.lead = known
+        self.x, self.y = Layout((known[0], known[1]), 0, tuple(known[3:5])), Layout((), 0, tuple(known[5:7]))
         self.rows_placed, self.columns_placed = bool(places) and y.strides[0] == 0, bool(places) and y.strides[1] == 0
-        self.places = _places(caller, places, self.lanes) if places else ""
-        (self.rows, self.summed), self.columns = x.shape, y.shape[1]
-        sizes = ["n" if is_size(n) else str(n) for n in (self.rows, self.summed, self.columns)]
-        kind = f"f{8 * dtype.itemsize}_{'_'.join(sizes)}_{part}"
-        strides = "_".join(map(str, (*x.strides, *y.strides, lead))).replace("-", "m")
-        self.name = f"product_{kind}_{strides}{self.places.replace('@', '_')}{'_adds' * adds}{_key(after)}"
+        is_given, self.places = isinstance(places, str), "%places" if places else ""
+        if places and not is_given:
+            self.places = _places(caller, places, self.lanes)
+        shape, strides = (
+            "_".join([str(n) if _is_known(n) else "n" for n in numbers]).replace("-", "m")
+            for numbers in (known[:3], known[3:])
+        )
+        kind = f"{self.places[1:]}{'_adds' * adds}{_key(after)}"
+        self.name = f"product_f{8 * dtype.itemsize}_{shape}_{part}_{strides}_{kind}"
         if self.name in caller.called:
             return
-        if self.columns_placed and adds and self.rows <= _DOTS:
+        if self.columns_placed and adds and _is_known(self.rows) and self.rows <= _DOTS:
             self._dots()
         else:
             self._panels(adds)
         caller.called.update(self.b.called)
-        many = f", i64 {_MANY}" * ("n" in sizes)
-        caller.called[self.name] = self.closed(self.name, f"ptr noalias %x, ptr noalias %y, {_others(after)}{many}")
+        given = [f"i64 {n}" for n in known if not _is_known(n)]
+        arguments = ["ptr noalias %x, ptr noalias %y", _others(after), *["ptr noalias %places"] * is_given, *given]
+        caller.called[self.name] = self.closed(self.name, ", ".join(arguments))
 
     def _panels(self, adds: bool) -> None:
         """By tiles: of one panel after the other, or of the same rows."""
         self.tile = tile_shape(self.rows, self.columns, self.lanes)
-        rows = _ROWS if is_size(self.rows) else self.rows
+        rows, (apart, _) = _about(self.rows), self.y.strides
         often = rows >= _OFTEN * self.tile.rows
-        far = self.y.strides[0] * self.dtype.itemsize >= _APART and self.columns > self.tile.columns
-        turned = self.y.strides[1] != 1
+        far = not _is_known(apart) or apart * self.dtype.itemsize >= _APART
+        far = far and (not _is_known(self.columns) or self.columns > self.tile.columns)
+        turned = not _is_one(self.y.strides[1])
         self.copies = turned or (often and far and not self.rows_placed)
         if self.copies:
             size = -(-self.part // self.lanes) * self.lanes  # whole squares
-            size *= len(self.vectors(self.tile.columns)) * self.lanes
+            size *= -(-self.tile.columns // self.lanes) * self.lanes
             self.panel = self.b(f"alloca [{size} x {self.type}], align 64")
         if _is_across(self.x, self.y) and not self.copies:
             self._sums(
                 adds,
                 lambda start, count: self._down(lambda row, rows: self._rows(start, count, row, rows)),
             )
-        elif not is_size(self.summed) and rows * self.summed * self.dtype.itemsize > _ROOM:
+        elif _is_known(self.summed) and rows * self.summed * self.dtype.itemsize > _ROOM:
             # all panels with what is near of `x`
             self._sums(
                 adds,
@@ -303,9 +352,9 @@ class _Matrices(_Text):
 
     def _sums(self, adds: bool, body: Callable[[str, Any], None]) -> None:
         """Parts of the sum, of which the first is written and others are added, or all are; one is the last."""
-        if is_size(self.summed):
+        if not _is_known(self.summed):
             one, more = (lambda: self._one_part(adds, body)), (lambda: self._more_parts(adds, body))
-            return self.b.where(f"ule i64 {_MANY}, {self.part}", one, more)
+            return self.b.where(f"ule i64 {self.summed}, {self.part}", one, more)
         self.adds, self.ends = adds, self.part == self.summed
         if not adds:
             body("0", self.part)
@@ -322,7 +371,7 @@ class _Matrices(_Text):
 
     def _one_part(self, adds: bool, body: Callable[[str, Any], None]) -> None:
         self.adds, self.ends = adds, True
-        body("0", _MANY)
+        body("0", self.summed)
 
     def _more_parts(self, adds: bool, body: Callable[[str, Any], None]) -> None:
         """The first part, those between, of which there may be none, and the last."""
@@ -330,22 +379,22 @@ class _Matrices(_Text):
         self.adds, self.ends = adds, False
         body("0", part)
         self.adds = True
-        before = b(f"udiv i64 {b(f'sub i64 {_MANY}, 1')}, {part}")
+        before = b(f"udiv i64 {b(f'sub i64 {self.summed}, 1')}, {part}")
         last = b(f"mul nuw nsw i64 {before}, {part}")
         self.b.where(f"ult i64 {part}, {last}", lambda: self._whole_steps(last, part, body, first=part))
         self.ends = True
-        body(last, b(f"sub i64 {_MANY}, {last}"))
+        body(last, b(f"sub i64 {self.summed}, {last}"))
 
     def _down(self, body: Callable[[str, int], None]) -> None:
         """Tiles of all rows; of any number what is left are tiles of half as many rows, of half of these, and so on."""
-        b, step = self.b, self.tile.rows
-        if not is_size(self.rows):
-            return self._in_steps(self.rows, step, body)
-        rest = b(f"urem i64 {_MANY}, {step}")
-        whole = b(f"sub i64 {_MANY}, {rest}")
+        b, step, rows = self.b, self.tile.rows, self.rows
+        if _is_known(rows):
+            return self._in_steps(rows, step, body)
+        rest = b(f"urem i64 {rows}, {step}")
+        whole = b(f"sub i64 {rows}, {rest}")
         self.b.where(f"ne i64 {whole}, 0", lambda: self._whole_steps(whole, step, body))
         while step := step // 2:
-            row = b(f"sub i64 {_MANY}, {b(f'and i64 {rest}, {2 * step - 1}')}")
+            row = b(f"sub i64 {rows}, {b(f'and i64 {rest}, {2 * step - 1}')}")
             self.b.where(f"ne i64 {b(f'and i64 {rest}, {step}')}, 0", functools.partial(body, row, step))
         return None
 
@@ -354,13 +403,19 @@ class _Matrices(_Text):
         body(loop.counter, step)
         self.b.end(loop)
 
-    def _in_steps(self, total: int, step: int, body: Callable[[str, int], None], first: int = 0) -> None:
+    def _in_steps(self, total: Any, step: int, body: Callable[[str, Any], None], first: int = 0) -> None:
         """A loop over so many with steps of this size, and what is left."""
+        if not _is_known(total):
+            left = self.b(f"urem i64 {total}, {step}")
+            whole = self.b(f"sub i64 {total}, {left}")
+            self.b.where(f"ne i64 {whole}, 0", lambda: self._whole_steps(whole, step, body))
+            return self.b.where(f"ne i64 {left}, 0", lambda: body(whole, left))
         rest = (total - first) % step
         if total - rest > first:
             self._whole_steps(total - rest, step, body, first)
         if rest:
             body(str(total - rest), rest)
+        return None
 
     def _dots(self) -> None:
         """Of few rows: along what is summed, with a vector of sums for each place of a row and some columns."""
@@ -368,7 +423,6 @@ class _Matrices(_Text):
 
     def _sums_along(self, first: str, columns: int) -> None:
         b, v, t = self.b, Vector(self.b, self.lanes), self.type
-        whole, rest = divmod(self.summed, self.lanes)
         there = self.b(f"getelementptr i64, ptr {self.places}, i64 {first}")
         lines = []
         for k in range(columns):
@@ -377,51 +431,58 @@ class _Matrices(_Text):
         pairs = [(i, k) for i in range(self.rows) for k in range(columns)]
         totals = ["zeroinitializer"] * len(pairs)
 
-        def added(index: str, live: int, before: list[str]) -> list[str]:
-            xs = [self.load(v, self.at("%x", (index, 1), offset=i * self.x.strides[0]), live) for i in range(self.rows)]
+        def added(index: str, live: Any, before: list[str]) -> list[str]:
+            xs = [self.load(v, self.at("%x", (index, 1), (i, self.x.strides[0])), live) for i in range(self.rows)]
             ys = [self.load(v, self.at(line, (index, 1)), live) for line in lines]
             return [_added(v, t, xs[i], ys[k], total) for (i, k), total in zip(pairs, before, strict=True)]
 
-        if whole:
-            loop = b.begin(whole * self.lanes, self.lanes, [(v.type(t), total) for total in totals])
-            totals = added(loop.counter, self.lanes, [name for _, _, name in loop.carried])
+        is_known = _is_known(self.summed)
+        rest = self.summed % self.lanes if is_known else 0
+        whole = self.summed - rest if is_known else self.summed  # of any number the last vector may be partly there
+        if whole != 0:
+            loop = b.begin(whole, self.lanes, [(v.type(t), total) for total in totals])
+            live = self.lanes if is_known else b(f"sub i64 {whole}, {loop.counter}")
+            totals = added(loop.counter, live, [name for _, _, name in loop.carried])
             b.end(loop, totals)
         if rest:
-            totals = added(str(whole * self.lanes), rest, totals)
+            totals = added(str(whole), rest, totals)
         name = f"llvm.vector.reduce.fadd.v{self.lanes}f{8 * self.dtype.itemsize}"
         b.called[name] = f"declare {t} @{name}({t}, {v.type(t)})"
         for (i, k), total in zip(pairs, totals, strict=True):
-            place = self.at("%out", (first, 1), offset=i * self.lead + k)
+            place = self.at("%out", (first, 1), (i, self.lead), offset=k)
             old = b(f"load {t}, ptr {place}, align {self.dtype.itemsize}")
             new = b(f"call reassoc {t} @{name}({t} 0.0, {v.type(t)} {total})")
             b.do(f"store {t} {b(f'fadd {t} {old}, {new}')}, ptr {place}, align {self.dtype.itemsize}")
 
-    def _columns(self, start: str, count: Any, first: str, columns: int) -> None:
+    def _columns(self, start: str, count: Any, first: str, columns: Any) -> None:
         """So many summed rows of a panel, for all rows of the result."""
         y, apart = self.at("%y", (start, self.y.strides[0]), (first, self.y.strides[1])), self.y.strides[0]
         if self.copies:
-            self._copy(y, columns, count, first)
-            y, apart = self.panel, len(self.vectors(columns)) * self.lanes
+            y, apart = self.panel, self._copy(y, columns, count, first)
         x = self.at("%x", (start, self.x.strides[1]))
 
         def tile(row: str, rows: int) -> None:
             there = self.at(x, (row, self.x.strides[0]))
-            self._tile(there, y, apart, (row, first), Shape(rows, columns), start, count)
+            self._tile(there, y, apart, (row, first), self._shape(columns, rows), start, count)
 
         self._down(tile)
+
+    def _shape(self, columns: Any, rows: int = 1) -> Shape:
+        """A tile of so many columns of those that a whole one has."""
+        return Shape(rows, columns, -(-self.tile.columns // self.lanes))
 
     def _rows(self, start: str, count: Any, row: str, rows: int) -> None:
         """So many summed columns of some rows of `x`, for all columns of the result."""
         x = self.at("%x", (start, self.x.strides[1]), (row, self.x.strides[0]))
         y = self.at("%y", (start, self.y.strides[0]))
 
-        def tile(first: str, columns: int) -> None:
+        def tile(first: str, columns: Any) -> None:
             there = self.at(y, (first, 1))
-            self._tile(x, there, self.y.strides[0], (row, first), Shape(rows, columns), start, count)
+            self._tile(x, there, self.y.strides[0], (row, first), self._shape(columns, rows), start, count)
 
         self._in_steps(self.columns, self.tile.columns, tile)
 
-    def _tile(self, x: str, y: str, of_y: int, place: tuple[str, str], shape: Shape, start: str, count: Any) -> None:
+    def _tile(self, x: str, y: str, of_y: Any, place: tuple[str, str], shape: Shape, start: str, count: Any) -> None:
         row, column = place
         places = "null"
         if self.rows_placed:
@@ -434,39 +495,49 @@ class _Matrices(_Text):
             strides = [(down, 1) for down in after.written[1:]] + list(after.read)
             for pointer, (down, right) in zip(after.arguments(), strides, strict=True):
                 given.append(self.at(pointer, (row, down), (column, right)))
-        pointers = ", ".join(f"ptr {p}" for p in given)
-        self.b.do(f"call void @{name}(ptr {x}, ptr {y}, i64 {count}, ptr {places}, {pointers})")
+        sizes = [f"i64 {n}" for n in (shape.columns, *self.x.strides, of_y, self.lead) if not _is_known(n)]
+        others = ", ".join([*[f"ptr {p}" for p in given], *sizes])
+        self.b.do(f"call void @{name}(ptr {x}, ptr {y}, i64 {count}, ptr {places}, {others})")
 
-    def _copy(self, y: str, columns: int, count: Any, first: str) -> None:
-        """The panel, its rows one after the other, in whole vectors: what is not there is zero."""
-        apart = len(self.vectors(columns)) * self.lanes
+    def _copy(self, y: str, columns: Any, count: Any, first: str) -> int:
+        """The panel, its rows one after the other, in whole vectors: what is not there is zero.
+
+        Gives how far its rows are apart.
+        """
+        vectors = self.vectors(self._shape(columns))
+        apart = len(vectors) * self.lanes
         v = Vector(self.b, self.lanes)
         down, right = self.y.strides
-        if right == 1:
+        if _is_one(right):
             loop = self.b.begin(count)
-            for k, live in enumerate(self.vectors(columns)):
+            for k, live in enumerate(vectors):
                 found = self.load(v, self.at(y, (loop.counter, down), offset=k * self.lanes), live)
                 self.store(v, found, self.at(self.panel, (loop.counter, apart), offset=k * self.lanes), v.lanes)
             self.b.end(loop)
-            return
-        if down == 1:
-            self._in_steps(count, self.lanes, lambda row, rows: self._turn(y, columns, first, row, rows))
-            return
+            return apart
+        if _is_one(down):
+            self._in_steps(count, self.lanes, lambda row, rows: self._turn(y, vectors, first, row, rows))
+            return apart
         loop = self.b.begin(count)
-        for k, live in enumerate(self.vectors(columns)):
+        for k, live in enumerate(vectors):
             found = "zeroinitializer"
-            for lane in range(live):
-                place = self.at(y, (loop.counter, down), offset=(k * self.lanes + lane) * right)
+            for lane in range(live if _is_known(live) else self.lanes):
+                column: Any = k * self.lanes + lane
+                if not _is_known(live):  # what is not there is the last one that is
+                    end = self.b(f"sub i64 {columns}, 1")
+                    column = self.b.call("llvm.umin.i64", "i64", [str(column), end])
+                place = self.at(y, (loop.counter, down), (column, right))
                 one = self.b(f"load {self.type}, ptr {place}, align {self.dtype.itemsize}")
                 found = self.b(f"insertelement {v.type(self.type)} {found}, {self.type} {one}, i64 {lane}")
             self.store(v, found, self.at(self.panel, (loop.counter, apart), offset=k * self.lanes), v.lanes)
         self.b.end(loop)
+        return apart
 
-    def _turn(self, y: str, columns: int, first: str, row: str, rows: int) -> None:
+    def _turn(self, y: str, vectors: Sequence[Any], first: str, row: str, rows: Any) -> None:
         """Some rows of the panel, from the columns in which they lie."""
-        apart, right = len(self.vectors(columns)) * self.lanes, self.y.strides[1]
-        for k, live in enumerate(self.vectors(columns)):
-            place = self.at(y, (row, 1), offset=k * self.lanes * right)
+        apart, right = len(vectors) * self.lanes, self.y.strides[1]
+        for k, live in enumerate(vectors):
+            place = self.at(y, (row, 1), (k * self.lanes, right))
             to = self.at(self.panel, (row, apart), offset=k * self.lanes)
             apart_there = f"i64 {right}"
             if self.columns_placed:
@@ -533,21 +604,24 @@ class _Tile(_Text):
         caller: Builder,
         dtype: DType,
         shape: Shape,
-        of_x: tuple[int, ...],
-        of_y: int,
-        lead: int,
+        of_x: tuple[Any, ...],
+        of_y: Any,
+        lead: Any,
         filled: bool,
         adds: bool,
         placed: bool,
         after: After | None,
     ) -> None:
         super().__init__(dtype)
-        strides = "_".join(map(str, (*of_x, of_y, lead))).replace("-", "m")
+        sizes = dict(zip((*_SIZES[2:6], _SIZES[7]), (shape.columns, *of_x, of_y, lead), strict=True))
+        known: list[Any] = [n if _is_known(n) else f"%{name}" for name, n in sizes.items()]
+        columns, down, right, of_y, lead = known
+        numbers = "_".join([str(n) if _is_known(n) else "n" for n in known]).replace("-", "m")
         kind = "_filled" * filled + "_adds" * adds + "_placed" * placed + _key(after)
-        self.name = f"tile_f{8 * dtype.itemsize}_{shape.rows}_{shape.columns}_{strides}{kind}"
+        self.name = f"tile_f{8 * dtype.itemsize}_{shape.rows}_{shape.vectors}_{numbers}{kind}"
         if self.name in caller.called:
             return
-        b, v, vectors = self.b, Vector(self.b, self.lanes), self.vectors(shape.columns)
+        b, v, vectors = self.b, Vector(self.b, self.lanes), self.vectors(shape._replace(columns=columns))
         self.v, self.live = v, vectors
         places = [(i, k) for i in range(shape.rows) for k in range(len(vectors))]
         loop = b.begin("%count", 1, [(v.type(self.type), "zeroinitializer")] * len(places))
@@ -560,15 +634,15 @@ class _Tile(_Text):
             self.load(v, self.at(line, offset=k * self.lanes), v.lanes if filled else live)
             for k, live in enumerate(vectors)
         ]
-        numbers = self.at("%x", (loop.counter, of_x[1]))
+        there = self.at("%x", (loop.counter, right))
         totals, spread = [], ""
         for (i, k), (_, _, total) in zip(places, loop.carried, strict=True):
             if k == 0:
-                place = self.at(numbers, offset=i * of_x[0])
+                place = self.at(there, (i, down))
                 spread = v.spread(b(f"load {self.type}, ptr {place}, align {dtype.itemsize}"), self.type)
             totals.append(_added(v, self.type, spread, row[k], total))
         b.end(loop, totals)
-        to = [self.at("%out", offset=i * lead + k * self.lanes) for i, k in places]
+        to = [self.at("%out", (i, lead), offset=k * self.lanes) for i, k in places]
         if adds:  # all are read before the first is written: reads wait for a masked write beside them
             before = [self.load(v, place, vectors[k]) for (_, k), place in zip(places, to, strict=True)]
             totals = [v.two("fadd", self.type, x, y) for x, y in zip(before, totals, strict=True)]
@@ -577,8 +651,9 @@ class _Tile(_Text):
         for (_, k), total, place in zip(places, totals, to, strict=True):
             self.store(v, total, place, vectors[k])
         caller.called.update(b.called)
-        arguments = "ptr noalias %x, ptr noalias %y, i64 %count, ptr noalias %places, "
-        caller.called[self.name] = self.closed(self.name, arguments + _others(after))
+        arguments = ["ptr noalias %x, ptr noalias %y, i64 %count, ptr noalias %places", _others(after)]
+        arguments += [f"i64 {n}" for n in known if not _is_known(n)]
+        caller.called[self.name] = self.closed(self.name, ", ".join(arguments))
 
     def _followed(self, after: After, places: Sequence[tuple[int, int]], totals: Sequence[str]) -> list[str]:
         """What is written in the place of the product; what is written elsewhere is."""
@@ -613,14 +688,15 @@ def _others(after: After | None) -> str:
     return ", ".join(f"ptr {p}" for p in ("%out", *after.arguments()))
 
 
-def tile_shape(rows: int, columns: int, lanes: int) -> Shape:
+def tile_shape(rows: Any, columns: Any, lanes: int) -> Shape:
     """The largest tile for whose numbers there are registers, beside a row of `y` and one number of `x`."""
     room = registers() * 3 // 4
-    vectors = -(-columns // lanes)
-    if is_size(rows):
+    most = columns if _is_known(columns) else _WIDE * lanes
+    vectors = -(-most // lanes)
+    if not _is_known(rows):
         wide = min(vectors, 2)
-        return Shape(1 << (room // wide).bit_length() - 1, min(columns, wide * lanes))
-    wide = min(vectors, max(2, min(8, room // rows)))
+        return Shape(1 << (room // wide).bit_length() - 1, min(most, wide * lanes))
+    wide = min(vectors, max(2, min(_WIDE, room // rows)))
     tall = min(rows, room // wide)
     even = [n for n in range(tall, tall * 2 // 3, -1) if rows % n == 0]
-    return Shape(even[0] if even else -(-rows // -(-rows // tall)), min(columns, wide * lanes))
+    return Shape(even[0] if even else -(-rows // -(-rows // tall)), min(most, wide * lanes))

@@ -14,7 +14,8 @@ from adjoint.compiler.native.kernels import Convolution
 from adjoint.compiler.native.machine import vector_bytes
 from adjoint.compiler.native.patches import direct, lines
 from adjoint.compiler.native.views import Layout, contiguous
-from adjoint.primitives import Shape, conv_size
+from adjoint.compiler.sizes import is_size
+from adjoint.primitives import DType, Shape, conv_size
 
 if TYPE_CHECKING:
     from adjoint.compiler.native.plan import Plan
@@ -86,7 +87,7 @@ def _take_patches(
     found = lines(
         contiguous(padded), kernel, result, how["stride"], how["dilation"], groups, channels // groups, weighs
     )
-    if not direct(found, channels // groups, weighs, x.dtype):
+    if not direct(found, x.dtype):
         return False
     images = _padded(plan, x, padded, padding) if any(map(sum, padding)) else _examples_last(plan, x)
     (images,) = plan._whole([images])
@@ -118,10 +119,9 @@ def _padded(plan: Plan, x: Value, shape: Shape, padding: Sequence[tuple[int, int
     found = plan.padded.get((x, padding))
     if found is None:
         found, whole = Value(shape, x.dtype), contiguous(shape)
-        zeros = Value(shape, x.dtype, np.broadcast_to(np.zeros((), x.dtype), shape))
         start = sum([before * s for (before, _), s in zip(padding, whole.strides[1:-1], strict=True)])
         images = _examples_last(plan, x)
-        step = plan._take_part(zeros, found, whole)
+        step = plan._take_part(_zero(x.dtype), found, whole)
         plan._take_part(images, found, Layout(tuple(images.shape), start, whole.strides), after=step)
         plan.padded[x, padding] = found
     return found
@@ -137,6 +137,10 @@ def _within_padded(plan: Plan, x: Value) -> Value | None:
             plan.layout[there], plan.root[there] = Layout(there.shape, start, strides), found
             return there
     return None
+
+
+def _zero(dtype: DType) -> Value:
+    return Value((), dtype, np.zeros((), dtype))
 
 
 # --- windows ---
@@ -202,7 +206,8 @@ def _wide(plan: Plan, x: Any, e: Equation) -> bool:
     few: bool = math.prod(e.parameters["kernel"]) <= _WINDOW
     if plan.inner:
         return few
-    return few and plan.order.get(x) == order and x.shape[0] * x.dtype.itemsize >= vector_bytes()
+    many = is_size(x.shape[0]) or x.shape[0] * x.dtype.itemsize >= vector_bytes()
+    return few and many and plan.order.get(x) == order
 
 
 def _windows(plan: Plan, e: Equation, x: Any) -> tuple[Value, Shape, Shape] | None:
@@ -223,18 +228,18 @@ def _apart(e: Equation) -> bool:
     return not any(map(any, how["padding"])) and all(s >= d * (k - 1) + 1 for k, s, d in sizes)
 
 
-def _key(place: Sequence[int], counts: Shape, e: Equation) -> tuple[range, ...]:
+def _key(place: Sequence[int], counts: Shape, e: Equation) -> tuple[slice, ...]:
     """Where all windows have their element of this place, along the axes of the images."""
     steps = zip(place, counts, e.parameters["stride"], e.parameters["dilation"], strict=True)
-    return tuple([range(i * d, i * d + s * (n - 1) + 1, s) for i, n, s, d in steps])
+    return tuple([slice(i * d, i * d + s * (n - 1) + 1, s) for i, n, s, d in steps])
 
 
 def _met(plan: Plan, base: Value, place: Sequence[int], counts: Shape, e: Equation) -> Value:
     channels, examples = base.shape[0], base.shape[-1]
     view = Value((channels, *counts, examples), base.dtype)
-    key = (range(channels), *_key(place, counts, e), range(examples))
+    key = (slice(None), *_key(place, counts, e), slice(None))
     if not plan._take_view(Equation("index", [base], {"key": key}, [view])):
-        raise AssertionError(key)  # ranges are always views
+        raise AssertionError(key)  # slices are always views
     return view
 
 
@@ -264,8 +269,7 @@ def _spread(
     value = parts[0][1]
     out, whole = Value(shape, value.dtype), contiguous(shape)
     filled = len(parts) * math.prod(value.shape) == math.prod(shape)
-    zeros = Value(shape, value.dtype, np.broadcast_to(np.zeros((), value.dtype), shape))
-    step = -1 if filled else plan._take_part(zeros, out, whole)
+    step = -1 if filled else plan._take_part(_zero(value.dtype), out, whole)
     for place, part in parts:
         keys = _key(place, counts, e)
         start = sum([k.start * s for k, s in zip(keys, whole.strides[1:-1], strict=True)])

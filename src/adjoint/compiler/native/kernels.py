@@ -111,7 +111,7 @@ class Convolution:
         self.offsets: list[int] = [layout.offset for layout in layouts]
         self.out: Any = out
         self.stored: dict[Any, None] = {self.out: None}
-        self.work: int = rows * len(lines.places) * lines.run * math.prod([axis.size for axis in lines.axes])
+        self.work: int = rows * lines.number * lines.run * math.prod([axis.size for axis in lines.axes])
 
 
 class Loop:

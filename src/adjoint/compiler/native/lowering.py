@@ -13,9 +13,10 @@ from adjoint.backends.numpy import NumPy
 from adjoint.backends.numpy.reduction import no_class
 from adjoint.compiler.graph import Equation, Graph, Value
 from adjoint.compiler.native import lines, matrices
-from adjoint.compiler.native.elements import computable, constant, has_pieces
+from adjoint.compiler.native.elements import computable, constant, has_pieces, supported
 from adjoint.compiler.native.hoisting import hoisted
 from adjoint.compiler.native.keeping import kept
+from adjoint.compiler.native.orders import like
 from adjoint.compiler.native.pieces import joined
 from adjoint.compiler.native.symbolic import FixedError
 from adjoint.compiler.passes import dead_code, identity
@@ -54,7 +55,27 @@ def lowered(graph: Graph, checks: bool = True, whole: Collection[str] = ()) -> G
         else:
             equations.append(e)
     # of the results of one primitive not all may be read
-    return dead_code(_by_reciprocals(_shared(Graph(graph.inputs, [*equations, *found], graph.outputs))))
+    made = _with_numbers(Graph(graph.inputs, [*equations, *found], graph.outputs))
+    return dead_code(_by_reciprocals(_shared(made)))
+
+
+def _with_numbers(graph: Graph) -> Graph:
+    """With a number where elementwise equations read it spread over a shape that another operand has.
+
+    Tracing folds what is spread, but for shapes that stand for several.
+    """
+    spread: dict[Any, Value] = {}
+    equations = []
+    for e in graph.equations:
+        out: Any = e.results[0] if e.results else None
+        if e.name == "broadcast_to" and (number := constant(e.operands[0])) is not None:
+            spread[out] = Value((), out.dtype, np.asarray(number, out.dtype))
+        elif spread and any(x in spread for x in e.operands if x.__class__ is Value) and supported(e):
+            wide = any(x.__class__ is Value and x not in spread and like(x, out) for x in e.operands)
+            if wide:
+                e = e.on([spread.get(x, x) if x.__class__ is Value else x for x in e.operands])
+        equations.append(e)
+    return Graph(graph.inputs, equations, graph.outputs)
 
 
 def _by_reciprocals(graph: Graph) -> Graph:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import NamedTuple
 
 from adjoint.compiler.native.machine import vector_bytes
 from adjoint.compiler.native.views import Layout
+from adjoint.compiler.sizes import is_size
 from adjoint.primitives import DType, Shape
 
 
@@ -20,11 +22,27 @@ class Axis(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """What a kernel meets: where the line of each of its places begins, its length, and the loops over lines."""
+    """What a kernel meets: its places, by their numbers and how far one is from the next along each axis, of which the
+    first are channels; the length of the line that begins at each; and the loops over lines.
+    """
 
-    places: tuple[int, ...]
+    kernel: Shape
+    moves: tuple[int, ...]
     run: int
     axes: tuple[Axis, ...]
+
+    @property
+    def number(self) -> int:
+        """How many places there are."""
+        return math.prod(self.kernel)
+
+    @property
+    def places(self) -> list[int]:
+        """Where lines begin."""
+        return [
+            sum(i * far for i, far in zip(place, self.moves, strict=True))
+            for place in itertools.product(*map(range, self.kernel))
+        ]
 
 
 def lines(
@@ -44,26 +62,20 @@ def lines(
     counts, steps = result.shape[1:-1], result.strides[1:-1]
     channels, examples = images.shape[0] // groups, images.shape[-1]
     sizes = images.strides[1:-1]
-    moves = [d * s for d, s in zip(dilation, sizes, strict=True)]
-    places = tuple(
-        [
-            channel * images.strides[0] + sum(i * m for i, m in zip(place, moves, strict=True))
-            for channel in range(channels)
-            for place in itertools.product(*map(range, kernel))
-        ]
-    )
+    places = (channels, *kernel)
+    moves = (images.strides[0], *[d * s for d, s in zip(dilation, sizes, strict=True)])
     axes = [
-        Axis(n, a * s, step * weighs, step * (not weighs))
+        Axis(n, a * s, *((step, 0) if weighs else (0, step)))
         for n, a, s, step in zip(counts, stride, sizes, steps, strict=True)
     ]
     run = examples
     while axes and axes[-1].images == run == steps[len(axes) - 1]:  # these lie as one line
         run *= axes.pop().size
-    kernels, results = rows * len(places), rows * result.strides[0]
+    kernels, results = rows * math.prod(places), rows * result.strides[0]
     group = Axis(groups, channels * images.strides[0], *((results, kernels) if weighs else (kernels, results)))
-    return Lines(places, run, (group, *axes))
+    return Lines(places, moves, run, (group, *axes))
 
 
-def direct(lines: Lines, rows: int, weighs: bool, dtype: DType) -> bool:
+def direct(lines: Lines, dtype: DType) -> bool:
     """Whether products of lines are faster than one of a matrix of patches, as far as was measured."""
-    return lines.run >= vector_bytes() // dtype.itemsize
+    return is_size(lines.run) or lines.run >= vector_bytes() // dtype.itemsize

@@ -47,8 +47,9 @@ from adjoint.primitives.sizes import as_recorded
 
 _LOOPS = {"branch", "scan", "while"}
 _PLACES = {"index", "index_add", "index_max", "index_min", "index_multiply", "index_set", "take_along_axis"}
+_IMAGES = {"conv", "conv_input", "conv_weight", "max_pool", "max_pool_pullback", "window_spread", "window_sum"}
 _WHOLE = {"check", "concat", "matmul", "real"}
-_ANY_SIZE = REDUCTIONS | _LOOPS | _PLACES | _WHOLE  # beside elementwise ones, what sizes may be symbols of
+_ANY_SIZE = REDUCTIONS | _IMAGES | _LOOPS | _PLACES | _WHOLE  # beside elementwise ones, what sizes may be symbols of
 _AS_ONE_ROW = 1 << 13  # elements: an array that is reduced wholly is one row up to here
 _EQUATIONS = 4000  # of one kernel: what it keeps goes to the stack, a vector each
 _LOOK_BACK = 24  # kernels that are tried
@@ -194,7 +195,8 @@ class Plan:
             if x in lies:
                 x = self._as_it_lies(x, order)
             elif x.__class__ is Value and constant(x) is None:
-                if x.const is not None or math.prod(x.shape) == math.prod(out.shape):
+                is_one = not any(self._layout(x).strides)  # element, spread over all places
+                if x.const is not None or not (is_one or math.prod(x.shape) != math.prod(out.shape)):
                     return False
                 wide = Value((*[1] * (len(order) - len(x.shape)), *x.shape), x.dtype)
                 turned = Value(tuple([wide.shape[i] for i in order]), x.dtype)

@@ -224,11 +224,8 @@ class Tiled(Called):
         rows, columns = x.shape[0], y.shape[1]
         block = block_of(x, y, self.dtype.itemsize)
         after = self._after()
-        many = [f"i64 {n}" for n in x.shape if is_size(n)]
         if self.count > 1 or block is None:
-            given = ", ".join([*[f"ptr {p}" for p in (x_place, y_place, *places)], *many])
-            self.b.do(f"call void @{product(self.b, self.dtype, x, y, after=after)}({given})")
-            return
+            return product(self.b, self.dtype, x, y, [x_place, y_place, *places], after=after)
         b, across = self.b, -(-columns // block.columns)
         self.parts = -(-rows // block.rows) * across
         row = b(f"mul nuw nsw i64 {b(f'udiv i64 %part, {across}')}, {block.rows}")
@@ -237,10 +234,6 @@ class Tiled(Called):
         blocks = [self._block_at(x_place, (row, x.strides[0])), self._block_at(y_place, (column, y.strides[1]))]
         for place, (down, right) in zip(places, strides, strict=True):
             blocks.append(self._block_at(place, (row, down), (column, right)))
-        if is_size(rows):
-            left = b(f"sub i64 {rows}, {row}")
-            many = [f"i64 {b.call('llvm.umin.i64', 'i64', [str(block.rows), left])}"]
-        given = ", ".join([*[f"ptr {p}" for p in blocks], *many])
         part, done = part_of(x, y), b.name()
         for here, height in _sizes(b, row, block.rows, rows):
             for there, width in _sizes(b, column, block.columns, columns):
@@ -248,12 +241,12 @@ class Tiled(Called):
                 b.do(f"br i1 {b(f'and i1 {here}, {there}')}, label %{mine}, label %{other}")
                 b.label(mine)
                 of_x, of_y = Layout((height, x.shape[1]), 0, x.strides), Layout((y.shape[0], width), 0, y.strides)
-                name = product(b, self.dtype, of_x, of_y, lead=columns, part=part, after=after)
-                b.do(f"call void @{name}({given})")
+                product(b, self.dtype, of_x, of_y, blocks, lead=columns, part=part, after=after)
                 b.do(f"br label %{done}")
                 b.label(other)
         b.do(f"br label %{done}")
         b.label(done)
+        return None
 
     def _block_at(self, place: str, *steps: tuple[str, int]) -> str:
         for index, stride in steps:
@@ -262,10 +255,11 @@ class Tiled(Called):
         return place
 
 
-def _sizes(b: Builder, first: str, size: int, whole: int) -> list[tuple[str, int]]:
+def _sizes(b: Builder, first: str, size: int, whole: int) -> list[tuple[str, Any]]:
     """The sizes that a block may have, each with whether the one that begins there has it."""
     if is_size(whole):
-        return [("true", whole)]
+        left = b(f"sub i64 {whole}, {first}")
+        return [("true", b.call("llvm.umin.i64", "i64", [str(size), left]))]
     last = (whole - 1) // size * size
     if whole - last == size:
         return [("true", size)]
