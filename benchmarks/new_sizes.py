@@ -1,8 +1,8 @@
 """`python -m benchmarks.new_sizes`: what a call costs whose size comes for the first time, beside machine code for it.
 
-The two take turns in one process, with one thread: eight calls in a row, each with a size that has not come before,
-half of them below and half above the size that is named; and as many of the function compiled for that one, with other
-numbers each time. The median of turns counts. The function as it is runs after them.
+In one process, with one thread: for each of some sizes, half of them below and half above the size that is named, the
+first call; and then calls of the same function by turns with one that was compiled for that size alone, with other
+numbers each time. The median of calls counts, and of sizes. The function as it is runs after them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import numpy as np
 
 from benchmarks.cases import normal
 
-TURNS, CALLS = 7, 8
-FAR = TURNS * CALLS // 2 + 1  # from the size that is named, how far none is that is timed
+SIZES, TURNS = 16, 15
 Function = Callable[..., Any]
 
 
@@ -89,31 +88,32 @@ PROGRAMS = [
 ]
 
 
-def measured(f: Function, values: Function, size: int) -> tuple[float, float, float]:
-    """Seconds of a new size, of one that machine code was made for, and of the function as it is."""
+def measured(f: Function, values: Function, size: int) -> tuple[float, float, float, float]:
+    """Seconds of a new size's first call, of others, of code that was made for that size alone, and of f as it is."""
     import adjoint as ad
 
-    general, special = ad.compile(f), ad.compile(f, dynamic=False)
-    for _ in range(4):
-        special(*values(size))
-    for size_before in (size + FAR, size - FAR, size - FAR + 1):  # from the second on a size is a symbol
+    general, far = ad.compile(f), SIZES // 2 + 1
+    for size_before in (size + far, size - far):  # from the second on a size is a symbol
         general(*values(size_before))
     found: list[Sequence[float]] = []
-    for turn in range(TURNS):
-        steps = range(turn * CALLS // 2 + 1, (turn + 1) * CALLS // 2 + 1)
-        new = [values(size + far) for step in steps for far in (step, -step)]
-        known = [values(size) for _ in new]
-        found.append([_seconds(general, new), _seconds(special, known)])
-    first, second = (statistics.median(column) for column in zip(*found, strict=True))
-    return first, second, min([_seconds(f, [values(size)]) for _ in range(TURNS)])
+    for n in [size + sign * step for step in range(1, SIZES // 2 + 1) for sign in (1, -1)]:
+        special = ad.compile(f, dynamic=False)
+        special(*values(n))
+        first = _seconds(general, values(n))
+        calls = [[_seconds(g, values(n)) for g in (general, special)] for _ in range(TURNS)]
+        found.append([first, *_medians(calls)])
+    first, general_seconds, special_seconds = _medians(found)
+    return first, general_seconds, special_seconds, min([_seconds(f, values(size)) for _ in range(TURNS)])
 
 
-def _seconds(f: Function, calls: Sequence[Sequence[Any]]) -> float:
-    """Of one call."""
+def _medians(rows: Sequence[Sequence[float]]) -> list[float]:
+    return [statistics.median(column) for column in zip(*rows, strict=True)]
+
+
+def _seconds(f: Function, values: Sequence[Any]) -> float:
     start = time.perf_counter()
-    for values in calls:
-        f(*values)
-    return (time.perf_counter() - start) / len(calls)
+    f(*values)
+    return time.perf_counter() - start
 
 
 def main() -> None:
@@ -124,8 +124,11 @@ def main() -> None:
     for name, make, sizes in PROGRAMS:
         f, values = make(ad)
         for size in sizes:
-            new, known, eager = (x * 1e3 for x in measured(f, values, size))
-            print(f"{name}, {size:,}: {new:.3g} ms, {new / known:.1f} of {known:.3g} ms; uncompiled {eager:.3g} ms")
+            first, new, known, eager = (x * 1e3 for x in measured(f, values, size))
+            print(
+                f"{name}, {size:,}: {new:.3g} ms, {new / known:.1f} of {known:.3g} ms; "
+                f"first {first:.3g} ms, uncompiled {eager:.3g} ms"
+            )
 
 
 if __name__ == "__main__":

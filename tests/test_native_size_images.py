@@ -78,7 +78,7 @@ def test_a_network_for_images_has_no_step_of_numpy() -> None:
         x = rng.normal(size=(n, 2, 8, 8))
         for found, expected in zip(*[ad.tree.leaves(h(kernels, x)) for h in (g, f)], strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
-    assert max(variants(g)) > 0
+    assert max(variants(g)) == 1
     programs = [p for general in g._general.values() for p in general.programs]
     made = [code for program in programs for code in program.replay._variants or ()]
     assert all(sum("convolution" in line for line in code.kernels) == 4 for code in made)

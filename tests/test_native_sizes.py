@@ -129,7 +129,7 @@ def variants(f: Any) -> list[int]:
     return [len(p.replay._variants or ()) for general in f._general.values() for p in general.programs]
 
 
-def test_few_pieces_of_code_serve_for_all_sizes() -> None:
+def test_one_piece_of_code_serves_for_all_sizes() -> None:
     f = ad.compile(lambda x: (ad.sin(x) * x, (x - x.mean()) / x.shape[0]))
     for n in [*range(2, 300), 5000, 20_000, 300_000]:
         x = np.linspace(0.0, 1.0, n)
@@ -137,7 +137,7 @@ def test_few_pieces_of_code_serve_for_all_sizes() -> None:
         np.testing.assert_allclose(found, np.sin(x) * x, rtol=1e-15)
         np.testing.assert_allclose(mean, (x - x.mean()) / n, rtol=1e-12, atol=1e-15)
     assert f._recordings == 2
-    assert 1 <= max(variants(f)) <= 5
+    assert max(variants(f)) == 1
 
 
 @pytest.mark.parametrize(

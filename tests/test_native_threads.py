@@ -38,7 +38,7 @@ def native(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have loops of a few numbers be shared."""
-    for name, value in {"_WORTH": 0, "_PART": 1, "_ROWS": 1}.items():
+    for name, value in {"_WORTH": 1, "_PART": 1, "_ROWS": 1}.items():
         monkeypatch.setattr(parallel, name, value)
 
 

@@ -32,7 +32,7 @@ LEAST = 2  # of a symbol: axes of one element broadcast, and empty ones have rul
 _bound: Variable[tuple[Symbols, dict[str, int]]] = contextvars.ContextVar("adjoint_sizes", default=None)
 SCOPE: dict[str, Any] = {
     "__builtins__": {},
-    **{x.__name__: x for x in (abs, math.ceil, math.floor, range, slice)},
+    **{x.__name__: x for x in (abs, math.ceil, math.floor, max, min, range, slice)},
     **{repr(x): x for x in (math.inf, math.nan)},
 }
 
@@ -373,6 +373,22 @@ def _combined(name: str, x: Any, y: Any) -> Any:
     if terms is None and type(value) is int:  # what is no polynomial counts as a symbol in others
         terms = {(f"({text})",): 1}
     return _of(value, terms, text, owner)
+
+
+def smaller(x: Any, y: Any) -> Any:
+    """The smaller one of two integers, without a question which one it is."""
+    return _one_of(min, x, y)
+
+
+def larger(x: Any, y: Any) -> Any:
+    return _one_of(max, x, y)
+
+
+def _one_of(run: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    if type(x) is not Size and type(y) is not Size:
+        return run(x, y)
+    text = f"{run.__name__}({', '.join([n.text if type(n) is Size else repr(n) for n in (x, y)])})"
+    return Size(run(as_recorded(x), as_recorded(y)), {(text,): 1}, text, _owner(x, y))
 
 
 def _rounded(name: str) -> Any:

@@ -17,7 +17,7 @@ from adjoint.compiler.native import reductions
 from adjoint.compiler.native.elementary import CALLED
 from adjoint.compiler.native.kernels import REDUCTIONS, Kernel, split_of
 from adjoint.compiler.native.machine import has_avx512, vector_bytes
-from adjoint.compiler.native.parallel import Shared, call_parts, divided, parts_of_kernel, shared
+from adjoint.compiler.native.parallel import Shared, call_parts, divided, is_divided, shared
 from adjoint.compiler.native.text import Vector, element_type, memory_type
 from adjoint.compiler.sizes import is_size
 from adjoint.primitives.sizes import as_recorded
@@ -38,13 +38,13 @@ def _lanes(kernel: Kernel) -> int:
 
 
 def _axis(kernel: Kernel) -> int | None:
-    """The axis that vectors go along: the last one of rows that has enough of them."""
+    """The axis that vectors go along: the last one of rows that has enough of them, or may have."""
     most = 2 * _COLUMNS if any(e.name in CALLED for e in kernel.equations) else _COLUMNS
     for axis in reversed(range(split_of(kernel))):
         written = math.prod(kernel.domain[axis + 1 :])
         if is_size(written) or written > most:
             break
-        if kernel.domain[axis] >= 2 * _lanes(kernel):
+        if is_size(kernel.domain[axis]) or kernel.domain[axis] >= 2 * _lanes(kernel):
             return axis
     return None
 
@@ -86,14 +86,12 @@ class Across(Shared):
         self._place: Place = ()  # that is computed
         count = self.outer if self.outer > 1 else self.whole // self.lanes
         sums = self._reductions("before")
-        self.parts = parts_of_kernel(kernel, count, bool(sums)) if shared(kernel) else 1
-        self._is_divided = self.parts > 1
+        length, self._is_divided = self._cut(count, sums), shared(kernel) and is_divided(self.parts)
         state = self._starts(self._sums("all"))
         if self._is_divided:
-            length = -(-count // self.parts)
-            self.parts = -(-count // length)  # none is empty
             state = self._in_parts(state, sums, length)
         else:
+            self.parts = 1
             for e in sums:
                 self._cleared(e)
             state = self._swept(state)
@@ -203,10 +201,9 @@ class Across(Shared):
         for x in (*kernel.read, *kernel.stored):  # before the loop, once
             if x not in late:
                 self._first(x)
-        loop = self.b.begin(stop, self.lanes, self._carried(state), first)
+        loop = self.b.begin(stop, self.lanes, self._carried(state), first, is_size(self.whole))
         found = self._vectors(self._renamed(state, [name for _, _, name in loop.carried]), loop.counter, self.lanes)
-        self.b.end(loop, [x for values in found.values() for x in values])
-        return found
+        return self._renamed(found, self.b.end(loop, [x for values in found.values() for x in values]))
 
     def _rest(self, state: State) -> State:
         left = self.kernel.domain[self.axis] % self.lanes

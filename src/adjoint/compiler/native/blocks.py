@@ -35,7 +35,7 @@ _BYTE = np.dtype(np.uint8)
 _COPY = "llvm.memcpy.p0.p0.i64"
 _ON_STACK = 1 << 12  # bytes of memory of a loop
 _HOSTED = 1 << 16  # bytes from which on a temporary array is put where an output will be
-_WRITTEN = 2500  # lines of loops across rows: LLVM's time grows with their square
+_WRITTEN = 2500  # lines of a function across rows: LLVM's time grows with their square
 _ORDERED = 300  # arrays for which a second order of places is tried: its time grows with their square
 
 
@@ -340,7 +340,7 @@ def _nest(plan: Plan, kernel: Kernel, name: str) -> Nest:
     """A kernel's loops: across rows if that is not too long to be written out."""
     if crosses(kernel):
         across = Across(plan, kernel, name)
-        if sum([text.count("\n") for text in across.texts]) <= _WRITTEN:
+        if all(text.count("\n") <= _WRITTEN for text in across.texts):
             return across
     return (Shared if shared(kernel) else Nest)(plan, kernel, name)
 

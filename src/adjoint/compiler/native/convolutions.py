@@ -16,7 +16,7 @@ from adjoint.compiler.native.gemm import clear, product
 from adjoint.compiler.native.kernels import Convolution
 from adjoint.compiler.native.loops import Nest
 from adjoint.compiler.native.machine import vector_bytes
-from adjoint.compiler.native.parallel import begun, call_parts, divided, parts_of
+from adjoint.compiler.native.parallel import begun, call_parts, divided, is_divided, parts_of
 from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.text import Builder, memory_type
 from adjoint.compiler.native.views import Layout
@@ -64,7 +64,7 @@ class Convolved(Nest):
         for loop in reversed(loops):
             b.end(loop)
         self.parts: int = parts
-        if parts > 1:
+        if is_divided(parts):
             text = divided(self)
             call_parts(self, parts)
             self._close()
@@ -90,7 +90,7 @@ class Convolved(Nest):
         return places
 
     def shown(self) -> list[str]:
-        lines, parts = self.lines, f" in {self.parts} parts" if self.parts > 1 else ""
+        lines, parts = self.lines, f" in {self.parts} parts" if is_divided(self.parts) else ""
         what = "gradient of weights" if self.weighs else "convolution"
         loops = " x ".join([str(axis.size) for axis in lines.axes])
         return [f"{self.name}: {what}{parts}: {loops} products of {self.out_channels} x {lines.number} x {lines.run}"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -339,7 +339,7 @@ class Nest(Memory):
                 mine.update({id(e): reductions.started(e, plain=True) if e in sums else row.state[id(e)] for e in own})
             if not is_size(stop) and stop == self.lanes:
                 body("0", self.lanes)
-            elif stop:
+            elif is_size(stop) or stop:
                 self._loop(
                     stop,
                     self.lanes,
@@ -361,7 +361,7 @@ class Nest(Memory):
         if few or not sums:
             part(first, stop, self.rest)
             return
-        if stop:
+        if is_size(stop) or stop:
             length = reductions.PLAIN * self.lanes
 
             def long_part(index: str) -> None:
@@ -388,12 +388,16 @@ class Nest(Memory):
         """A loop that carries along what reductions have in these states."""
         equations = [e for _, e in carried]
         before = reductions.carried(equations, [state[id(e)] for state, e in carried], self.carried)
-        loop = self.b.begin(stop, step, before, first)
-        names = iter([name for _, _, name in loop.carried])
-        for state, e in carried:
-            state[id(e)] = [next(names) for _ in state[id(e)]]
+        loop = self.b.begin(stop, step, before, first, is_size(self.columns))
+
+        def rename(names: Iterable[str]) -> None:
+            left = iter(names)
+            for state, e in carried:
+                state[id(e)] = [next(left) for _ in state[id(e)]]
+
+        rename([name for _, _, name in loop.carried])
         body(loop.counter)
-        self.b.end(loop, [x for state, e in carried for x in state[id(e)]])
+        rename(self.b.end(loop, [x for state, e in carried for x in state[id(e)]]))
 
     def _spread(self, x: str, element: str) -> str:
         if self.lanes == 1:

@@ -55,8 +55,23 @@ def lowered(graph: Graph, checks: bool = True, whole: Collection[str] = ()) -> G
         else:
             equations.append(e)
     # of the results of one primitive not all may be read
-    made = _with_numbers(Graph(graph.inputs, [*equations, *found], graph.outputs))
+    made = _with_numbers(_numbers_first(Graph(graph.inputs, [*equations, *found], graph.outputs)))
     return dead_code(_by_reciprocals(_shared(made)))
+
+
+def _numbers_first(graph: Graph) -> Graph:
+    """With numbers that follow from sizes alone in front, where no loop has to wait for them."""
+    first: list[Equation] = []
+    rest: list[Equation] = []
+    known: set[Any] = set()
+    for e in graph.equations:
+        values = [x for x in e.operands if x.__class__ is Value]
+        if supported(e) and e.results[0].shape == () and all(x.const is not None or x in known for x in values):
+            known.update(e.results)
+            first.append(e)
+        else:
+            rest.append(e)
+    return Graph(graph.inputs, [*first, *rest], graph.outputs) if first else graph
 
 
 def _with_numbers(graph: Graph) -> Graph:

@@ -16,9 +16,9 @@ from adjoint.compiler.native.elementary import CALLED
 from adjoint.compiler.native.kernels import Kernel, split_of
 from adjoint.compiler.native.loops import FAILED, Nest
 from adjoint.compiler.native.pool import DECLARED
-from adjoint.compiler.native.symbolic import SIZES, coarse, with_sizes
+from adjoint.compiler.native.symbolic import SIZES, with_sizes
 from adjoint.compiler.native.text import Builder, Loop, Vector, element_type
-from adjoint.compiler.sizes import is_size
+from adjoint.compiler.sizes import is_size, larger, smaller
 
 _WORTH = 1 << 17  # nanoseconds times eight: a loop that takes less is not shared
 _PART = 1 << 15  # ... of a part
@@ -31,57 +31,71 @@ _ON_STACK = 1 << 16  # bytes that a part may have there
 
 
 def shared(kernel: Kernel) -> bool:
-    """Whether it is worth to have several threads run a kernel, and these can: places that are named are no parts."""
-    if any(e.name == "scatter" for e in kernel.equations) or _cost(kernel) < _WORTH:
+    """Whether it is worth to have several threads run a kernel, and these can: places that are named are no parts.
+
+    Of a size that stands for several it may be, and the number of parts says how it is.
+    """
+    if any(e.name == "scatter" for e in kernel.equations) or not _may_be(_cost(kernel), _WORTH):
         return False
-    split = split_of(kernel)
-    rows = math.prod(kernel.domain[:split])
+    rows = math.prod(kernel.domain[: split_of(kernel)])
     if any(kernel.kind[x] == "late" and len(over) < len(kernel.domain) for x, over in kernel.reduced.items()):
-        return rows >= 2 * _ROWS
-    return rows > 1 or ("row" not in kernel.kind.values() and math.prod(kernel.domain) >= _COLUMNS)
+        return _may_be(rows, 2 * _ROWS)
+    return _may_be(rows, 2) or ("row" not in kernel.kind.values() and _may_be(math.prod(kernel.domain), _COLUMNS))
+
+
+def _may_be(n: int, least: int) -> bool:
+    return is_size(n) or n >= least
 
 
 def _cost(kernel: Kernel) -> int:
-    """About eight times the nanoseconds that it takes: those of memory, and those of operations.
-
-    Of sizes by steps of eight, so that there are few at which it pays to share a loop.
-    """
+    """About eight times the nanoseconds that it takes: those of memory, and those of operations."""
     size = math.prod(kernel.domain)
     wide = [x.dtype.itemsize for x, how in kernel.read.items() if how[2]]
     wide += [x.dtype.itemsize for x in kernel.stored if kernel.kind[x] == "full"]
     widest = max([x.dtype.itemsize for x in kernel.kind])
     operations = sum([_CALLED if e.name in CALLED else 1 for e in kernel.equations])
-    found: int = coarse(size * (sum(wide) + operations * widest)) // 8
+    found: int = size * (sum(wide) + operations * widest) // 8
     return found
 
 
 def parts_of_kernel(kernel: Kernel, count: int, sums: bool) -> int:
     """Into how many parts so many rows, or vectors of columns, are cut at most. There may be sums over rows."""
-    cost = _cost(kernel)
-    parts = min(_PARTS if is_size(cost) else min(cost // _PART, _PARTS), count)
-    if sums:
-        parts = max(1, min(parts, _PARTS_OF_SUMS, count // _ROWS))
-    return parts
+    return _parts(_cost(kernel), smaller(count // _ROWS, _PARTS_OF_SUMS) if sums else count)
 
 
 def parts_of(count: int, work: int) -> int:
     """Into how many parts a loop of so many steps and multiplications is cut."""
-    if not is_size(count) and count <= 1:
+    if not _may_be(count, 2) or not _may_be(work, _WORTH):
         return 1
-    if is_size(work):
-        return 1 if coarse(work) < _WORTH else _PARTS if is_size(count) else min(count, _PARTS)
-    return min(count, _PARTS, work // _PART) if work >= _WORTH else 1
+    return _parts(work, count)
+
+
+def _parts(cost: int, most: int) -> int:
+    """Parts of what is worth sharing, else one."""
+    found: int = larger(smaller(smaller(cost // _PART, cost // _WORTH * _PARTS), smaller(most, _PARTS)), 1)
+    return found
+
+
+def cut(count: int, parts: int, turns: int = 1) -> tuple[int, int]:
+    """How many of so many steps a part has, whole turns, and how many parts there are then. There is always one."""
+    length = larger(-(-count // (parts * turns)) * turns, 1)
+    return length, larger(-(-count // length), 1)
+
+
+def is_divided(parts: int) -> bool:
+    """Whether there are parts: of a number that follows from sizes there may be."""
+    return _may_be(parts, 2)
 
 
 def begun(b: Builder, sizes: Sequence[int], parts: int) -> tuple[list[Loop], list[str], int]:
     """Loops over axes, their counters, and how many parts there are: of several one loop counts all steps of a part."""
     loops, counters, whole = [], [], math.prod(sizes)
-    if parts <= 1:
+    if not is_divided(parts):
         for size in sizes:
             loops.append(b.begin(size))
             counters.append(loops[-1].counter)
         return loops, counters, 1
-    length = -(-whole // parts)
+    length, parts = cut(whole, parts)
     start = b(f"mul nuw nsw i64 %part, {length}")
     stop = b.call("llvm.umin.i64", "i64", [b(f"add nuw nsw i64 {start}, {length}"), str(whole)])
     loops.append(b.begin(stop, first=start))
@@ -89,7 +103,7 @@ def begun(b: Builder, sizes: Sequence[int], parts: int) -> tuple[list[Loop], lis
     for size in reversed(sizes):
         counters.insert(0, b(f"urem i64 {left}, {size}"))
         left = b(f"udiv i64 {left}, {size}")
-    return loops, counters, -(-whole // length)
+    return loops, counters, parts
 
 
 def divided(nest: Nest) -> str:
@@ -106,17 +120,24 @@ def divided(nest: Nest) -> str:
 
 
 def call_parts(nest: Nest, parts: int) -> None:
-    """Have all parts computed."""
+    """Have all parts computed, one alone without asking others."""
     b = nest.b
     data = b(f"alloca [{len(nest.buffers)} x ptr], align 8")
     for i in range(len(nest.buffers)):
         b.do(f"store ptr %b{i}, ptr {b(f'getelementptr ptr, ptr {data}, i64 {i}')}, align 8")
     b.called["adjoint_parallel"] = DECLARED
-    b.do(f"call void @adjoint_parallel(ptr @{nest.name}_part, ptr {data}, i64 {parts})")
+    together = f"call void @adjoint_parallel(ptr @{nest.name}_part, ptr {data}, i64 {parts})"
+    if not is_size(parts):
+        return b.do(together)
+    alone = f"call void @{nest.name}_part(ptr {data}, i64 0)"
+    return b.where(f"eq i64 {parts}, 1", lambda: b.do(alone), lambda: b.do(together))
 
 
 class Shared(Nest):
     """The text of a function that computes a part, and of one that has all parts computed and joins their sums."""
+
+    most: int
+    parts: int
 
     def _write(self) -> None:
         self._here: dict[int, str] = {}  # memory that one part sees, by what it is in the place of
@@ -124,9 +145,7 @@ class Shared(Nest):
         totals, sums = self._reductions("total"), self._reductions("rows")
         vectors = self.columns // self.lanes
         count = math.prod([size for size, _ in runs]) if runs else vectors
-        self.parts: int = parts_of_kernel(self.kernel, count, bool(sums))
-        length = -(-count // (self.parts * self.turns)) * self.turns
-        self.parts = -(-count // length)
+        length = self._cut(count, sums, self.turns)
         buffers = self._before(sums)
         first, end = self._bounds(length * (1 if runs else self.lanes), count * (1 if runs else self.lanes))
         state = {id(e): reductions.started(e) for e in totals}
@@ -151,6 +170,14 @@ class Shared(Nest):
         self._close()
         self.texts.insert(0, text)
 
+    def _cut(self, count: int, sums: Sequence[Equation], turns: int = 1) -> int:
+        """Have so many rows or vectors cut into parts, of which this is the length."""
+        length, self.parts = cut(count, parts_of_kernel(self.kernel, count, bool(sums)), turns)
+        self.most = self.parts  # for which there is memory
+        if is_size(self.parts):
+            self.most = _PARTS_OF_SUMS if sums else _PARTS
+        return length
+
     def shown(self) -> list[str]:
         name, size, names = super().shown()[0].split(": ")
         return [f"{name}: {size} in {self.parts} parts: {names}"]
@@ -169,12 +196,12 @@ class Shared(Nest):
             if not is_size(room) and room <= _ON_STACK:
                 self._here[id(scratch)] = b(f"alloca [{size * dtype.itemsize} x i8], align 64")
             else:
-                whole = self._pointer(self._kept_memory((self.parts * size, dtype)))
+                whole = self._pointer(self._kept_memory((self.most * size, dtype)))
                 self._here[id(scratch)] = self._moved_by(whole, "%part", size * dtype.itemsize)
         for e in sums:
             out: Any = e.results[0]
             size = math.prod(out.shape)
-            buffers.append(self._kept_memory(((self.parts - 1) * size, out.dtype)))
+            buffers.append(self._kept_memory(((self.most - 1) * size, out.dtype)))
             first, other = self._pointer(out), self._pointer(buffers[-1])
             mine = self._moved_by(other, b("sub i64 %part, 1"), size * out.dtype.itemsize)
             self._here[id(out)] = b(f"select i1 {b('icmp eq i64 %part, 0')}, ptr {first}, ptr {mine}")
@@ -228,7 +255,7 @@ class Shared(Nest):
         found = []
         for e, values in zip(totals, state, strict=True):
             dtype = e.operands[0].dtype
-            found.append([self._kept_memory((self.parts * self.carried, dtype)) for _ in values])
+            found.append([self._kept_memory((self.most * self.carried, dtype)) for _ in values])
             for x, buffer in zip(values, found[-1], strict=True):
                 at = self.b(f"mul nuw nsw i64 %part, {self.carried}")
                 self._save(Vector(self.b, self.carried), x, self._pointer(buffer), dtype, at, self.carried)
@@ -266,7 +293,7 @@ class Shared(Nest):
         out: Any = e.results[0]
         b, v, size = self.b, self.wide, math.prod(out.shape)
         whole, rest = size // self.lanes * self.lanes, size % self.lanes
-        others = b.begin(self.parts - 1)
+        others = b.begin(self.parts - 1, may_skip=is_size(self.parts))
         part = self._moved_by(self._pointer(buffer), others.counter, size * out.dtype.itemsize)
 
         def add(index: str, live: int) -> None:

@@ -12,7 +12,7 @@ from adjoint.compiler.native.gemm import After, block_of, has_parts, part_of, pr
 from adjoint.compiler.native.kernels import Product
 from adjoint.compiler.native.loops import Nest
 from adjoint.compiler.native.machine import integer_bits, vector_bytes
-from adjoint.compiler.native.parallel import begun, call_parts, divided, parts_of
+from adjoint.compiler.native.parallel import begun, call_parts, divided, is_divided, parts_of
 from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.text import Builder, Vector, memory_type, number
 from adjoint.compiler.native.views import Layout, contiguous, merged, transposed
@@ -56,7 +56,7 @@ class Called(Nest):
         self._call(x, y, *[self.b(f"getelementptr {self.type}, ptr {p}, i64 {offset}") for p, offset in places])
         for loop in reversed(loops):
             self.b.end(loop)
-        text = divided(self) if is_size(self.parts) or self.parts > 1 else ""
+        text = divided(self) if is_divided(self.parts) else ""
         if text:
             call_parts(self, self.parts)
         self._close()
@@ -163,7 +163,7 @@ class Tiled(Called):
     """The text of a product's function that computes it tile by tile: threads share matrices, or blocks of one."""
 
     def shown(self) -> list[str]:
-        parts = f"in {self.parts} parts: " if self.parts > 1 else ""
+        parts = f"in {self.parts} parts: " if is_divided(self.parts) else ""
         then = ", ".join(["", *[e.name for e in self.step.follows]])
         return [f"{self.name}: {parts}{_product(self.x, self.y)}{then}"]
 

@@ -21,8 +21,10 @@ from adjoint.compiler.sizes import Size, Symbols, has_sizes, is_size
 SIZES: Any = object()  # in the place of an array: the sizes that all others follow from
 _TYPES = {int: np.dtype(np.int64), float: np.dtype(np.float64)}
 _NAME = re.compile(r"%z(\d+)\b")
-_REST = re.compile(r"\(\(\w+ % (\d+)\)\) (?:==|<) (\d+)")  # of one size: of products of rests this is not known
+# the rest of one size or product: of products of rests this is not known
+_REST = re.compile(r"\(\((?:\w+|\([^()%]*\)) % (\d+)\)\) (?:==|<) (\d+)")
 _WHOLE: dict[type, str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
+_CHOSEN = {"min": "slt", "max": "sgt"}
 _FLOATING: dict[type, str] = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 
 
@@ -100,6 +102,9 @@ class _Definition:
             return self._do(f"fneg double {y}" if is_float else f"sub i64 0, {y}"), is_float
         if isinstance(x, ast.BinOp):
             return self._two(x.op, self.of(x.left), self.of(x.right))
+        if isinstance(x, ast.Call) and (how := _CHOSEN.get(ast.unparse(x.func))) is not None:
+            (a, _), (b, _) = map(self.of, x.args)  # integers, of `smaller` and `larger`
+            return self._do(f"select i1 {self._do(f'icmp {how} i64 {a}, {b}')}, i64 {a}, i64 {b}"), False
         raise FixedError(key)
 
     def _two(self, op: ast.operator, x: tuple[str, bool], y: tuple[str, bool]) -> tuple[str, bool]:

@@ -36,7 +36,10 @@ def number(value: Any, dtype: DType) -> str:
 
 
 class Loop(NamedTuple):
-    """A counted loop that is being written: the place of its head, its label, block before it, step, begin, end."""
+    """A counted loop that is being written: the place of its head, its label, block before it, step, begin, end.
+
+    `after` is the label behind one that may not run at all.
+    """
 
     place: int
     label: str
@@ -46,6 +49,7 @@ class Loop(NamedTuple):
     stop: int | str
     counter: str
     carried: Sequence[tuple[str, str, str]]  # type, first value and name of what is carried along
+    after: str = ""
 
 
 class Builder:
@@ -74,27 +78,41 @@ class Builder:
         self.lines.append(f"{name}:")
         self.block = name
 
-    def begin(self, stop: int | str, step: int = 1, carried: Sequence[tuple[str, str]] = (), first: str = "0") -> Loop:
-        """A loop that runs at least once, with values (type, first) that are carried along."""
-        label, before = self.name(), self.block
-        self.do(f"br label %{label}")
+    def begin(
+        self,
+        stop: int | str,
+        step: int = 1,
+        carried: Sequence[tuple[str, str]] = (),
+        first: str = "0",
+        may_skip: bool = False,
+    ) -> Loop:
+        """A loop with values (type, first) that are carried along. It runs at least once, or it may not run at all."""
+        label, before, after = self.name(), self.block, self.name() if may_skip else ""
+        runs = f"i1 {self(f'icmp ult i64 {first}, {stop}')}, label %{label}, label %{after}" if may_skip else ""
+        self.do(f"br {runs or f'label %{label}'}")
         self.label(label)
         made = [(type_, first, "%" + self.name()) for type_, first in carried]
-        loop = Loop(len(self.lines), label, before, step, first, stop, "%" + self.name(), made)
+        loop = Loop(len(self.lines), label, before, step, first, stop, "%" + self.name(), made, after)
         self.lines.append("")
         return loop
 
-    def end(self, loop: Loop, carried: Sequence[str] = ()) -> None:
-        """The loop goes on with these values, which are known after it as well."""
+    def end(self, loop: Loop, carried: Sequence[str] = ()) -> list[str]:
+        """The loop goes on with these values. Gives what they are after it."""
         following = self(f"add nuw nsw i64 {loop.counter}, {loop.step}")
         phis = [f"  {loop.counter} = phi i64 [ {loop.first}, %{loop.before} ], [ {following}, %{self.block} ]"]
         for (type_, first, name), value in zip(loop.carried, carried, strict=True):
             phis.append(f"  {name} = phi {type_} [ {first}, %{loop.before} ], [ {value}, %{self.block} ]")
         self.lines[loop.place] = "\n".join(phis)
         goes = self(f"icmp ult i64 {following}, {loop.stop}")
-        after = self.name()
+        last, after = self.block, loop.after or self.name()
         self.do(f"br i1 {goes}, label %{loop.label}, label %{after}")
         self.label(after)
+        if not loop.after:
+            return list(carried)
+        return [
+            self(f"phi {type_} [ {first}, %{loop.before} ], [ {value}, %{last} ]")
+            for (type_, first, _), value in zip(loop.carried, carried, strict=True)
+        ]
 
     def where(self, condition: str, body: Callable[[], None], otherwise: Callable[[], None] = lambda: None) -> None:
         """What runs where a comparison of integers holds, and what runs where it does not."""
