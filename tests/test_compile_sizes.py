@@ -166,39 +166,81 @@ def test_a_size_has_machine_code_of_its_own_when_that_pays(monkeypatch: pytest.M
     assert f._recordings == 2
 
 
-@pytest.mark.parametrize("around", ["grad", "vmap", "tracked"])
-def test_a_new_size_in_a_transform_around_costs_no_compilation(around: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = pytest.importorskip("adjoint.compiler.native.code")
-    monkeypatch.delenv("ADJOINT_COMPILE", raising=False)
-    made: list[int] = []
-    whole = machine.Code.__init__
-    monkeypatch.setattr(
-        machine.Code, "__init__", lambda self, *args, **how: (made.append(1), whole(self, *args, **how))[1]
-    )
+def around_tracked(f: Any) -> Any:
+    def run(x: Any) -> Any:
+        w = ad.tensor(x).require_grad()
+        return f(w).sum().backward()[w]
 
-    def calls(f: Any, n: int) -> None:
+    return run
+
+
+AROUND: dict[str, Any] = {  # of a function of an array with one axis, which gives another one
+    "value": lambda f: lambda x: f(ad.tensor(x)),
+    "grad": lambda f: ad.grad(lambda x: f(x).sum()),
+    "grad of grad": lambda f: ad.grad(lambda x: (ad.grad(lambda y: f(y).sum())(x) ** 2).sum()),
+    "hessian": lambda f: ad.hessian(lambda x: f(x).sum()),
+    "jacobian": lambda f: ad.jacobian(f),
+    "jvp": lambda f: lambda x: ad.jvp(f, (x,), (x + 1,)),
+    "vjp": lambda f: lambda x: ad.vjp(f, x)[1](x * 2),
+    "vmap": lambda f: lambda x: ad.vmap(f)(x[:, None] + x),
+    "vmap of grad": lambda f: lambda x: ad.vmap(ad.grad(lambda y: f(y).sum()))(x[:3, None] + x),
+    "grad of vmap": lambda f: ad.grad(lambda x: ad.vmap(f, in_axes=1, out_axes=1)(x[:, None] * x).sum()),
+    "jvp of grad": lambda f: lambda x: ad.jvp(ad.grad(lambda y: f(y).sum()), (x,), (x,)),
+    "tracked": around_tracked,
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_a_new_size_in_a_transform_around_is_not_recorded(around: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from adjoint.compiler import rules
+
+    recorded: list[int] = []
+    placed = rules.placed
+    monkeypatch.setattr(rules, "placed", lambda *args: (recorded.append(1), placed(*args))[1])
+    f = ad.compile(lambda x: (ad.sin(x) * x.sum() + x[::-1]) / x.shape[0])
+    compiled, plain = AROUND[around](f), AROUND[around](f.f)
+    for n in (4, 5, 6, 7, 12, 5, 4, 7):
         x = np.linspace(0.0, 1.0, n)
-        if around == "grad":
-            np.testing.assert_allclose(ad.grad(f)(x), ad.grad(f.f)(x), rtol=1e-12)
-        elif around == "vmap":
-            np.testing.assert_allclose(ad.vmap(f)(x[:, None] + x), ad.vmap(f.f)(x[:, None] + x), rtol=1e-12)
-        else:
-            w = ad.tensor(x).require_grad()
-            np.testing.assert_allclose(f(w).backward()[w], ad.grad(f.f)(x), rtol=1e-12)
+        for found, expected in zip(*[ad.tree.leaves(h(x)) for h in (compiled, plain)], strict=True):
+            np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-12, atol=1e-12)
+        if n == 5:
+            before = len(recorded)
+    assert len(recorded) == before
 
-    f = ad.compile(lambda x: (ad.sin(x) * x).sum())
-    for n in (4, 5, 6, 7, 5, 6, 7):
-        calls(f, n)
-        assert len(made) in (1, 2)  # for the first size: the function, or it and its gradient
-    before = len(made)
-    monkeypatch.setattr("adjoint.compiler.programs._to_make", lambda graph: 0.0)
-    for _ in range(4):
-        calls(f, 8)
-    assert len(made) == 2 * before  # in time
-    g = ad.compile(f.f, dynamic=False)
-    calls(g, 4)
-    calls(g, 5)
-    assert len(made) == 4 * before
+
+def test_results_that_follow_from_a_size_belong_to_it() -> None:
+    """A transform around has to see what is no tensor: a size, or one structure for small arrays, another for large."""
+
+    @ad.compile
+    def f(x: Any) -> Any:
+        return (x * 2, x.shape[0], "small") if x.shape[0] < 6 else [x * 3]
+
+    for n in (4, 5, 7, 8, 3, 5, 9, 4):
+        w = ad.tensor(np.linspace(1.0, 2.0, n)).require_grad()
+        out = f(w)
+        if n < 6:
+            assert isinstance(out, tuple)
+            assert out[1:] == (n, "small")
+        else:
+            assert isinstance(out, list)
+            assert len(out) == 1
+        np.testing.assert_allclose(out[0].sum().backward()[w].numpy(), 2.0 if n < 6 else 3.0)
+
+
+def test_which_results_have_cotangents_is_known_of_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    from adjoint.compiler import rules
+
+    recorded: list[int] = []
+    placed = rules.placed
+    monkeypatch.setattr(rules, "placed", lambda *args: (recorded.append(1), placed(*args))[1])
+    f = ad.compile(lambda x: (ad.sin(x), ad.cos(x) * x.sum(), x.sum()))
+    for n in (4, 5, 6, 7, 8, 4, 6):
+        x = np.linspace(0.0, 1.0, n)
+        w = ad.tensor(x).require_grad()
+        np.testing.assert_allclose(f(w)[0].sum().backward()[w].numpy(), np.cos(x), rtol=1e-12)
+        if n == 6:
+            before = len(recorded)
+    assert len(recorded) == before
 
 
 @pytest.mark.slow

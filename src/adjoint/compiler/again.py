@@ -19,7 +19,7 @@ from adjoint.compiler.calls import Signature, kind_of_node
 from adjoint.compiler.environment import Environment, disabled, settings
 from adjoint.compiler.numbers import can_vary
 from adjoint.compiler.programs import Program, Result
-from adjoint.compiler.rules import Made
+from adjoint.compiler.rules import Node
 from adjoint.compiler.sizes import is_size
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.functions.arguments import is_numeric
@@ -43,9 +43,9 @@ def again(f: Any, call: Signature, program: Program, called: Called | None, args
 
     `called` is what ran, if results are tracked.
     """
-    if call.level is not None or (program.symbols is not None and program.live):
+    if call.level is not None:
         return None
-    node = called.node(call) if program.live and called is not None else None
+    node = called.node(call, program.symbols is not None) if program.live and called is not None else None
     if program.live and node is None:
         return None
     return _Writer(f, call, program, called, node).written(args, kwargs)
@@ -58,7 +58,7 @@ class _UnknownError(Exception):
 class _Writer:
     """The lines of the function, and the names in them: of constants in its scope, and of variables."""
 
-    def __init__(self, f: Any, call: Signature, program: Program, called: Called | None, node: Made | None) -> None:
+    def __init__(self, f: Any, call: Signature, program: Program, called: Called | None, node: Node | None) -> None:
         self.f, self.call, self.program, self.called, self.node = f, call, program, called, node
         self.base, self.on_numpy = call.base, type(call.base) is NumPy
         self.lines: list[str] = []
@@ -360,10 +360,13 @@ class _Writer:
                 self.refuse(f"not {self.constant(numbers.hold)}(({''.join(f'{x}, ' for x in self.numbers)}))")
         arrays = "".join(f"{x}, " for x in self.arrays)
         if self.node is not None and self.called is not None:
-            names = [self.variable() if x is None else self.constant(x) for x in self.called.fixed]
-            targets = "".join(f"{name}, " for name, x in zip(names, self.called.fixed, strict=True) if x is None)
-            self.do(f"{targets}= {self.constant(self.node)}([{arrays}], [{', '.join(self.operands)}])")
-            self.do(f"return {self._built(names, self.called.structure)}")
+            structure, fixed = self.called.made.of(self.call.inputs)
+            names = [self.variable() if x is None else self.constant(x) for x in fixed]
+            if sizes:
+                self.refuse(f"not {self.constant(self.node.fits)}(({''.join(f'{x}.shape, ' for x in self.arrays)}))")
+            targets = "".join(f"{name}, " for name, x in zip(names, fixed, strict=True) if x is None)
+            self.do(f"{targets}= {self.constant(self.node.made)}([{arrays}], [{', '.join(self.operands)}])")
+            self.do(f"return {self._built(names, structure)}")
             return
         inputs = "" if as_numpy else f", ({''.join(f'{x}, ' for x in self.inputs)})"
         by_program = f"return {self.constant(program.arrays if as_numpy else program.tensors)}(({arrays}){inputs})"

@@ -27,8 +27,9 @@ from adjoint.compiler.numbers import OtherNumberError, can_vary
 from adjoint.compiler.passes import after_each
 from adjoint.compiler.programs import Program
 from adjoint.compiler.replay import makes_code
-from adjoint.compiler.rules import Answers, Family, Made, Rules, number_of
+from adjoint.compiler.rules import Answers, Family, Node, Noted, Rules, number_of
 from adjoint.compiler.setting import setting
+from adjoint.compiler.sizes import is_size
 from adjoint.compiler.turns import one_by_one
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, libraries_imported
@@ -435,7 +436,7 @@ class Compiled(Wrapper):
             general = self._general[ranks] = General(call.dynamic_axes(), automatic=self.dynamic is None)
             while len(self._general) > KEPT:
                 self._general.popitem(last=False)
-        found = general.fitting(shapes, call.values)
+        found: Program | None = general.fitting(shapes, call.values)
         if found is not None:
             return found
         axes = general.varying(shapes)
@@ -521,7 +522,7 @@ class Compiled(Wrapper):
         called = self._family(call)
         if called is None:
             with one_by_one():
-                if call.key not in self._families:
+                if self._kind(call) not in self._families:
                     self._settle(call)
                 called = self._family(call) or self._new_family(call, is_counted)
         try:
@@ -533,24 +534,28 @@ class Compiled(Wrapper):
         call.read()
         return self._called(call, is_counted)
 
+    def _kind(self, call: Signature) -> Any:
+        """What calls on levels have in common that one family serves: all but sizes, if these may change."""
+        return call.key if self.dynamic is False else call.ranks()
+
     def _family(self, call: Signature) -> Called | None:
-        for known in self._families.get(call.key, ()):
+        for known in self._families.get(self._kind(call), ()):
             first = known.family.answers.first
             if first is None or first.hold(call.values):
                 return known
         return None
 
     def _new_family(self, call: Signature, is_counted: bool) -> Called:
-        known = self._families.get(call.key, ())
+        known = self._families.get(self._kind(call), ())
         if len(known) == OFTEN and (first := known[0].family.answers.first) is not None:
             known[0].family.answers.fix(first.compared)
             call.read()
-            known = self._families.get(call.key, ())
+            known = self._families.get(self._kind(call), ())
         if not is_counted:
             self._count(call)
             self._last = call.seen()
         called = Called(copy.copy(call), self.asked_on_levels, self._met, len(known))
-        self._families[call.key] = (called, *known)
+        self._families[self._kind(call)] = (called, *known)
         while len(self._families) > KEPT:
             self._families.popitem(last=False)
         return called
@@ -572,11 +577,13 @@ def _of_any_library(compiled: Compiled, *args: Any, **kwargs: Any) -> Any:
 
 
 class Called:
-    """A function for calls of one type, as one of flat lists of tensors, for levels."""
+    """A function for calls of one type, as one of flat lists of tensors, for levels.
+
+    `made` has what results are made of: their structure, and those that are no tensors, with None where a tensor is.
+    """
 
     def __init__(self, call: Signature, asked: dict[int, Line | None], met: set[Any] | None, others: int) -> None:
-        self.structure: Any = None
-        self.fixed: list[Any] = []  # results, with None where a tensor is
+        self.made = Noted(_alike)
         self.options = call.options()
         numbers = [k for k, i in enumerate(call.places) if i in call.numbers]
         call.leaves, call.device = call.without_arrays(), call.base
@@ -584,31 +591,36 @@ class Called:
         self.call, self.numbers, self.has_run = call, set(numbers), False
         self.family = Family(call.name, self._flat, Answers(call.numbers, asked), met, (call.ranks(), others))
 
-    def _flat(self, xs: list[Tensor[Any]]) -> list[Tensor[Any]]:
-        xs = [number_of(x) if k in self.numbers else wrap(x._array, x._device) for k, x in enumerate(xs)]
+    def _flat(self, given: list[Tensor[Any]]) -> list[Tensor[Any]]:
+        xs = [number_of(x) if k in self.numbers else wrap(x._array, x._device) for k, x in enumerate(given)]
         before = [None if k in self.numbers else raw_array(x) for k, x in enumerate(xs)]
         guard = self.call.as_before(len(xs) - len(self.call.places))
         out = self.call.call(xs)
         self.call._nothing_assigned(xs, before, guard)
-        leaves, self.structure = trees.flatten(out)
+        leaves, structure = trees.flatten(out)
         self.call.refuse_used_up(leaves)
-        self.fixed = [None if isinstance(x, Tensor) else x for x in leaves]
-        if self.numbers:  # which asks for those that are in it
-            repr((self.structure, [getattr(x, "__dict__", x) for x in self.fixed]))
+        fixed = [None if isinstance(x, Tensor) else x for x in leaves]
+        size: Any = next((n for x in given for n in x.shape if is_size(n)), None)
+        asked = size.owner.count if size is not None else 0
+        if self.numbers or size is not None:  # which asks for those that are in it
+            repr((structure, [getattr(x, "__dict__", x) for x in fixed]))
+        if size is not None and size.owner.count > asked:
+            raise errors.TrackedError("a size is a result, or a part of one")
+        self.made.note(given, (structure, fixed))
         return [x for x in leaves if isinstance(x, Tensor)]
 
     def run(self, call: Signature) -> Any:
         xs = self._given(call)
         ys = iter(Rules(self.family, self.options).on(xs) if xs else self._flat([]))
         self.has_run = True
-        leaves = [next(ys) if x is None else x for x in self.fixed]
-        return trees.unflatten(self.structure, leaves)
+        structure, fixed = self.made.of(call.inputs)
+        return trees.unflatten(structure, [next(ys) if x is None else x for x in fixed])
 
     def _given(self, call: Signature) -> list[Tensor[Any]]:
         device = call.device
         return [wrap(lift_to(x, device) if isinstance(x, Tensor) else array_of(x, device), device) for x in call.inputs]
 
-    def node(self, call: Signature) -> Made | None:
+    def node(self, call: Signature, any_size: bool) -> Node | None:
         """What calls like this one record on a level right over what computes; None on others."""
         device = call.device
         if (
@@ -620,7 +632,18 @@ class Called:
             return None
         xs = self._given(call)
         active = [i for i, x in enumerate(xs) if device.is_active(x._array) and x.dtype.kind in INEXACT]
-        return Rules(self.family, self.options).node(xs, device, active)
+        return Rules(self.family, self.options).node(xs, device, active, any_size)
+
+
+def _alike(x: Any, y: Any) -> bool:
+    """Whether results are made of the same."""
+    (structure, fixed), (other, others) = x, y
+    return structure == other and all(map(_is_same, fixed, others))
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    plain = x.__class__ in (bool, int, float, str) and x.__class__ is y.__class__
+    return x is y or (plain and repr(x) == repr(y))
 
 
 def _is_transform(f: Callable[..., Any]) -> bool:

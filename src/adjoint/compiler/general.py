@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from adjoint.compiler.programs import Program
+from adjoint.compiler.programs import Halves, Program
 from adjoint.compiler.sizes import is_size
 from adjoint.lines import Line
 from adjoint.primitives import Shape
@@ -23,10 +23,10 @@ class General:
     def __init__(self, axes: Axes, *, automatic: bool) -> None:
         self.axes, self.automatic = axes, automatic
         self.pinned: dict[tuple[int, int], Line | None] = {}  # axes whose size the function asks for, and where
-        self.programs: list[Program] = []
+        self.programs: list[Any] = []  # or both halves of them
         self.last: Sequence[Shape] | None = None
 
-    def fitting(self, shapes: Sequence[Shape], numbers: Sequence[Any]) -> Program | None:
+    def fitting(self, shapes: Sequence[Shape], numbers: Sequence[Any]) -> Any:
         fit = (p for p in self.programs if p.symbols is not None and p.symbols.fits(shapes) and p.holds(numbers))
         return next(fit, None)
 
@@ -38,7 +38,7 @@ class General:
         self.last = shapes
         return self.axes - self.pinned.keys()
 
-    def add(self, program: Program) -> None:
+    def add(self, program: Program | Halves) -> None:
         """Keep a program for other sizes; what it asked for is no symbol from now on."""
         assert program.symbols is not None
         symbols = program.symbols

@@ -422,10 +422,22 @@ class Halves(NamedTuple):
     results: int  # how many
     given: tuple[int, ...]  # those whose cotangents the pullback reads
     draws: bool
+    symbols: Symbols | None = None  # where they are for several sizes
+
+    def holds(self, numbers: Sequence[Any]) -> bool:
+        """Whether they are right for Python's numbers, as those of a program are: see Answers."""
+        return True
 
 
 def halves(
-    graph: Graph, count: int, cotangents: Sequence[Value], given: Sequence[int], base: Backend, name: str, waits: bool
+    graph: Graph,
+    count: int,
+    cotangents: Sequence[Value],
+    given: Sequence[int],
+    base: Backend,
+    name: str,
+    waits: bool,
+    symbols: Symbols | None = None,
 ) -> Halves:
     """The two parts of a graph whose first `count` outputs need no cotangents, and whose last inputs are those.
 
@@ -447,9 +459,18 @@ def halves(
             rest.append(e)
     second = dead_code(Graph([], rest[::-1], graph.outputs[count:]))
     kept: list[Any] = [x for x in second.free() if x not in cotangents]
+    if symbols is not None:  # the second part is to find them among its inputs, too
+        found = symbols.among([x.shape for x in (*kept, *cotangents)]).places
+        sizes = dict.fromkeys(graph.inputs[i] for name, (i, _) in symbols.places.items() if name not in found)
+        kept += [x for x in sizes if x not in kept]
     second.inputs = [*kept, *cotangents]
     operands = [x for x in graph.inputs if x not in cotangents]
     forward = dead_code(Graph(operands, first[::-1], [*graph.outputs[:count], *kept]))
     draws = any(e.name in ("key", "seed") for e in graph.equations)
-    first_part, second_part = ready(forward, base, name, waits), ready(second, base, f"{name}, backward", waits)
-    return Halves(first_part, second_part, count, tuple(given), draws)
+    label = f"{name}, backward"
+    if symbols is None:
+        parts = ready(forward, base, name, waits), ready(second, base, label, waits)
+    else:
+        later = symbols.among([x.shape for x in second.inputs])  # type: ignore[union-attr]
+        parts = Replay(forward, base, name, symbols), Replay(second, base, label, later)
+    return Halves(*parts, count, tuple(given), draws, symbols)

@@ -128,7 +128,7 @@ class Replay:
         waits = self._variants is not None or self._unlinked is not None or self._code is not None
         return None if waits or self._checks or self._warns else self.run
 
-    def _variant(self, sizes: Mapping[str, int], variants: list[Replay]) -> Replay | None:
+    def _variant(self, sizes: tuple[int, ...], variants: list[Replay]) -> Replay | None:
         """The replay with machine code for these sizes and others, which is made where it is not there and can be."""
         assert self.symbols is not None
         if (known := _that_holds(variants, sizes)) is not None:
@@ -141,7 +141,8 @@ class Replay:
             if (known := _that_holds(variants, sizes)) is not None:  # another thread has made it
                 return known
             try:
-                made = Replay(self.graph, self.base, self.name, self.symbols, self._donated, sizes=sizes)
+                named = dict(zip(self.symbols.values, sizes, strict=True))
+                made = Replay(self.graph, self.base, self.name, self.symbols, self._donated, sizes=named)
                 if made._unlinked is None:
                     raise FixedError
                 made._link(made._unlinked)
@@ -158,10 +159,10 @@ class Replay:
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         if self._variants is not None:
             assert self.symbols is not None
-            sizes = self.symbols.bind([x.shape for x in arrays])
+            sizes = tuple([arrays[i].shape[k] for i, k in self.symbols.axes])
             found = self._variant(sizes, self._variants)
             if found is not None:
-                return found._checked(arrays, tuple(sizes.values()))
+                return found._checked(arrays, sizes)
         if self._unlinked is not None:
             self._link(self._unlinked)
         if self._code is not None:
@@ -257,8 +258,11 @@ class Replay:
         return found, line
 
 
-def _that_holds(variants: Sequence[Replay], sizes: Mapping[str, int]) -> Replay | None:
-    return next((x for x in variants if x._holds is not None and x._holds(**sizes)), None)
+def _that_holds(variants: Sequence[Replay], sizes: tuple[int, ...]) -> Replay | None:
+    for x in variants:
+        if x._holds is not None and x._holds(*sizes):
+            return x
+    return None
 
 
 def _room(size: int) -> np.ndarray[Any, Any]:

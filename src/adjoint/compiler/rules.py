@@ -7,14 +7,19 @@ the function's derivative: that, too, is a function of arrays, and is recorded w
 from __future__ import annotations
 
 import contextlib
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
+from adjoint.compiler.general import KEPT, General
 from adjoint.compiler.graph import Value
 from adjoint.compiler.numbers import Numbers, OtherNumberError
 from adjoint.compiler.programs import MOST, Halves, Place, Program, halves, placed, results_of
+from adjoint.compiler.sizes import Symbols, has_sizes
 from adjoint.compiler.traced import Traced, symbol_of
 from adjoint.compiler.turns import one_by_one
 from adjoint.decorators.autodiff import Autodiff
@@ -35,6 +40,13 @@ from adjoint.transforms.reverse import vjp
 
 Flat = Callable[[Tensors], Tensors]
 Made = Callable[[Sequence[Any], Sequence[Var]], Tensors]  # results, of arrays and of those on the level
+
+
+class Node(NamedTuple):
+    """What calls of a function record, and whether it is right for arguments of these shapes."""
+
+    made: Made
+    fits: Callable[[Sequence[Shape]], bool]
 
 
 class Spec(NamedTuple):
@@ -80,6 +92,7 @@ class Family:
         self.name, self.f, self.answers = name, f, answers
         self.met, self.kind = met, kind  # what has machine code for some sizes, and what this is but for sizes
         self.programs: dict[Any, Any] = {}
+        self.general: dict[Any, General] = {}  # by what arguments are but for their sizes
         self.given: dict[Any, tuple[int, ...]] = {}  # the results that had cotangents the last time
         self.kin: dict[Any, Any] = {}
         self.noticed = False  # it calls functions whose rules one level applies to results, and nested levels do not
@@ -148,55 +161,96 @@ class Rules(CustomRules):
         met.add(key)
         return False
 
-    def identity(self, kind: str, xs: Sequence[Any], base: Backend) -> Any:
-        specs = tuple([(x.shape, x.dtype) for x in xs])
-        return kind, base, self.options, default_dtype(), chosen_dtype(), specs
+    def how(self, kind: str, xs: Tensors, base: Backend, *more: Any) -> Any:
+        """What a recording depends on beside sizes."""
+        ranks = tuple([(len(x.shape), x.dtype) for x in xs])
+        return kind, base, self.options, default_dtype(), chosen_dtype(), ranks, *more
 
     def program(self, xs: Tensors, base: Backend) -> Program:
-        programs, identity = self.family.programs, self.identity("plain", xs, base)
-        if identity not in programs:
-            with one_by_one():
-                if identity not in programs:
-                    programs[identity] = self._recorded(xs, base)
-        return programs[identity]  # type: ignore[no-any-return]
+        return self._found(self.how("plain", xs, base), xs, functools.partial(self._recorded, xs, base))  # type: ignore[no-any-return]
 
-    def _recorded(self, xs: Tensors, base: Backend) -> Program:
+    def _found(self, how: Any, xs: Tensors, record: Callable[[Sequence[Shape], Symbols | None], Any]) -> Any:
+        """What was recorded for arguments like these, or for any sizes."""
+        programs, key = self.family.programs, (how, *[x.shape for x in xs])
+        found = programs.get(key)
+        if found is None:
+            with one_by_one():
+                found = programs.get(key)
+                if found is None:
+                    shapes = [x.shape for x in xs]
+                    found = self._of_any_size(how, shapes, record) or record(shapes, None)
+                    while len(programs) >= KEPT:
+                        del programs[next(iter(programs))]
+                    programs[key] = found
+        return found
+
+    def _of_any_size(
+        self, how: Any, shapes: Sequence[Shape], record: Callable[[Sequence[Shape], Symbols | None], Any]
+    ) -> Any:
+        """What is recorded for several sizes, from the second on; None where that cannot be."""
+        if self.family.met is None:
+            return None
+        general = self.family.general.setdefault(how, General(set(), automatic=True))
+        found = general.fitting(shapes, ())
+        if found is not None or not (axes := general.varying(shapes)):
+            return found
+        symbols = Symbols()
+        try:
+            found = record(symbols.shapes(shapes, axes), symbols)
+        except OtherNumberError:
+            raise
+        except Exception:  # whatever met a size that is no number; without, it is said what is wrong
+            general.refuse(axes)
+            return None
+        finally:
+            _close(symbols)
+        general.add(found)
+        return found
+
+    def _recorded(self, xs: Tensors, base: Backend, shapes: Sequence[Shape], symbols: Symbols | None) -> Program:
         device = self.device_over(base)
 
         def record(place: Place) -> Program:
-            given = _arguments(place, xs, device)
+            place.recording.symbols = symbols
+            given = _arguments(place, xs, shapes, device)
             results, outputs = results_of(place, self.family.run([x for _, x in given]), {})
             self.family.answers.take(place)
             graph: Any = place.recording.graphs[0]
             graph.inputs, graph.outputs = [value for value, _ in given], outputs
-            waits = self.waits("plain", base)
-            return Program(base, graph, results, _row(len(results)), self.name, waits=waits)
+            _close(symbols)
+            waits = symbols is None and self.waits("plain", base)
+            return Program(base, graph, results, _row(len(results)), self.name, symbols, waits=waits)
 
         return placed(base, device, record)
 
     def parts(self, xs: Tensors, active: Sequence[int], base: Backend, given: tuple[int, ...] | None = None) -> Halves:
         """The function, and its pullback to these arguments from these results: by default those of the last time."""
-        identity = *self.identity("halves", xs, base), tuple(active)
-        programs, last = self.family.programs, self.family.given
-        found = programs.get((identity, last.get(identity) if given is None else given))
-        if found is None:
-            with one_by_one():
-                wanted = last.get(identity) if given is None else given
-                found = programs.get((identity, wanted))
-                if found is None:
-                    found = self._recorded_parts(xs, active, base, wanted)
-                    programs[identity, found.given] = found
-                    last[identity] = found.given
-        last[identity] = found.given
+        last, how = self.family.given, self.how("halves", xs, base, tuple(active))
+        wanted = last.get(how) if given is None else given
+        record = functools.partial(self._recorded_parts, xs, active, base, wanted)
+        found: Halves = self._found((*how, wanted), xs, record)
+        if wanted is None:  # now it is known which these are
+            programs, general = self.family.programs, self.family.general
+            programs.setdefault(((*how, found.given), *[x.shape for x in xs]), found)
+            if (*how, None) in general:
+                general.setdefault((*how, found.given), general[*how, None])
+        last[how] = found.given
         return found
 
     def _recorded_parts(
-        self, xs: Tensors, active: Sequence[int], base: Backend, given: tuple[int, ...] | None
+        self,
+        xs: Tensors,
+        active: Sequence[int],
+        base: Backend,
+        given: tuple[int, ...] | None,
+        shapes: Sequence[Shape],
+        symbols: Symbols | None,
     ) -> Halves:
         device = self.device_over(base)
 
         def record(place: Place) -> Halves:
-            operands = _arguments(place, xs, device)
+            place.recording.symbols = symbols
+            operands = _arguments(place, xs, shapes, device)
             with noticing() as noticed:
                 ys, wanted, pull = _pullback(self.family.f, [x for _, x in operands], active, given)
             self.family.noticed |= noticed.found
@@ -207,8 +261,9 @@ class Rules(CustomRules):
             graph: Any = place.recording.graphs[0]
             graph.inputs = [value for value, _ in (*operands, *cotangents)]
             graph.outputs = [*outputs, *results_of(place, gradients, {})[1]]
-            waits = self.waits("halves", base, tuple(active), tuple(wanted))
-            return halves(graph, len(ys), [value for value, _ in cotangents], wanted, base, self.name, waits)
+            _close(symbols)
+            waits = symbols is None and self.waits("halves", base, tuple(active), tuple(wanted))
+            return halves(graph, len(ys), [value for value, _ in cotangents], wanted, base, self.name, waits, symbols)
 
         return placed(base, device, record)
 
@@ -279,11 +334,11 @@ class Rules(CustomRules):
 
         return self.derived(("values", len(xs), tuple(active)), ruled).on(xs)
 
-    def node(self, xs: Tensors, device: Autodiff[Any], active: Sequence[int]) -> Made | None:
+    def node(self, xs: Tensors, device: Autodiff[Any], active: Sequence[int], any_size: bool) -> Node | None:
         """What calls of the function record on reverse mode over what computes, for arguments like these."""
         base = device.inner
         run = self._direct([wrap(_leaf_array(x), base) for x in xs], base, base, active)
-        if run is None:
+        if run is None or (run.last.symbols is None and any_size):
             return None
         name = self.name
 
@@ -291,7 +346,7 @@ class Rules(CustomRules):
             values, pull = run(arrays)
             return [wrap(var, device) for var in device.record(name, pull, operands, values)]
 
-        return made
+        return Node(made, run.fits)
 
     def pullback(self, below: Tensors, device: Decorator[Any], active: Sequence[bool]) -> tuple[list[Any], Pullback]:
         base = grounded(below, device.inner)
@@ -305,9 +360,7 @@ class Rules(CustomRules):
                     pass
         return CustomRules.pullback(self.by(wanted), below, device, active)
 
-    def _direct(
-        self, xs: Tensors, inner: Backend, base: Backend, active: Sequence[int]
-    ) -> Callable[[Sequence[Any]], tuple[list[Any], Pullback]] | None:
+    def _direct(self, xs: Tensors, inner: Backend, base: Backend, active: Sequence[int]) -> _Direct | None:
         """The results and the pullback of a node, of arrays on what computes; None where it takes more than that.
 
         `inner` is the backend below the level that has the node, on which arguments and results are constants.
@@ -320,51 +373,7 @@ class Rules(CustomRules):
         graph: Any = parts.forward.graph
         if parts.draws or any([x.dtype.kind == "c" for x in (*graph.inputs, *graph.outputs[: parts.results])]):
             return None
-        count, specs = parts.results, [Spec(x.shape, x.dtype) for x in xs]
-        on_levels = self.by(active).pull_of(None, inner, specs, Keys())  # recorded, or of a batch
-        last = [parts]
-        is_base = inner is base
-
-        def lifted(arrays: Sequence[Any]) -> list[Any]:
-            return list(arrays) if is_base else [inner.lift(x, base) for x in arrays]
-
-        def run(arrays: Sequence[Any]) -> tuple[list[Any], Pullback]:
-            now = last[0]
-            self._notice()
-            out = now.forward(arrays)
-            kept = out[count:]
-
-            def pull(on: Any, cotangents: Sequence[Any], operands: Sequence[Any], results: Sequence[Any]) -> list[Any]:
-                if on is not inner:
-                    return on_levels(on, cotangents, operands, results)
-                given = tuple([i for i, c in enumerate(cotangents) if c is not None])
-                gs = [cotangents[i] for i in given]
-                if not is_base:
-                    if any([inner.tracked(g) for g in gs]):
-                        return self._on_inner(operands, inner, active, specs)(on, cotangents, operands, results)
-                    gs = [inner.leaf_array(g) for g in gs]
-                known, left = now, kept
-                try:
-                    if now.given != given:
-                        with running_on(inner):
-                            known = last[0] = self.parts([wrap(x, inner) for x in operands], active, base, given)
-                        with without_calls():
-                            left = known.forward(operands if is_base else [inner.leaf_array(x) for x in operands])
-                            left = left[count:]
-                    found = dict(zip(active, lifted(known.backward([*left, *gs])), strict=True))
-                except OtherNumberError:
-                    return self._on_inner(operands, inner, active, specs)(on, cotangents, operands, results)
-                return [found.get(i) for i in range(len(specs))]
-
-            return lifted(out[:count]), pull
-
-        return run
-
-    def _on_inner(
-        self, operands: Sequence[Any], inner: Backend, active: Sequence[int], specs: Sequence[Spec]
-    ) -> Pullback:
-        """The pullback of a node where what is saved does not serve."""
-        return self.by(active).pull_of(([wrap(x, inner) for x in operands], None, ()), inner, specs, Keys())
+        return _Direct(self, parts, [x.dtype for x in xs], inner, base, active)
 
     @property
     def noticed(self) -> bool:  # type: ignore[override]
@@ -417,20 +426,135 @@ class Rules(CustomRules):
         self, xs: Tensors, tangents: Sequence[Tensor[Any] | None]
     ) -> tuple[Tensors, Sequence[Tensor[Any] | None]]:
         active = [i for i, t in enumerate(tangents) if t is not None and t.dtype.kind in INEXACT]
-        identity = "pushforward", tuple(active), tuple([(x.shape, x.dtype) for x in xs])
+        identity = "pushforward", tuple(active), tuple([(len(x.shape), x.dtype) for x in xs])
         pushed = self.kin((*identity, "function"), lambda: _Pushed(self.family.f, active, len(xs)))
-        out = self.derived(identity, pushed).on([*xs, *[t for i in active if (t := tangents[i]) is not None]])
+        both = [*xs, *[t for i in active if (t := tangents[i]) is not None]]
+        out = self.derived(identity, pushed).on(both)
         ys, moved = out[: len(out) // 2], out[len(out) // 2 :]
-        return ys, [t if moves else None for t, moves in zip(moved, pushed.moves, strict=True)]
+        return ys, [t if moves else None for t, moves in zip(moved, pushed.moves.of(both), strict=True)]
 
     def batch(self, level: Batched[Any], size: int, flags: list[bool], xs: Tensors) -> tuple[Tensors, list[bool]]:
-        identity = "examples", *level.configuration()[1:], size, tuple(flags), tuple([(x.shape, x.dtype) for x in xs])
+        how = level.configuration()[1:]
+        identity = "examples", *how, tuple(flags), tuple([(len(x.shape), x.dtype) for x in xs])
         examples = self.kin(
             (*identity, "function"),
-            lambda: Examples(self.family.f, Batched(observed_leaf(level), *level.configuration()[1:]), size, flags),
+            lambda: _Batch(Examples(self.family.f, Batched(observed_leaf(level), *how), size, flags)),
         )
-        ys = self.derived(identity, examples.alike).on(xs)
-        return ys, examples.found
+        ys = self.derived(identity, examples).on(xs)
+        return ys, examples.batched.of(xs)
+
+
+class Noted:
+    """What is noted of a function's results, by the shapes of its arguments, and once for sizes that stand for several.
+
+    `alike` says whether two of these are the same.
+    """
+
+    def __init__(self, alike: Callable[[Any, Any], bool] = operator.eq) -> None:
+        self.known: dict[Any, Any] = {}
+        self.of_any: Any = None
+        self.alike = alike
+
+    def note(self, xs: Sequence[Any], found: Any) -> None:
+        """Raises TrackedError where it follows from sizes that stand for several."""
+        shapes = _shapes(xs)
+        if not has_sizes(shapes):
+            if len(self.known) >= MOST:
+                self.known.clear()
+            self.known[shapes] = found
+        elif self.of_any is None or self.alike(self.of_any, found):
+            self.of_any = found
+        else:
+            raise errors.TrackedError("what results are made of depends on sizes")
+
+    def of(self, xs: Sequence[Any]) -> Any:
+        """What was noted of a call with these arguments, which has run."""
+        return self.known.get(_shapes(xs), self.of_any)
+
+
+def _shapes(xs: Sequence[Any]) -> tuple[Shape, ...]:
+    return tuple([x.shape for x in xs])
+
+
+class _Batch:
+    """A function for all examples of a level at once; `batched` says which results have an axis of them.
+
+    Recorded again, for a derivative say, those have it that had it the first time.
+    """
+
+    def __init__(self, examples: Examples) -> None:
+        self.examples, self.batched = examples, Noted()
+
+    def __call__(self, xs: Tensors) -> Tensors:
+        shapes = _shapes(xs)
+        if not has_sizes(shapes) and shapes in self.batched.known:
+            return self.examples.as_wide_as(self.batched.known[shapes], xs)
+        ys, kinds = self.examples(xs)
+        self.batched.note(xs, kinds)
+        return ys
+
+
+class _Direct:
+    """Of arrays on what computes, the results of a function and the pullback of a node: see Rules._direct."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        parts: Halves,
+        dtypes: Sequence[DType],
+        inner: Backend,
+        base: Backend,
+        active: Sequence[int],
+    ) -> None:
+        self.rules, self.last, self.dtypes = rules, parts, dtypes
+        self.inner, self.base, self.active = inner, base, active
+
+    def fits(self, shapes: Sequence[Shape]) -> bool:
+        """Whether it is right for arguments of these shapes, if it is for several."""
+        return self.last.symbols is not None and self.last.symbols.fits(shapes)
+
+    def __call__(self, arrays: Sequence[Any]) -> tuple[list[Any], Pullback]:
+        now, rules, inner, base, active = self.last, self.rules, self.inner, self.base, self.active
+        is_base = inner is base
+        rules._notice()
+        out = now.forward(arrays)
+        count = now.results
+        kept = out[count:]
+
+        def lifted(found: Sequence[Any]) -> list[Any]:
+            return list(found) if is_base else [inner.lift(x, base) for x in found]
+
+        def on_levels(saved: Any) -> Pullback:  # recorded, or of a batch
+            specs = [Spec(tuple(x.shape), dtype) for x, dtype in zip(arrays, self.dtypes, strict=True)]
+            return rules.by(active).pull_of(saved, inner, specs, Keys())
+
+        def pull(on: Any, cotangents: Sequence[Any], operands: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+            if on is not inner:
+                return on_levels(None)(on, cotangents, operands, results)
+            given = tuple([i for i, c in enumerate(cotangents) if c is not None])
+            gs = [cotangents[i] for i in given]
+            elsewhere = not is_base and any([inner.tracked(g) for g in gs])
+            if not elsewhere:
+                if not is_base:
+                    gs = [inner.leaf_array(g) for g in gs]
+                known, left = now, kept
+                try:
+                    if now.given != given:
+                        with running_on(inner):
+                            known = rules.parts([wrap(x, inner) for x in operands], active, base, given)
+                        if (known.symbols is None) == (now.symbols is None):
+                            self.last = known
+                        with without_calls():
+                            left = known.forward(operands if is_base else [inner.leaf_array(x) for x in operands])
+                            left = left[count:]
+                    found = dict(zip(active, lifted(known.backward([*left, *gs])), strict=True))
+                    return [found.get(i) for i in range(len(arrays))]
+                except OtherNumberError:
+                    pass
+            # what is saved does not serve
+            return on_levels(([wrap(x, inner) for x in operands], None, ()))(on, cotangents, operands, results)
+
+        return lifted(out[:count]), pull
 
 
 class _Pushed:
@@ -438,7 +562,7 @@ class _Pushed:
 
     def __init__(self, f: Flat, active: Sequence[int], count: int) -> None:
         self.f, self.active, self.count = f, active, count
-        self.moves: list[bool] = []
+        self.moves = Noted()
 
     def __call__(self, both: Tensors) -> Tensors:
         xs, tangents = both[: self.count], both[self.count :]
@@ -446,11 +570,17 @@ class _Pushed:
         def run(*values: Any) -> Tensors:
             ys = self.f(_with(xs, self.active, values))
             level: Any = current_level()
-            self.moves = [y._device is level and level.is_active(y._array) for y in ys]
+            self.moves.note(both, [y._device is level and level.is_active(y._array) for y in ys])
             return ys
 
         ys, moved = jvp(run, tuple([xs[i] for i in self.active]), tuple(tangents))
         return [*ys, *moved]
+
+
+def _close(symbols: Symbols | None) -> None:
+    """Have no more questions be asked about sizes: the recording is complete."""
+    if symbols is not None:
+        symbols.is_open = False
 
 
 def _pullback(
@@ -476,8 +606,8 @@ def _with(xs: Tensors, places: Sequence[int], values: Sequence[Any]) -> Tensors:
     return given
 
 
-def _arguments(place: Place, xs: Tensors, device: Backend) -> list[tuple[Value, Tensor[Any]]]:
-    given = [place.argument(x.shape, x.dtype, device) for x in xs]
+def _arguments(place: Place, xs: Tensors, shapes: Sequence[Shape], device: Backend) -> list[tuple[Value, Tensor[Any]]]:
+    given = [place.argument(shape, x.dtype, device) for shape, x in zip(shapes, xs, strict=True)]
     place.recording.values = {value: number_of(x) for (value, _), x in zip(given, xs, strict=True) if not x.shape}
     return given
 

@@ -45,6 +45,7 @@ class Symbols:
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         self.places: dict[str, tuple[int, int]] = {}  # of a symbol, an array and its axis
+        self._axes: list[tuple[int, int]] = []
         self.guards: dict[str, bool] = {}
         self.pinned: dict[str, Line] = {}  # symbols whose values were asked for, and where
         self.count = 0  # how often
@@ -68,9 +69,27 @@ class Symbols:
         self.pattern = made
         return made
 
+    def among(self, shapes: Sequence[Shape]) -> Symbols:
+        """The same symbols, found among arrays of these shapes."""
+        other = Symbols()
+        other.values, other.guards, other.pinned, other.is_open = self.values, self.guards, self.pinned, False
+        other.pattern = list(shapes)
+        for i, shape in enumerate(shapes):
+            for k, n in enumerate(shape):
+                if is_size(n) and (name := str(n)) in self.values:
+                    other.places.setdefault(name, (i, k))
+        return other
+
+    @property
+    def axes(self) -> list[tuple[int, int]]:
+        """Where the symbols are, in order: an array and its axis."""
+        if not self._axes:
+            self._axes = [self.places[name] for name in self.values]
+        return self._axes
+
     def bind(self, shapes: Sequence[Shape]) -> dict[str, int]:
         """What the symbols are for arrays of these shapes."""
-        return {name: shapes[i][k] for name, (i, k) in self.places.items()}
+        return {name: shapes[i][k] for name, (i, k) in zip(self.values, self.axes, strict=True)}
 
     def at(self, *sizes: int) -> list[Shape]:
         """The shapes of the arrays, where the symbols are these."""

@@ -248,15 +248,16 @@ class Examples:
         """The results, of which those have the axis, `found`, that had it the first time."""
         ys, kinds = self(xs)
         self.found = self.found or kinds
-        return self._wide(ys, kinds, self.found)
+        return self._wide(xs, ys, kinds, self.found)
 
     def as_wide_as(self, several: Sequence[bool], xs: Tensors) -> Tensors:
         """The results, all those with the axis that are to have it."""
-        return self._wide(*self(xs), several)
+        return self._wide(xs, *self(xs), several)
 
-    def _wide(self, ys: Tensors, kinds: Sequence[bool], several: Sequence[bool]) -> Tensors:
+    def _wide(self, xs: Tensors, ys: Tensors, kinds: Sequence[bool], several: Sequence[bool]) -> Tensors:
+        size = next((x.shape[0] for x, flag in zip(xs, self.flags, strict=True) if flag), self.size)
         marks = zip(ys, kinds, several, strict=True)
-        return [each(y, self.size) if wide and not kind else y for y, kind, wide in marks]
+        return [each(y, size) if wide and not kind else y for y, kind, wide in marks]
 
 
 def each(x: Tensor[Any], size: int) -> Tensor[Any]:

@@ -66,7 +66,8 @@ def _numbers_first(graph: Graph) -> Graph:
     known: set[Any] = set()
     for e in graph.equations:
         values = [x for x in e.operands if x.__class__ is Value]
-        if supported(e) and e.results[0].shape == () and all(x.const is not None or x in known for x in values):
+        is_number = supported(e) and e.results[0].shape == ()  # type: ignore[union-attr]
+        if is_number and all(x.const is not None or x in known for x in values):
             known.update(e.results)
             first.append(e)
         else:
