@@ -83,6 +83,51 @@ def test_products_of_many_sizes(name: str, way: str) -> None:
         ad.set_num_threads(before)
 
 
+# products of which more than one number follows from the size n: of functions, and of shapes for n, k and m
+SQUARES: dict[str, tuple[Any, Any]] = {
+    "a Gram matrix": (lambda x, w: x @ x.T, lambda n, k, m: [(n, k), (k, m)]),
+    "what follows": (lambda x, w: ad.nn.relu(x @ x.T + x.sum(axis=1)) * 2, lambda n, k, m: [(n, k), (k, m)]),
+    "a matrix beside": (lambda x, w: x @ x.T + x[:, :1] * x[:, 0], lambda n, k, m: [(n, k), (k, m)]),
+    "columns": (lambda w, x: ad.tanh(w @ x), lambda n, k, m: [(m, k), (k, n)]),
+    "a row beside columns": (lambda w, x: ad.nn.relu(w @ x + x[:1]) * x[0], lambda n, k, m: [(m, k), (k, n)]),
+    "columns of transposes": (lambda x, w: x.T @ w.T, lambda n, k, m: [(k, n), (m, k)]),
+    "rows and sums": (lambda x, w: (x.T @ x) @ w, lambda n, k, m: [(k, n), (n, m)]),
+    "three": (lambda x, y: (x @ y) @ (y.T @ x.T), lambda n, k, m: [(n, k), (k, n)]),
+    "of a stack": (lambda x, w: x @ x.mT, lambda n, k, m: [(3, n, k), (k, m)]),
+    "attention": (lambda q, w: ad.nn.softmax(q @ q.mT / 3, axis=-1) @ q, lambda n, k, m: [(2, n, k), (k, m)]),
+    "two sizes": (lambda x, y: x @ y.T, lambda n, k, m: [(n, k), (n + 5, k)]),
+    "an outer product": (lambda x, y: x[:, :1] @ y[:1], lambda n, k, m: [(n, k), (m, n)]),
+    "every other row": (lambda x, w: x[::-1] @ x.T[:, ::2], lambda n, k, m: [(n, k), (k, m)]),
+}
+
+
+@pytest.mark.parametrize("way", ["value", pytest.param("gradient", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", SQUARES)
+def test_rows_and_columns_of_many_sizes(name: str, way: str) -> None:
+    rng = random.Random(f"{name} {way}")
+    f, shapes = SQUARES[name]
+    if way == "gradient":
+        f = ad.value_and_grad(lambda *args: ad.tanh(SQUARES[name][0](*args) * 0.3).sum(), argnums=(0, 1))
+    before = ad.get_num_threads()
+    try:
+        for dtype in (np.float32, np.float64):
+            k, m = rng.choice([1, 2, 3, 8, 17, 33, 64]), rng.choice([1, 2, 5, 16, 31, 64])
+            g = ad.compile(f)
+            for n in [*rng.sample(SIZES[:-1], 6), 700]:
+                ad.set_num_threads(rng.choice([1, 2]))
+                narrow = [np.random.default_rng(n).normal(size=s).astype(dtype) for s in shapes(n, k, m)]
+                results = g(*narrow), f(*narrow), f(*[x.astype(float) for x in narrow])
+                for found, *others in zip(*map(ad.tree.leaves, results), strict=True):
+                    eager, exact = map(np.asarray, others)
+                    assert (found.shape, found.dtype) == (eager.shape, eager.dtype)
+                    atol = 2 * np.abs(eager - exact).max() + 512 * np.finfo(dtype).eps * max(1.0, np.abs(exact).max())
+                    np.testing.assert_allclose(found, exact, rtol=0, atol=atol, err_msg=f"{n} {k} {m} {dtype}")
+            assert max(variants(g)) > 0
+            assert not any(p.replay._is_fixed for general in g._general.values() for p in general.programs)
+    finally:
+        ad.set_num_threads(before)
+
+
 def test_few_pieces_of_code_serve_for_a_network() -> None:
     rng = np.random.default_rng(0)
     weights = [rng.normal(size=shape).astype(np.float32) for shape in ((64, 32), (32,), (32, 10), (10,))]

@@ -226,7 +226,6 @@ class Compiled(Wrapper):
         self._others: dict[Any, list[Program]] = {}  # ... for numbers of which comparisons give something else
         self._general: collections.OrderedDict[Any, General] = collections.OrderedDict()
         self._families: collections.OrderedDict[Any, tuple[Called, ...]] = collections.OrderedDict()
-        self._met: set[Any] | None = None if dynamic is False else set()  # see Family
         self._recordings = 0
         self._last: Seen | None = None
         self._again: collections.OrderedDict[Program, Again | None] = collections.OrderedDict()
@@ -554,7 +553,7 @@ class Compiled(Wrapper):
         if not is_counted:
             self._count(call)
             self._last = call.seen()
-        called = Called(copy.copy(call), self.asked_on_levels, self._met, len(known))
+        called = Called(copy.copy(call), self.asked_on_levels, self.dynamic is not False)
         self._families[self._kind(call)] = (called, *known)
         while len(self._families) > KEPT:
             self._families.popitem(last=False)
@@ -582,14 +581,14 @@ class Called:
     `made` has what results are made of: their structure, and those that are no tensors, with None where a tensor is.
     """
 
-    def __init__(self, call: Signature, asked: dict[int, Line | None], met: set[Any] | None, others: int) -> None:
+    def __init__(self, call: Signature, asked: dict[int, Line | None], is_general: bool) -> None:
         self.made = Noted(_alike)
         self.options = call.options()
         numbers = [k for k, i in enumerate(call.places) if i in call.numbers]
         call.leaves, call.device = call.without_arrays(), call.base
         call.closed, call.inputs, call.environment = [], [], None
         self.call, self.numbers, self.has_run = call, set(numbers), False
-        self.family = Family(call.name, self._flat, Answers(call.numbers, asked), met, (call.ranks(), others))
+        self.family = Family(call.name, self._flat, Answers(call.numbers, asked), is_general)
 
     def _flat(self, given: list[Tensor[Any]]) -> list[Tensor[Any]]:
         xs = [number_of(x) if k in self.numbers else wrap(x._array, x._device) for k, x in enumerate(given)]

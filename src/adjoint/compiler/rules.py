@@ -88,9 +88,10 @@ class Family:
     f: Flat
     name: str
 
-    def __init__(self, name: str, f: Flat, answers: Answers, met: set[Any] | None, kind: Any) -> None:
+    def __init__(self, name: str, f: Flat, answers: Answers, is_general: bool) -> None:
         self.name, self.f, self.answers = name, f, answers
-        self.met, self.kind = met, kind  # what has machine code for some sizes, and what this is but for sizes
+        self.is_general = is_general  # whether sizes may change
+        self.met: set[Any] = set()  # what has machine code for some sizes
         self.programs: dict[Any, Any] = {}
         self.general: dict[Any, General] = {}  # by what arguments are but for their sizes
         self.given: dict[Any, tuple[int, ...]] = {}  # the results that had cotangents the last time
@@ -104,7 +105,7 @@ class Family:
         return ys
 
     def derived(self, what: str, f: Flat) -> Family:
-        return Family(f"{self.name}, {what}", f, self.answers, self.met, (self.kind, what))
+        return Family(f"{self.name}, {what}", f, self.answers, self.is_general)
 
 
 class Rules(CustomRules):
@@ -153,13 +154,9 @@ class Rules(CustomRules):
 
     def waits(self, *how: Any) -> bool:
         """Whether there was the same for arguments of other sizes: then machine code waits until it pays."""
-        met, key = self.family.met, (self.family.kind, *how)
-        if met is None or key in met:
-            return met is not None
-        if len(met) >= MOST:
-            met.clear()
-        met.add(key)
-        return False
+        known = how in self.family.met
+        self.family.met.add(how)
+        return known and self.family.is_general
 
     def how(self, kind: str, xs: Tensors, base: Backend, *more: Any) -> Any:
         """What a recording depends on beside sizes."""
@@ -188,7 +185,7 @@ class Rules(CustomRules):
         self, how: Any, shapes: Sequence[Shape], record: Callable[[Sequence[Shape], Symbols | None], Any]
     ) -> Any:
         """What is recorded for several sizes, from the second on; None where that cannot be."""
-        if self.family.met is None:
+        if not self.family.is_general:
             return None
         general = self.family.general.setdefault(how, General(set(), automatic=True))
         found = general.fitting(shapes, ())

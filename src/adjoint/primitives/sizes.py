@@ -69,9 +69,10 @@ def places_along(entry: slice, size: Any) -> Any:
     if known and type(size) is int and (step is None or type(step) is int):
         return range(size)[entry]
     start, stop, step = [n if n is None or isinstance(n, int) else operator.index(n) for n in (start, stop, step)]
-    if step == -1 and start is None and stop is None:
-        return Places(size - 1, -1, -1, size)
-    if step not in (None, 1):
+    step = 1 if step is None else step
+    if step < 0 and start is None and stop is None:
+        return Places(size - 1, -1, step, -(-size // -step))
+    if step < 1:
         return range(size)[entry]  # asks for the size
 
     def inside(place: Any, default: Any) -> Any:
@@ -82,7 +83,7 @@ def places_along(entry: slice, size: Any) -> Any:
         return 0 if place < 0 else min(place, size)
 
     start, stop = inside(start, 0), inside(stop, size)
-    return Places(start, stop, 1, stop - start) if start < stop else range(0)
+    return Places(start, stop, step, -((start - stop) // step)) if start < stop else range(0)
 
 
 def count_of(places: Any) -> int:

@@ -49,6 +49,11 @@ def _axis(kernel: Kernel) -> int | None:
     return None
 
 
+def _is_piece(stride: int) -> bool:
+    """Whether rows that are so far apart may be read or written as one piece."""
+    return not is_size(stride) and 2 <= stride <= _WOVEN
+
+
 def crosses(kernel: Kernel) -> bool:
     """Whether vectors of a kernel go across its rows."""
     axis = _axis(kernel)
@@ -319,7 +324,9 @@ class Across(Shared):
         """
         buffer, offset, strides, dtype = self._access(x)
         stride, outer = strides[self.axis], strides[: self.axis]
-        if not 2 <= stride <= _WOVEN or dtype.kind == "b" or any(s < 0 or s % stride for s in outer):
+        if not _is_piece(stride) or dtype.kind == "b" or any(s < 0 or s % stride for s in outer):
+            return None
+        if any(map(is_size, strides[self.axis + 1 :])):
             return None
         before = offset % stride
         columns = [before + self._beside(x, place) for place in self._places(range(len(strides)))]
@@ -330,14 +337,15 @@ class Across(Shared):
     def _store(self, x: Value, index: str, live: int) -> None:
         stride = self._access(x)[2][self.axis]
         places = self._places(self.kernel.axes[x])
-        parts = {self._beside(x, place): self._known[x, place] for place in places}
+        beside: list[Any] = [self._beside(x, place) for place in places]
+        woven = live == self.lanes and _is_piece(stride) and not any(map(is_size, beside)) and x.dtype.kind != "b"
         if stride == 0:
             for place in places:
                 one = self.b(f"extractelement {self.wide.type(element_type(x.dtype))} {self._known[x, place]}, i64 0")
                 found = self.row.spread(one, element_type(x.dtype))
                 self._save(self.row, found, self._pointer_at(x, place), x.dtype, "0", 1)
-        elif live == self.lanes and 2 <= stride <= _WOVEN and sorted(parts) == [*range(stride)] and x.dtype.kind != "b":
-            self._save_woven(x, [parts[i] for i in range(stride)], index)
+        elif woven and sorted(beside) == [*range(stride)]:
+            self._save_woven(x, [self._known[x, places[beside.index(i)]] for i in range(stride)], index)
         else:
             for place in places:
                 pointer = self._pointer_at(x, place)

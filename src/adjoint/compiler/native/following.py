@@ -14,7 +14,7 @@ from adjoint.compiler.native.elements import BOOL, EMITTERS, constant
 from adjoint.compiler.native.gemm import has_parts
 from adjoint.compiler.native.kernels import Host, Kernel, Product, Step, squashed
 from adjoint.compiler.native.views import Layout, contiguous, merged
-from adjoint.compiler.sizes import has_sizes
+from adjoint.compiler.sizes import has_sizes, is_size
 
 if TYPE_CHECKING:
     from adjoint.compiler.native.plan import Plan
@@ -105,12 +105,10 @@ class _Followed:
             return offset == 0 and strides == self.natural
         shape, left = self.product.out.shape, iter(strides)
         there = Layout(shape, offset, tuple([0 if n == 1 else next(left) for n in shape]))
-        if (
-            not is_full
-            or has_sizes(there.strides)
-            or x.dtype != self.product.out.dtype
-            or there.strides[-1] not in (0, 1)
-        ):
+        lies = (
+            not is_size(there.strides[-2]) or there.strides == contiguous(shape).strides
+        )  # else a tile is not told how
+        if not is_full or not lies or x.dtype != self.product.out.dtype or there.strides[-1] not in (0, 1):
             return False
         self.beside[x] = there
         return self.plan.place.get(self._root(x), -1) < self.place and (

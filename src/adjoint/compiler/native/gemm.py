@@ -57,19 +57,20 @@ class Shape(NamedTuple):
 class After(NamedTuple):
     """What is computed with a vector of the product before it is written.
 
-    `read` has the strides of arrays along rows and columns, of which the latter is 1 or 0, `written` how far the rows
-    of arrays are apart. `made` gives what is written to each of these, of a vector of the product and one of each array
-    that is read. Whoever has the same `key` computes the same.
+    `read` has the strides of arrays along rows and columns, of which the latter is 1 or 0, and the former None where
+    rows lie as those of the product do. `written` is how many arrays are written, which lie like that. `made` gives
+    what is written to each of these, of a vector of the product and one of each array that is read. Whoever has the
+    same `key` computes the same.
     """
 
     key: str
-    read: Sequence[tuple[int, int]]
-    written: Sequence[int]
+    read: Sequence[tuple[int | None, int]]
+    written: int
     made: Callable[[Vector, str, Sequence[str]], Sequence[str]]
 
     def arguments(self) -> list[str]:
         """The names of pointers to arrays, those that are written first; where parts of sums lie is the first one."""
-        return [f"%w{i}" for i in range(1, len(self.written))] + [f"%r{i}" for i in range(len(self.read))]
+        return [f"%w{i}" for i in range(1, self.written)] + [f"%r{i}" for i in range(len(self.read))]
 
 
 def product(
@@ -130,9 +131,11 @@ def block_of(x: Layout, y: Layout, itemsize: int) -> Shape | None:
     if work < 2 * _BLOCK:
         return None
     tile = tile_shape(rows, columns, vector_bytes() // itemsize)
-    if is_size(rows):
-        high = max(_ROWS, _BLOCK // (x.shape[-1] * tile.columns))
-        return Shape(-(-high // tile.rows) * tile.rows, tile.columns)
+    if not (_is_known(rows) and _is_known(columns)):
+        wide = tile.columns * (1 if _is_known(columns) else _TILES)
+        high = max(_ROWS, _BLOCK // (_about(x.shape[-1]) * wide))
+        high = -(-high // tile.rows) * tile.rows
+        return Shape(min(rows, high) if _is_known(rows) else high, wide)
     count = _BLOCKS if is_size(work) else min(_BLOCKS, work // _BLOCK)
     tall, wide = -(-rows // tile.rows), -(-columns // tile.columns)
     if _is_across(x, y):
@@ -158,19 +161,14 @@ def _is_one(n: Any) -> bool:
 
 
 def serves_any(x: Layout, y: Layout) -> bool:
-    """Whether there are such loops for sizes that stand for several: of stacks, and of rows or of what is summed."""
-    rows, summed, columns = *x.shape[-2:], y.shape[-1]
-    strides = *x.strides[-2:], *y.strides[-2:]
-    if is_size(columns) or any(map(is_size, strides)) or (is_size(rows) and is_size(summed)) or is_vector(x, y):
-        return False
-    if is_size(summed) and y.strides[-1] != 1:
-        return False
-    return blas_is_narrow() or bool(coarse(rows * summed * columns) <= _MOST)
+    """Whether these loops are faster than BLAS for sizes that stand for several."""
+    work: Any = x.shape[-2] * x.shape[-1] * y.shape[-1]
+    return not is_vector(x, y) and (blas_is_narrow() or bool(coarse(work) <= _MOST))
 
 
 def is_vector(x: Layout, y: Layout) -> bool:
     """Whether a product is numbers, each the sum of what two lines in memory give."""
-    return y.shape[-1] == 1 or (x.shape[-2] == 1 and y.strides[-1] != 1)
+    return _is_one(y.shape[-1]) or (_is_one(x.shape[-2]) and not _is_one(y.strides[-1]))
 
 
 def pays(x: Layout, y: Layout) -> bool:
@@ -492,9 +490,9 @@ class _Matrices(_Text):
         name = _Tile(self.b, self.dtype, shape, self.x.strides, of_y, self.lead, *how).name
         given = [self.at("%out", (row, self.lead), (column, 1))]
         if after is not None:
-            strides = [(down, 1) for down in after.written[1:]] + list(after.read)
+            strides = [(None, 1)] * (after.written - 1) + list(after.read)
             for pointer, (down, right) in zip(after.arguments(), strides, strict=True):
-                given.append(self.at(pointer, (row, down), (column, right)))
+                given.append(self.at(pointer, (row, self.lead if down is None else down), (column, right)))
         sizes = [f"i64 {n}" for n in (shape.columns, *self.x.strides, of_y, self.lead) if not _is_known(n)]
         others = ", ".join([*[f"ptr {p}" for p in given], *sizes])
         self.b.do(f"call void @{name}(ptr {x}, ptr {y}, i64 {count}, ptr {places}, {others})")
@@ -647,7 +645,7 @@ class _Tile(_Text):
             before = [self.load(v, place, vectors[k]) for (_, k), place in zip(places, to, strict=True)]
             totals = [v.two("fadd", self.type, x, y) for x, y in zip(before, totals, strict=True)]
         if after is not None:
-            totals = self._followed(after, places, totals)
+            totals = self._followed(after, places, totals, lead)
         for (_, k), total, place in zip(places, totals, to, strict=True):
             self.store(v, total, place, vectors[k])
         caller.called.update(b.called)
@@ -655,15 +653,17 @@ class _Tile(_Text):
         arguments += [f"i64 {n}" for n in known if not _is_known(n)]
         caller.called[self.name] = self.closed(self.name, ", ".join(arguments))
 
-    def _followed(self, after: After, places: Sequence[tuple[int, int]], totals: Sequence[str]) -> list[str]:
+    def _followed(
+        self, after: After, places: Sequence[tuple[int, int]], totals: Sequence[str], lead: int | str
+    ) -> list[str]:
         """What is written in the place of the product; what is written elsewhere is."""
         v, known, found = self.v, dict[tuple[int, int, int], str](), []
         for (i, k), total in zip(places, totals, strict=True):
             read = []
             for r, (down, right) in enumerate(after.read):
-                key = r, i * bool(down), k * right
+                key = r, i * (down != 0), k * right
                 if key not in known:
-                    place = self.at(f"%r{r}", offset=i * down + k * self.lanes * right)
+                    place = self.at(f"%r{r}", (i, lead if down is None else down), offset=k * self.lanes * right)
                     if right:
                         known[key] = self.load(v, place, self.live[k])
                     else:
@@ -671,8 +671,8 @@ class _Tile(_Text):
                         known[key] = v.spread(one, self.type)
                 read.append(known[key])
             first, *others = after.made(v, total, read)
-            for w, (down, x) in enumerate(zip(after.written[1:], others, strict=True), 1):
-                self.store(v, x, self.at(f"%w{w}", offset=i * down + k * self.lanes), self.live[k])
+            for w, x in enumerate(others, 1):
+                self.store(v, x, self.at(f"%w{w}", (i, lead), offset=k * self.lanes), self.live[k])
             found.append(first)
         return found
 

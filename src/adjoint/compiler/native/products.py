@@ -212,9 +212,9 @@ class Tiled(Called):
             return [known[x] for x in step.stored]
 
         text = [(e.name, e.parameters, [named(x) for x in e.operands]) for e in step.follows]
-        strides = [(layout.strides[-2], layout.strides[-1]) for layout in self.beside]
+        strides = [(None if is_size(z.strides[-2]) else z.strides[-2], z.strides[-1]) for z in self.beside]
         key = hashlib.sha256(repr((text, strides, [numbers[x] for x in step.stored])).encode()).hexdigest()[:16]
-        return After(key, strides, [self.y.shape[-1]] * len(step.stored), made)
+        return After(key, strides, len(step.stored), made)
 
     def _parts_of_stack(self, work: int) -> int:
         return parts_of(self.count, work)
