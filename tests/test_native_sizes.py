@@ -46,6 +46,17 @@ VECTORS = [  # of arrays a, b, c of one axis
     "ad.roll({a}, 1) * ad.tanh({b})",
     "ad.sort({a})",
     "ad.cumulative_sum({a}) / {a}.shape[0]",
+    "ad.tril({a}[:, None] * {b}).sum(axis=0)",
+    "ad.triu({a} + ad.zeros(({b}.shape[0], 1)), k=1) @ {c}",
+    "(ad.eye({a}.shape[0]) * 0.5) @ {a} + {b}",
+    "ad.pad({a}, ((1, 2),))[1:-2] * {b}",
+    "{a} * ad.argmax({b})",
+    "{a} * ({b}[ad.argmin({b})] + 1)",
+    "ad.convolve({a}, ad.asarray([1.0, 0.5, -1.0, 0.25]), mode='same')",
+    "ad.convolve({a}, ad.asarray([0.5, 0.25]), mode='full')[1:] + {c}",
+    "ad.concat([ad.diff({a}), {b}[:1]])",
+    "ad.where(ad.arange({a}.shape[0]) % 2 == 0, {a}, {b})",
+    "ad.concat([ad.ones(3), {a}])[3:] * {c}",
     "ad.tanh({a}) * (ad.arange({a}.shape[0]) / {a}.shape[0])",
     "({a} > 0) * {b}",
     "ad.special.erf({a}) + {b}",
@@ -109,7 +120,8 @@ def test_random_programs_of_many_sizes(seed: int) -> None:
     dtype = rng.choice([np.float32, np.float64])
     g = ad.compile(f)
     sizes = rng.sample(SIZES, 6)
-    if kind == "vectors" and "scan" not in f.text and "cumulative" not in f.text:
+    long = "scan", "cumulative", "tri", "eye"  # steps, or numbers for each pair of elements
+    if kind == "vectors" and not any(word in f.text for word in long):
         sizes += rng.sample(LARGE, 1)
     before = ad.get_num_threads()
     try:

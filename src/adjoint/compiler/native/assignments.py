@@ -177,6 +177,7 @@ def take_assignment(plan: Plan, e: Equation) -> bool:
     if len(e.operands) > 2:
         return take_scatter(plan, e)
     x, value = e.operands[:2]
+    x = plan.spread.get(x, x)
     (out,), key = e.results, e.parameters["key"]
     found = Equation("index", [x], {"key": key}, [Value(index_shape(out.shape, key=key), out.dtype)])  # type: ignore[union-attr]
     if x.__class__ is not Value or not is_view(found):
@@ -193,9 +194,11 @@ def take_assignment(plan: Plan, e: Equation) -> bool:
         return True
     layout = view(found, contiguous(out.shape))
     assert layout is not None
-    if x.const is not None and has_sizes(key):
+    if x.const is not None and not x.shape:
+        old = x
+    elif x.const is not None and has_sizes(key):
         return False
-    if x.const is not None:
+    elif x.const is not None:
         old = Value(old.shape, old.dtype, np.asarray(x.const)[slices(key)])
     elif e.name == "index_add" and not plan._take_view(found):
         return False

@@ -30,12 +30,12 @@ def _along(B: Any, x: Any, axis: int, starts: list[Any], step: Callable[..., tup
     before, after = ([Value(shape, start.dtype) for start in starts] for _ in range(2))
     lines, row = [_turned(B, x, order)], [Value(shape, x.dtype)]
     if len(starts) > 1:
-        lines.append(B.arange(start=0, stop=n, step=1, dtype=INDEX))
+        lines.append(B.numbers(n, INDEX))
         row.append(Value((), INDEX))
     inner = B.within()
     made = step(inner, *before, *row)
     graph = Graph([*before, *row], inner.equations, [*made, *made])
-    operands = [Value(shape, start.dtype, np.broadcast_to(start, shape)) for start in starts]
+    operands = [B.full(shape=shape, value=start, dtype=start.dtype) for start in starts]
     stacks = [Value((n, *shape), start.dtype) for start in starts]
     how = {"count": len(starts), "rows": len(row), "length": n, "reverse": False}
     B.equations.append(Equation("scan", [*operands, *lines], how, [*after, *stacks], [graph]))
@@ -165,8 +165,7 @@ def _convolve(B: Any, a: Any, v: Any, *, full: bool) -> Any:
 
     def of_part(start: int, stop: int) -> Any:
         """These places of all."""
-        shape = (*lead, stop - start)
-        total = Value(shape, a.dtype, np.broadcast_to(a.dtype.type(0), shape))
+        total = B.full(shape=(*lead, stop - start), value=0, dtype=a.dtype)
         for j, term in enumerate(terms):
             low, high = max(start, j), min(stop, j + n)
             if low < high:

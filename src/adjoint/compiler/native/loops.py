@@ -495,12 +495,23 @@ class Nest(Memory):
     def _computed(self, v: Vector, e: Equation, memo: dict[Value, str], index: str, live: int) -> str:
         if e.name == "gather":
             return self._gathered(v, e, memo, index, live)
+        if e.name == "arange":
+            return self._counted(v, e, index)
         wanted: Any = operand_dtypes(e)
         operands = []
         for x, dtype in zip(e.operands, wanted, strict=True):
             fixed = constant(x)
             operands.append(v.constant(fixed, dtype) if fixed is not None else self._operand(v, x, memo, index, live))
         return EMITTERS[e.name](v, wanted[-1], operands, e)
+
+    def _counted(self, v: Vector, e: Equation, index: str) -> str:
+        """Whole numbers, of which the first one is of this column."""
+        long, dtype = np.dtype(np.int64), e.results[0].dtype  # type: ignore[union-attr]
+        lanes = f"<{', '.join(f'i64 {lane}' for lane in range(v.lanes))}>"
+        found = v.two("add", "i64", v.spread(index, "i64"), lanes)
+        found = v.two("mul", "i64", found, v.constant(e.parameters["step"], long))
+        found = v.two("add", "i64", found, v.constant(e.parameters["start"], long))
+        return v.cast("trunc", found, "i64", element_type(dtype)) if dtype.itemsize < 8 else found
 
     # --- places that arrays name ---
 

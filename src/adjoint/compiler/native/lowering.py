@@ -20,9 +20,9 @@ from adjoint.compiler.native.orders import like
 from adjoint.compiler.native.pieces import joined
 from adjoint.compiler.native.symbolic import FixedError
 from adjoint.compiler.passes import dead_code, identity
-from adjoint.compiler.sizes import is_size
+from adjoint.compiler.sizes import has_sizes, is_size
 from adjoint.dtypes import float32, float64
-from adjoint.primitives import TABLE, DType, broadcast_shapes, result_spec
+from adjoint.primitives import INDEX, TABLE, DType, Shape, broadcast_shapes, result_spec
 from adjoint.primitives.sizes import as_recorded, places_along
 from adjoint.rules import RECORDS
 from adjoint.rules.records import Composed
@@ -217,18 +217,31 @@ class _Writer:
     def detach(self, x: Value) -> Value:
         return x
 
-    def arange(self, *, start: int, stop: int, step: int, dtype: DType) -> Value:
-        values: np.ndarray[Any, Any] = np.arange(start, stop, step, dtype=dtype)
-        return Value(values.shape, values.dtype, values)
+    def numbers(self, count: int, dtype: DType) -> Value:
+        """0, 1, ... as many."""
+        if not is_size(count):
+            values: np.ndarray[Any, Any] = np.arange(count, dtype=dtype)
+            return Value(values.shape, values.dtype, values)
+        out, how = Value((count,), dtype), {"start": 0, "stop": count, "step": 1, "dtype": dtype}
+        self.equations.append(Equation("arange", [], how, [out], backward=self.backward, line=self._line))
+        return out
+
+    def full(self, *, shape: Shape, value: Any, dtype: DType) -> Value:
+        """One number in all places."""
+        one = np.asarray(value).astype(dtype)
+        if has_sizes(shape):
+            return self.broadcast_to(Value((), dtype, one), shape=shape)  # type: ignore[no-any-return]
+        return Value(shape, dtype, np.broadcast_to(one, shape))
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def write(*operands: Any, **parameters: Any) -> Any:
             rule = None if name in self.whole else LOWERED.get(name)
             if rule is not None and (made := rule(self, *operands, **parameters)) is not None:
                 return made
-            if all(x.__class__ is not Value or x.const is not None for x in operands):
-                known = NumPy()[name](*[x.const if x.__class__ is Value else x for x in operands], **parameters)
-                return Value(known.shape, known.dtype, known)
+            known = all(x.__class__ is not Value or x.const is not None for x in operands)
+            if known and not has_sizes(parameters):
+                value = NumPy()[name](*[x.const if x.__class__ is Value else x for x in operands], **parameters)
+                return Value(value.shape, value.dtype, value)
             specs: list[Any] = [x.spec() if x.__class__ is Value else x for x in operands]
             found = result_spec(TABLE[name], specs, parameters)
             out = Value(tuple(found.shape), found.dtype)
@@ -326,7 +339,7 @@ def _log_softmax_pullback(B: Any, g: Any, y: Any, *, axis: int) -> Any:
 
 
 def _hit(B: Any, x: Any, labels: Any) -> Any:
-    classes = B.arange(start=0, stop=x.shape[-1], step=1, dtype=labels.dtype)
+    classes = B.numbers(x.shape[-1], labels.dtype)
     return B.equal(B.expand_dims(labels, axis=(len(labels.shape),)), classes)
 
 
@@ -415,11 +428,11 @@ def _flip(B: Any, x: Any, *, axis: Any) -> Any:
 
 
 def _triangle(name: str) -> Callable[..., Any]:
-    keep = getattr(np, name)
-
     def rule(B: Any, x: Any, *, k: int) -> Any:
-        mask = keep(np.ones(x.shape[-2:], bool), k)
-        return B.where(Value(mask.shape, mask.dtype, mask), x, x.dtype.type(0).item())
+        rows, columns = (B.numbers(n, np.dtype(np.int32)) for n in x.shape[-2:])
+        last = B.add(B.expand_dims(rows, axis=(1,)), k)
+        mask = B.less_equal(columns, last) if name == "tril" else B.greater_equal(columns, last)
+        return B.where(mask, x, x.dtype.type(0).item())
 
     return rule
 
@@ -427,10 +440,20 @@ def _triangle(name: str) -> Callable[..., Any]:
 def _pad(B: Any, x: Any, *, widths: Any, value: Any) -> Any:
     if any(before < 0 or after < 0 for before, after in widths):
         return None
+    if has_sizes(x.shape):
+        for axis, pair in enumerate(widths):
+            before, after = [B.full(shape=_resized(x.shape, axis, n), value=value, dtype=x.dtype) for n in pair]
+            parts = [*[before] * (pair[0] > 0), x, *[after] * (pair[1] > 0)]
+            x = B.concat(*parts, axis=axis) if len(parts) > 1 else x
+        return x
     shape = tuple([n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)])
-    around = Value(shape, x.dtype, np.broadcast_to(np.asarray(value).astype(x.dtype), shape))
+    around = B.full(shape=shape, value=value, dtype=x.dtype)
     key = tuple([range(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True)])
     return B.index_set(around, x, key=key)
+
+
+def _resized(shape: Shape, axis: int, n: int) -> Shape:
+    return (*shape[:axis], n, *shape[axis + 1 :])
 
 
 def _one_hot(B: Any, indices: Any, *, count: int, dtype: DType) -> Any:
@@ -438,7 +461,7 @@ def _one_hot(B: Any, indices: Any, *, count: int, dtype: DType) -> Any:
         return None
     if indices.dtype.kind == "i":
         indices = B.where(B.less(indices, 0), B.add(indices, count), indices)
-    classes = B.arange(start=0, stop=count, step=1, dtype=indices.dtype)
+    classes = B.numbers(count, indices.dtype)
     return B.astype(B.equal(B.expand_dims(indices, axis=(len(indices.shape),)), classes), dtype=dtype)
 
 
@@ -478,8 +501,9 @@ def _place_of(name: str) -> Callable[..., Any]:
         hit = B.equal(x, top)
         if x.dtype.kind == "f":
             hit = B.logical_or(hit, B.isnan(x))
-        places = np.arange(n).reshape([n if i == axis else 1 for i in range(len(x.shape))])
-        return B.min(B.where(hit, Value(places.shape, places.dtype, places), n), axis=(axis,), keepdims=keepdims)
+        places = B.numbers(n, INDEX)
+        places = B.reshape(places, shape=[n if i == axis else 1 for i in range(len(x.shape))])
+        return B.min(B.where(hit, places, n), axis=(axis,), keepdims=keepdims)
 
     return rule
 
@@ -568,7 +592,22 @@ def _as_defined(name: str) -> Callable[..., Any]:
     return record.definition
 
 
+def _full(B: Any, *, shape: Shape, value: Any, dtype: DType) -> Any:
+    """Of sizes that stand for several: others are constants."""
+    plain = value.__class__ in (bool, int, float)
+    return B.full(shape=shape, value=value, dtype=dtype) if plain and has_sizes(shape) and computable(dtype) else None
+
+
+def _eye(B: Any, *, rows: int, columns: int, k: int, dtype: DType) -> Any:
+    if not has_sizes((rows, columns)) or not computable(dtype):
+        return None
+    down, right = (B.numbers(n, np.dtype(np.int32)) for n in (rows, columns))
+    return B.astype(B.equal(right, B.add(B.expand_dims(down, axis=(1,)), k)), dtype=dtype)
+
+
 LOWERED: dict[str, Callable[..., Any]] = {
+    "eye": _eye,
+    "full": _full,
     "standardize": _standardize,
     "normalize": _normalize,
     "normalize_pullback": _normalize_pullback,

@@ -48,7 +48,7 @@ from adjoint.primitives.sizes import as_recorded
 _LOOPS = {"branch", "scan", "while"}
 _PLACES = {"index", "index_add", "index_max", "index_min", "index_multiply", "index_set", "take_along_axis"}
 _IMAGES = {"conv", "conv_input", "conv_weight", "max_pool", "max_pool_pullback", "window_spread", "window_sum"}
-_WHOLE = {"check", "concat", "matmul", "real"}
+_WHOLE = {"arange", "check", "concat", "matmul", "real"}
 _ANY_SIZE = REDUCTIONS | _IMAGES | _LOOPS | _PLACES | _WHOLE  # beside elementwise ones, what sizes may be symbols of
 _AS_ONE_ROW = 1 << 13  # elements: an array that is reduced wholly is one row up to here
 _EQUATIONS = 4000  # of one kernel: what it keeps goes to the stack, a vector each
@@ -95,6 +95,7 @@ class Plan:
         self.order: dict[Value, tuple[int, ...]] = {}  # of views: the axes as they lie in memory
         self.leading: set[Any] = set()  # arrays of which a view in another order is followed by what is computed of it
         self.following: set[Value] = set() if inner else orders.following(self.graph, self._supported)
+        self.spread: dict[Any, Value] = {}  # numbers, by what has one in all places
         self.padded: dict[Any, Value] = {}  # images with zeros around, by what they are of and how many
         for e in self.graph.equations:
             self._take(e)
@@ -104,6 +105,9 @@ class Plan:
     def _take(self, e: Equation) -> None:
         if is_view(e) and self._take_view(e):
             return
+        if e.name == "broadcast_to" and (fixed := constant(e.operands[0])) is not None:
+            wide: Any = e.results[0]
+            self.spread[wide] = Value((), wide.dtype, np.asarray(fixed, wide.dtype))
         taken = self.taken
         if self.sizes is not None and e.name not in _ANY_SIZE and not self._supported(e) and sizes_in(e):
             taken = {}  # it is NumPy's
@@ -422,6 +426,14 @@ class Plan:
         self.place[out] = max(step, self.place.get(out, -1))
         return step
 
+    def _take_arange(self, e: Equation) -> bool:
+        """Whole numbers up to a size that stands for several; others are constants."""
+        (out,), how = e.results, e.parameters
+        plain = all(isinstance(how[key], int) for key in ("start", "step"))
+        if not (plain and out.dtype.kind in "iu" and is_size(out.shape[0])):  # type: ignore[union-attr]
+            return False
+        return self._take_native(e)
+
     def _take_concat(self, e: Equation) -> bool:
         (out,), axis = e.results, e.parameters["axis"]
         assert isinstance(out, Value)
@@ -628,6 +640,7 @@ def _with_own_outputs(graph: Graph) -> Graph:
 
 
 Plan.taken = {
+    "arange": Plan._take_arange,
     "branch": Plan._take_branch,
     "concat": Plan._take_concat,
     "conv": images.take_conv,
