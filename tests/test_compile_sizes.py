@@ -243,6 +243,23 @@ def test_which_results_have_cotangents_is_known_of_all_sizes(monkeypatch: pytest
     assert len(recorded) == before
 
 
+def test_many_bounds_of_a_size_are_two() -> None:
+    """What a guard says of one symbol is put together; it holds for the same sizes as all of them."""
+    rng = random.Random(0)
+    for _ in range(2000):
+        symbols = Symbols()
+        symbols.values.update(n0=7, n1=3, f0=2.5)
+        for _ in range(rng.randrange(1, 6)):
+            name, factor, more = rng.choice(["n0", "n1", "f0"]), rng.choice([1, 2, 3, 8]), rng.choice([0, 0, 1, 5, -3])
+            left = (f"{factor}*" if factor > 1 else "") + name + (f" {'+-'[more < 0]} {abs(more)}" if more else "")
+            left = left if left.isidentifier() else f"({left})"
+            symbols.guards[f"{left} {rng.choice(['<', '<=', '>', '>='])} {rng.randrange(40)}"] = rng.random() < 0.5
+        texts = [f"({text})" if holds else f"not ({text})" for text, holds in symbols.guards.items()]
+        found, all_of_them = map(symbols.function, (symbols.conditions, " and ".join(texts)))
+        for n0, n1, f0 in itertools.product(range(0, 45, 3), range(0, 45, 7), (0.5, 2.0, 4.5)):
+            assert found(n0, n1, f0) == all_of_them(n0, n1, f0), symbols.guards
+
+
 @pytest.mark.slow
 def test_sizes_that_come_often_have_machine_code_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("llvmlite")

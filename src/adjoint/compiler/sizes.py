@@ -13,6 +13,7 @@ import contextvars
 import itertools
 import math
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ from adjoint.scopes import Block, Variable, innermost
 from adjoint.tensor import Tensor
 
 Terms = dict[tuple[str, ...], int]  # a polynomial: coefficients by products of symbols
+
+_BOUND = re.compile(r"\(?(?:(\d+)\*)?(\w+)(?: ([+-]) (\d+))?\)? (<|<=|>|>=) (\d+)")  # of one symbol
 
 LEAST = 2  # of a symbol: axes of one element broadcast, and empty ones have rules of their own, so these are recorded
 
@@ -116,8 +119,25 @@ class Symbols:
 
     @property
     def conditions(self) -> str:
-        """What was answered, as the text of a condition."""
-        return " and ".join(f"({text})" if holds else f"not ({text})" for text, holds in self.guards.items()) or "True"
+        """What was answered, as the text of a condition: of a symbol that has many bounds the closest ones."""
+        low, high = dict[str, int](), dict[str, int]()
+        others = []
+        for text, holds in self.guards.items():
+            bound = _BOUND.fullmatch(text)
+            if bound is None or type(self.values.get(bound[2])) is not int:  # Python's numbers may be floats
+                others.append(f"({text})" if holds else f"not ({text})")
+                continue
+            name, end = bound[2], int(bound[6]) - int((bound[3] or "") + (bound[4] or "0"))
+            # the largest n with factor * n < end, or <= end
+            last = (end - (bound[5] in ("<", ">="))) // int(bound[1] or 1)
+            if holds == bound[5].startswith("<"):
+                high[name] = min(high.get(name, last), last)
+            else:
+                low[name] = max(low.get(name, last + 1), last + 1)
+        bounds = [f"{low[x]} <= {x} <= {high[x]}" for x in low if x in high]
+        bounds += [f"{x} >= {low[x]}" for x in low if x not in high]
+        bounds += [f"{x} <= {high[x]}" for x in high if x not in low]
+        return " and ".join([*bounds, *others]) or "True"
 
     @property
     def serving(self) -> str:
