@@ -7,9 +7,11 @@ numbers each time. The median of calls counts, and of sizes. The function as it 
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,14 +79,68 @@ def _images(ad: Any) -> tuple[Function, Function]:
     return ad.value_and_grad(loss), lambda n: [kernels, *normal((n, 1, 28, 28))]
 
 
-PROGRAMS = [
+def _lengths(ad: Any, causal: bool = False) -> tuple[Function, Function]:
+    """Sequences of any length, each of whose places sees all others, or those before it."""
+    how = {"is_causal": causal}
+    loss: Function = lambda q, k, v: (ad.nn.scaled_dot_product_attention(q, k, v, **how) ** 2).sum()
+    return ad.value_and_grad(loss, argnums=(0, 1, 2)), lambda n: normal(*[(8, 4, n, 32)] * 3)
+
+
+def _distances(ad: Any) -> tuple[Function, Function]:
+    """Of all pairs of points."""
+    return ad.grad(lambda x: ad.exp(-((x[:, None] - x) ** 2).sum(axis=-1)).sum()), lambda n: normal((n, 3))
+
+
+def _kernel_matrix(ad: Any) -> tuple[Function, Function]:
+    return ad.grad(lambda x: ad.tanh(x @ x.T).sum()), lambda n: normal((n, 40))
+
+
+def _columns(ad: Any) -> tuple[Function, Function]:
+    (w,) = normal((64, 64))
+    return ad.value_and_grad(lambda w, x: (ad.tanh(w @ x) ** 2).sum()), lambda n: [w, *normal((64, n))]
+
+
+def _logistic(ad: Any) -> tuple[Function, Function]:
+    f = ad.hessian(lambda w, x, y: ad.log1p(ad.exp(-y * (x @ w))).mean())
+    return f, lambda n: normal((16,), (n, 16), (n,))
+
+
+def _standardized(ad: Any) -> tuple[Function, Function]:
+    f = ad.grad(lambda x: (((x - x.mean(axis=0)) / ad.sqrt(x.var(axis=0) + 1e-5)) ** 3).sum())
+    return f, lambda n: normal((n, 64))
+
+
+def _running_sum(ad: Any) -> tuple[Function, Function]:
+    return ad.grad(lambda x: (ad.cumulative_sum(x) ** 2).sum()), lambda n: normal((n,))
+
+
+def _filtered(ad: Any) -> tuple[Function, Function]:
+    (taps,) = normal((9,))
+    return ad.grad(lambda x: (ad.convolve(x, taps, mode="same") ** 2).sum()), lambda n: normal((n,))
+
+
+def _sorted(ad: Any) -> tuple[Function, Function]:
+    return ad.grad(lambda x: (ad.sort(x) * ad.arange(x.shape[0])).sum()), lambda n: normal((n,))
+
+
+PROGRAMS: Sequence[tuple[str, Function, Sequence[int]]] = [
     ("expression", _expression, (100, 10_000, 1_000_000)),
     ("layer_norm, rows of 512", _layer_norm, (64, 256, 1_024)),
     ("MLP 64-32-10", _network, (64, 128, 512)),
     ("recurrent network, steps", _recurrent, (64, 128)),
     ("attention, 4 x 64 x 32", _attention, (32,)),
+    ("attention, sequences of 8 x 4 x 32", _lengths, (64, 200)),
+    ("... causal", partial(_lengths, causal=True), (64, 200)),
     ("rows of a table", _table, (128, 1_024)),
     ("conv net", _images, (32,)),
+    ("distances of points", _distances, (100,)),
+    ("kernel matrix", _kernel_matrix, (100, 300)),
+    ("columns of a product", _columns, (100, 1_000)),
+    ("logistic regression, Hessian", _logistic, (200, 2_000)),
+    ("standardized columns", _standardized, (200,)),
+    ("cumulative sum", _running_sum, (1_000,)),
+    ("convolution with 9 taps", _filtered, (100, 10_000)),
+    ("sort", _sorted, (100, 10_000)),
 ]
 
 
@@ -119,14 +175,19 @@ def _seconds(f: Function, values: Sequence[Any]) -> float:
 def main() -> None:
     import adjoint as ad
 
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.new_sizes", description=__doc__)
+    parser.add_argument("words", nargs="*", help="programs with one of these in their names; by default all")
+    words = parser.parse_args().words
     np.seterr(all="ignore")
     ad.set_num_threads(1)
     for name, make, sizes in PROGRAMS:
+        if words and not any(word in name for word in words):
+            continue
         f, values = make(ad)
         for size in sizes:
             first, new, known, eager = (x * 1e3 for x in measured(f, values, size))
             print(
-                f"{name}, {size:,}: {new:.3g} ms, {new / known:.1f} of {known:.3g} ms; "
+                f"{name}, {size:,}: {new:.3g} ms, {new / known:.2f} of {known:.3g} ms; "
                 f"first {first:.3g} ms, uncompiled {eager:.3g} ms"
             )
 

@@ -243,6 +243,19 @@ def test_which_results_have_cotangents_is_known_of_all_sizes(monkeypatch: pytest
     assert len(recorded) == before
 
 
+@pytest.mark.parametrize("around", ["grad", "vmap"])
+def test_a_function_that_asks_for_a_size_is_named_in_a_transform_around(around: str) -> None:
+    f = ad.compile(lambda x: sum([x[i] * (i + 1) for i in range(x.shape[0])]))
+    run = ad.grad(f) if around == "grad" else lambda x: ad.vmap(f)(x[None])
+
+    def calls() -> None:
+        for n in range(2, 12):
+            run(np.ones(n))
+
+    with pytest.warns(RuntimeWarning, match=r"<lambda> was recorded 8 times, .*: argument 0 changes, from float64"):
+        calls()
+
+
 def test_many_bounds_of_a_size_are_two() -> None:
     """What a guard says of one symbol is put together; it holds for the same sizes as all of them."""
     rng = random.Random(0)

@@ -519,13 +519,19 @@ class Compiled(Wrapper):
     def _called(self, call: Signature, is_counted: bool = False) -> Any:
         """The call on levels that have to see it; `is_counted` where it has been recorded to learn that they have."""
         called = self._family(call)
+        known = called is not None and not is_counted
         if called is None:
             with one_by_one():
                 if self._kind(call) not in self._families:
                     self._settle(call)
                 called = self._family(call) or self._new_family(call, is_counted)
+        sizes = len(called.made.known)
         try:
-            return called.run(call)
+            out = called.run(call)
+            if known and len(called.made.known) > sizes:  # recorded for these sizes alone
+                self._count(call)
+                self._last = call.seen()
+            return out
         except (errors.AdjointError, TypeError):
             if not call.numbers or called.has_run:
                 raise

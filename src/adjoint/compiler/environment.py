@@ -135,7 +135,7 @@ def _operators(code: types.CodeType) -> Iterator[str]:
 
     All other operators count as called: these read what changes often.
     """
-    operations = {x.opname for x in dis.get_instructions(code)}
+    operations = {dis.opname[number] for number in set(code.co_code[::2])}
     asks = any(["_IF_" in x or x in ("UNARY_NOT", "TO_BOOL") for x in operations])
     if asks or not _ASKING.isdisjoint(code.co_names):
         yield from ("__len__", "__bool__")

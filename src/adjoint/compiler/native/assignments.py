@@ -176,8 +176,8 @@ def take_assignment(plan: Plan, e: Equation) -> bool:
     """A copy, and then the part that is assigned to."""
     if len(e.operands) > 2:
         return take_scatter(plan, e)
-    x, value = e.operands[:2]
-    x = plan.spread.get(x, x)
+    given, value = e.operands[:2]
+    x: Any = plan.spread.get(given, given)
     (out,), key = e.results, e.parameters["key"]
     found = Equation("index", [x], {"key": key}, [Value(index_shape(out.shape, key=key), out.dtype)])  # type: ignore[union-attr]
     if x.__class__ is not Value or not is_view(found):
