@@ -256,6 +256,22 @@ def test_a_function_that_asks_for_a_size_is_named_in_a_transform_around(around: 
         calls()
 
 
+def test_what_is_noted_of_results_stays_as_long_as_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    from adjoint.compiler import rules
+
+    monkeypatch.setattr(rules, "MOST", 8)
+    monkeypatch.setattr(rules, "KEPT", 3)
+    f = ad.compile(lambda x: (sum([x[i] for i in range(x.shape[0])]), x.shape[0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for n in [2, 3, 4, 5, 6, 2, 7, 8, 9, 10, 11, 12, 13, 12, 11, 2, 14, 15, 16, 17, 16, 15, 2, 3, 4]:
+            w = ad.tensor(np.ones(n)).require_grad()
+            y, size = f(w)
+            assert size == n
+            np.testing.assert_array_equal(y.backward()[w].numpy(), np.ones(n))
+            assert ad.vmap(f)(np.ones((3, n)))[0].shape == (3,)
+
+
 def test_many_bounds_of_a_size_are_two() -> None:
     """What a guard says of one symbol is put together; it holds for the same sizes as all of them."""
     rng = random.Random(0)

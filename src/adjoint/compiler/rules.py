@@ -228,9 +228,10 @@ class Rules(CustomRules):
         found: Halves = self._found((*how, wanted), xs, record)
         if wanted is None:  # now it is known which these are
             programs, general = self.family.programs, self.family.general
-            programs.setdefault(((*how, found.given), *[x.shape for x in xs]), found)
-            if (*how, None) in general:
-                general.setdefault((*how, found.given), general[*how, None])
+            with one_by_one():
+                programs.setdefault(((*how, found.given), *[x.shape for x in xs]), found)
+                if (*how, None) in general:
+                    general.setdefault((*how, found.given), general[*how, None])
         last[how] = found.given
         return found
 
@@ -456,8 +457,9 @@ class Noted:
         """Raises TrackedError where it follows from sizes that stand for several."""
         shapes = _shapes(xs)
         if not has_sizes(shapes):
-            if len(self.known) >= MOST:
-                self.known.clear()
+            self.known.pop(shapes, None)  # so that those of the last recordings are at the end
+            while len(self.known) >= MOST:
+                del self.known[next(iter(self.known))]
             self.known[shapes] = found
         elif self.of_any is None or self.alike(self.of_any, found):
             self.of_any = found
