@@ -6,9 +6,11 @@ import array
 import collections
 import contextvars
 import ctypes
+import dis
 import functools
 import itertools
 import operator
+import sys
 import threading
 import types
 import warnings
@@ -20,6 +22,7 @@ from test_compile import counted
 
 import adjoint as ad
 from adjoint import errors
+from adjoint.lines import names_in
 
 X = np.array([0.5, 1.5])
 FACTOR = 2.0
@@ -522,3 +525,29 @@ def test_arrays_that_the_function_changes() -> None:
         np.testing.assert_array_equal(g(X + k), (X + k) * 2)
     assert runs.value <= 2
     np.testing.assert_array_equal(filled, X + 3)
+
+
+def test_names_are_those_that_dis_gives() -> None:
+    """Of all functions that are loaded here, in their order, and where other operations stand between."""
+    endings = "GLOBAL", "GLOBALS", "_NAME", "DEREF", "_ATTR", "_METHOD"
+
+    def by_dis(code: types.CodeType) -> list[tuple[str, str]]:
+        found: list[tuple[str, str]] = []
+        for x in dis.get_instructions(code):
+            if x.opname.endswith(endings):
+                found.append((x.opname, x.argval))
+            elif found and found[-1][0]:
+                found.append(("", ""))
+        return found
+
+    modules = [vars(m) for name, m in [*sys.modules.items()] if name.split(".")[0] in ("adjoint", "numpy", "inspect")]
+    functions = [x for names in modules for x in [*names.values()] if isinstance(x, types.FunctionType)]
+    seen: set[types.CodeType] = set()
+    left = [f.__code__ for f in functions]
+    while left:
+        code = left.pop()
+        if code not in seen:
+            seen.add(code)
+            assert list(names_in(code)) == by_dis(code), code
+            left += [x for x in code.co_consts if isinstance(x, types.CodeType)]
+    assert len(seen) > 1000
