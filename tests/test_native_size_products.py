@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_native_sizes import native as native
-from test_native_sizes import variants
+from test_native_sizes import no_further_than_eager, variants
 
 import adjoint as ad
 
@@ -70,15 +70,7 @@ def test_products_of_many_sizes(name: str, way: str) -> None:
                 normal = np.random.default_rng(n).normal
                 lead = (3,) if way == "stack" else ()
                 shapes = [(*lead, n, k), (*lead, n, m), (k, m), (m, k), (m,)]
-                arrays = [normal(size=shape) for shape in shapes]
-                narrow = [x.astype(dtype) for x in arrays]
-                results = g(*narrow), f(*narrow), f(*[x.astype(float) for x in narrow])
-                for found, *others in zip(*map(ad.tree.leaves, results), strict=True):
-                    eager, exact = map(np.asarray, others)
-                    assert (found.shape, found.dtype) == (eager.shape, eager.dtype)
-                    error = np.abs(eager - exact).max()
-                    atol = 2 * error + 512 * np.finfo(dtype).eps * max(1.0, np.abs(exact).max())
-                    np.testing.assert_allclose(found, exact, rtol=0, atol=atol, err_msg=f"{n} {k} {m} {dtype}")
+                no_further_than_eager(g, f, [normal(size=shape) for shape in shapes], dtype, f"{n} {k} {m}")
     finally:
         ad.set_num_threads(before)
 
@@ -115,13 +107,8 @@ def test_rows_and_columns_of_many_sizes(name: str, way: str) -> None:
             g = ad.compile(f)
             for n in [*rng.sample(SIZES[:-1], 6), 700]:
                 ad.set_num_threads(rng.choice([1, 2]))
-                narrow = [np.random.default_rng(n).normal(size=s).astype(dtype) for s in shapes(n, k, m)]
-                results = g(*narrow), f(*narrow), f(*[x.astype(float) for x in narrow])
-                for found, *others in zip(*map(ad.tree.leaves, results), strict=True):
-                    eager, exact = map(np.asarray, others)
-                    assert (found.shape, found.dtype) == (eager.shape, eager.dtype)
-                    atol = 2 * np.abs(eager - exact).max() + 512 * np.finfo(dtype).eps * max(1.0, np.abs(exact).max())
-                    np.testing.assert_allclose(found, exact, rtol=0, atol=atol, err_msg=f"{n} {k} {m} {dtype}")
+                wide = [np.random.default_rng(n).normal(size=s) for s in shapes(n, k, m)]
+                no_further_than_eager(g, f, wide, dtype, f"{n} {k} {m}")
             assert max(variants(g)) > 0
             assert not any(p.replay._is_fixed for general in g._general.values() for p in general.programs)
     finally:

@@ -139,6 +139,17 @@ def test_random_programs_of_many_sizes(seed: int) -> None:
         ad.set_num_threads(before)
 
 
+def no_further_than_eager(g: Any, f: Any, wide: Any, dtype: Any, note: str) -> None:
+    """See that results of g are as near to those in float64 as twice those of f, and a little more."""
+    narrow = [np.asarray(x).astype(dtype) for x in wide]
+    results = g(*narrow), f(*narrow), f(*[x.astype(float) for x in narrow])
+    for found, *others in zip(*map(ad.tree.leaves, results), strict=True):
+        eager, exact = map(np.asarray, others)
+        assert (found.shape, found.dtype) == (eager.shape, eager.dtype)
+        atol = 2 * np.abs(eager - exact).max() + 512 * np.finfo(dtype).eps * max(1.0, np.abs(exact).max())
+        np.testing.assert_allclose(found, exact, rtol=0, atol=atol, err_msg=f"{note} {dtype}")
+
+
 def variants(f: Any) -> list[int]:
     """How often code for any size was made, for each program."""
     return [len(p.replay._variants or ()) for general in f._general.values() for p in general.programs]
