@@ -49,6 +49,11 @@ def _axis(kernel: Kernel) -> int | None:
     return None
 
 
+def _kind(t: str) -> str:
+    """How LLVM's names say a type."""
+    return {"float": "f32", "double": "f64"}.get(t, t)
+
+
 def _is_piece(stride: int) -> bool:
     """Whether rows that are so far apart may be read or written as one piece."""
     return not is_size(stride) and 2 <= stride <= _WOVEN
@@ -199,20 +204,23 @@ class Across(Shared):
         self._counters, self.addresses = [], {}
         return found
 
-    def _along(self, state: State, first: str, stop: int | str) -> State:
-        """Full vectors of rows along the axis."""
+    def _along(self, state: State, first: str, stop: int | str, live: int | None = None) -> State:
+        """Full vectors of rows along the axis, or one of which so many are there."""
         kernel = self.kernel
         late = [x for x in kernel.stored if kernel.kind[x] == "late" and self.axis not in kernel.axes[x]]
         for x in (*kernel.read, *kernel.stored):  # before the loop, once
             if x not in late:
                 self._first(x)
         loop = self.b.begin(stop, self.lanes, self._carried(state), first, is_size(self.whole))
-        found = self._vectors(self._renamed(state, [name for _, _, name in loop.carried]), loop.counter, self.lanes)
+        inner = self._renamed(state, [name for _, _, name in loop.carried])
+        found = self._vectors(inner, loop.counter, self.lanes if live is None else live)
         return self._renamed(found, self.b.end(loop, [x for values in found.values() for x in values]))
 
     def _rest(self, state: State) -> State:
         left = self.kernel.domain[self.axis] % self.lanes
-        return self._vectors(state, str(self.whole), left) if is_size(left) or left else state
+        if is_size(left):  # there may be none
+            return self._along(state, f"{self.whole}", self.kernel.domain[self.axis], left)
+        return self._vectors(state, str(self.whole), left) if left else state
 
     def _vectors(self, state: State, index: str, live: int) -> State:
         """All equations, for so many rows from this one on."""
@@ -302,14 +310,21 @@ class Across(Shared):
         if stride == 0:
             found = self._load(self.row, self._pointer_at(x, place), x.dtype, "0", 0, 1)
             self._known[x, place] = self._spread(found, element_type(x.dtype))
-        elif live < self.lanes or (before := self._before_row(x)) is None:
+        elif not self._in_pieces(live) or (before := self._before_row(x)) is None:
             self._known[x, place] = self._load(v, self._pointer_at(x, place), x.dtype, index, stride, live)
         else:
             t = memory_type(x.dtype)
             whole = f"<{stride * self.lanes} x {t}>"
             at = self.b(f"mul nsw i64 {index}, {stride}")
             start = self.b(f"getelementptr {t}, ptr {self._moved_elements(x, -before)}, i64 {at}")
-            piece = self.b(f"load {whole}, ptr {start}, align {x.dtype.itemsize}")
+            if is_size(live):
+                mask = self._rows_there(live, stride)
+                name = f"llvm.masked.load.v{stride * self.lanes}{_kind(t)}.p0"
+                self.b.called[name] = f"declare {whole} @{name}(ptr, i32, {mask.split(' %')[0]}, {whole})"
+                given = f"ptr {start}, i32 {x.dtype.itemsize}, {mask}, {whole} zeroinitializer"
+                piece = self.b(f"call {whole} @{name}({given})")
+            else:
+                piece = self.b(f"load {whole}, ptr {start}, align {x.dtype.itemsize}")
             for other in self._places([k for k, s in enumerate(self._access(x)[2]) if s]):
                 column = before + self._beside(x, other)
                 lanes = ", ".join(f"i32 {column + lane * stride}" for lane in range(self.lanes))
@@ -338,20 +353,20 @@ class Across(Shared):
         stride = self._access(x)[2][self.axis]
         places = self._places(self.kernel.axes[x])
         beside: list[Any] = [self._beside(x, place) for place in places]
-        woven = live == self.lanes and _is_piece(stride) and not any(map(is_size, beside)) and x.dtype.kind != "b"
+        woven = self._in_pieces(live) and _is_piece(stride) and not any(map(is_size, beside)) and x.dtype.kind != "b"
         if stride == 0:
             for place in places:
                 one = self.b(f"extractelement {self.wide.type(element_type(x.dtype))} {self._known[x, place]}, i64 0")
                 found = self.row.spread(one, element_type(x.dtype))
                 self._save(self.row, found, self._pointer_at(x, place), x.dtype, "0", 1)
         elif woven and sorted(beside) == [*range(stride)]:
-            self._save_woven(x, [self._known[x, places[beside.index(i)]] for i in range(stride)], index)
+            self._save_woven(x, [self._known[x, places[beside.index(i)]] for i in range(stride)], index, live)
         else:
             for place in places:
                 pointer = self._pointer_at(x, place)
                 self._save(self.wide, self._known[x, place], pointer, x.dtype, index, live, stride)
 
-    def _save_woven(self, x: Value, parts: list[str], index: str) -> None:
+    def _save_woven(self, x: Value, parts: list[str], index: str, live: int) -> None:
         """Columns as rows, one after the other."""
         b, t, lanes, count = self.b, memory_type(x.dtype), self.lanes, len(parts)
         one, pair, row = f"<{lanes} x {t}>", f"<{2 * lanes} x {t}>", f"<{count * lanes} x {t}>"
@@ -366,4 +381,21 @@ class Across(Shared):
         found = b(f"shufflevector {pair} {pairs[0]}, {pair} {second}, <{count * lanes} x i32> <{order}>")
         at = b(f"mul nsw i64 {index}, {count}")
         place = b(f"getelementptr {t}, ptr {self._first(x)}, i64 {at}")
-        b.do(f"store {row} {found}, ptr {place}, align {x.dtype.itemsize}")
+        if is_size(live):
+            mask, name = self._rows_there(live, count), f"llvm.masked.store.v{count * lanes}{_kind(t)}.p0"
+            b.called[name] = f"declare void @{name}({row}, ptr, i32, {mask.split(' %')[0]})"
+            b.do(f"call void @{name}({row} {found}, ptr {place}, i32 {x.dtype.itemsize}, {mask})")
+        else:
+            b.do(f"store {row} {found}, ptr {place}, align {x.dtype.itemsize}")
+
+    def _in_pieces(self, live: int) -> bool:
+        """Whether rows may be read and written as one piece: all that a vector has, or as many as sizes say."""
+        return is_size(live) or live == self.lanes
+
+    def _rows_there(self, live: int, stride: int) -> str:
+        """The mask of a piece of which so many rows are there."""
+        count = stride * self.lanes
+        numbers = f"<{', '.join(f'i32 {lane}' for lane in range(count))}>"
+        v = Vector(self.b, count)
+        end = v.spread(self.b(f"mul i32 {self.b(f'trunc i64 {live} to i32')}, {stride}"), "i32")
+        return f"{v.type('i1')} {v.two('icmp ult', 'i32', numbers, end)}"

@@ -337,17 +337,15 @@ class Nest(Memory):
             """The vectors from one column to another, with plain sums, and what is behind the last whole vector."""
             for row, mine in zip(rows, working, strict=True):
                 mine.update({id(e): reductions.started(e, plain=True) if e in sums else row.state[id(e)] for e in own})
+            carried = [*[(state, e) for e in shared], *[(mine, e) for mine in working for e in own]]
             if not is_size(stop) and stop == self.lanes:
                 body("0", self.lanes)
             elif is_size(stop) or stop:
-                self._loop(
-                    stop,
-                    self.lanes,
-                    first,
-                    [*[(state, e) for e in shared], *[(mine, e) for mine in working for e in own]],
-                    lambda index: body(index, self.lanes),
-                )
-            if is_size(rest) or rest:
+                self._loop(stop, self.lanes, first, carried, lambda index: body(index, self.lanes))
+            if is_size(rest):  # there may be none
+                last = str(self.columns - rest)
+                self._loop(self.columns, self.lanes, last, carried, lambda index: body(index, rest))
+            elif rest:
                 body(str(self.columns - rest), rest)
             for row, mine in zip(rows, working, strict=True):
                 for e in own:
