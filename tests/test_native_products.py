@@ -402,19 +402,29 @@ def test_products_by_tiles(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gemm, "_OFTEN", 3)
     monkeypatch.setattr(gemm, "registers", lambda: 32 if width == 64 else 16)
     monkeypatch.setattr(gemm, "adds_products", lambda: width > 16)
-    rng, calls, given, b = np.random.default_rng(width), [], [], text.Builder()
+    rng, given, called = np.random.default_rng(width), [], {}
+    calls: list[str] = []
     for m, k, n in ((1, 1, 2), (2, 3, 40), (5, 70, 17), (24, 300, 33), (37, 2, 5), (1, 130, 100), (120, 130, 70)):
         for dtype, of_x, of_y in itertools.product(("float32", "float64"), WAYS, WAYS):
             if rng.random() < (0.8 if m * n > 500 else 0.4):
                 continue
             x, y = (way(rng.normal(size=shape).astype(dtype)) for way, shape in ((of_x, (m, k)), (of_y, (k, n))))
-            name = gemm.product(
-                b, x.dtype, *[Layout(z.shape, 0, tuple((np.array(z.strides) // z.itemsize).tolist())) for z in (x, y)]
-            )
-            calls.append(f"define void @run{len(given)}(ptr %x, ptr %y, ptr %o) {{")
-            calls.append(f"call void @{name}(ptr %x, ptr %y, ptr %o)\nret void\n}}")
-            given.append((x, y))
-    made = native_code.built("\n".join([*b.called.values(), *calls, "attributes #0 = { nounwind }"]))
+            strides = [tuple((np.array(z.strides) // z.itemsize).tolist()) for z in (x, y)]
+            for some in (0.0, 0.5):  # of sizes and strides are given when it runs
+                named = [
+                    f"%n{i}" if rng.random() < some else size for i, size in enumerate((m, k, n, *sum(strides, ())))
+                ]
+                rows, summed, columns, *apart = named
+                b = text.Builder()
+                b.called = called
+                for name, size in zip(named, (m, k, n, *sum(strides, ())), strict=True):
+                    if isinstance(name, str):
+                        b.do(f"{name} = add i64 0, {size}")
+                layouts = Layout((rows, summed), 0, tuple(apart[:2])), Layout((summed, columns), 0, tuple(apart[2:]))
+                gemm.product(b, x.dtype, *layouts, ["%x", "%y", "%o"])
+                calls += [f"define void @run{len(given)}(ptr %x, ptr %y, ptr %o) {{", *b.lines, "ret void", "}"]
+                given.append((x, y))
+    made = native_code.built("\n".join([*called.values(), *calls, "attributes #0 = { nounwind }"]))
     for i, (x, y) in enumerate(given):
         run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(made.get_function_address(f"run{i}"))
         out = np.full(x.shape[0] * y.shape[1] + 2, 7.0, x.dtype)

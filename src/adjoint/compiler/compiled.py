@@ -29,7 +29,7 @@ from adjoint.compiler.programs import Program
 from adjoint.compiler.replay import makes_code
 from adjoint.compiler.rules import Answers, Family, Node, Noted, Rules, number_of
 from adjoint.compiler.setting import setting
-from adjoint.compiler.sizes import is_size
+from adjoint.compiler.sizes import OneSizeError, is_size
 from adjoint.compiler.turns import one_by_one
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.devices import current_level, default_device, libraries_imported
@@ -610,7 +610,7 @@ class Called:
         if self.numbers or size is not None:  # which asks for those that are in it
             repr((structure, [getattr(x, "__dict__", x) for x in fixed]))
         if size is not None and size.owner.count > asked:
-            raise errors.TrackedError("a size is a result, or a part of one")
+            raise OneSizeError  # which is a result, or a part of one
         self.made.note(given, (structure, fixed))
         return [x for x in leaves if isinstance(x, Tensor)]
 

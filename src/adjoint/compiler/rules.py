@@ -12,14 +12,13 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from adjoint import errors
 from adjoint import tree as trees
 from adjoint.backend import Backend, Decorator
 from adjoint.compiler.general import KEPT, General
 from adjoint.compiler.graph import Value
 from adjoint.compiler.numbers import Numbers, OtherNumberError
 from adjoint.compiler.programs import MOST, Halves, Place, Program, halves, placed, results_of
-from adjoint.compiler.sizes import Symbols, has_sizes
+from adjoint.compiler.sizes import OneSizeError, Symbols, has_sizes
 from adjoint.compiler.traced import Traced, symbol_of
 from adjoint.compiler.turns import one_by_one
 from adjoint.decorators.autodiff import Autodiff
@@ -454,7 +453,7 @@ class Noted:
         self.alike = alike
 
     def note(self, xs: Sequence[Any], found: Any) -> None:
-        """Raises TrackedError where it follows from sizes that stand for several."""
+        """Raises OneSizeError where it follows from sizes that stand for several."""
         shapes = _shapes(xs)
         if not has_sizes(shapes):
             self.known.pop(shapes, None)  # so that those of the last recordings are at the end
@@ -464,7 +463,7 @@ class Noted:
         elif self.of_any is None or self.alike(self.of_any, found):
             self.of_any = found
         else:
-            raise errors.TrackedError("what results are made of depends on sizes")
+            raise OneSizeError
 
     def of(self, xs: Sequence[Any]) -> Any:
         """What was noted of a call with these arguments, which has run."""

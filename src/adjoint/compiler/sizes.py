@@ -40,6 +40,10 @@ SCOPE: dict[str, Any] = {
 }
 
 
+class OneSizeError(Exception):
+    """What is recorded is right for one size alone."""
+
+
 class Symbols:
     """The symbols of one recording, and the answers that it took for granted."""
 
