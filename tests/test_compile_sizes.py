@@ -282,7 +282,9 @@ def test_many_bounds_of_a_size_are_two() -> None:
             name, factor, more = rng.choice(["n0", "n1", "f0"]), rng.choice([1, 2, 3, 8]), rng.choice([0, 0, 1, 5, -3])
             left = (f"{factor}*" if factor > 1 else "") + name + (f" {'+-'[more < 0]} {abs(more)}" if more else "")
             left = left if left.isidentifier() else f"({left})"
-            symbols.guards[f"{left} {rng.choice(['<', '<=', '>', '>='])} {rng.randrange(40)}"] = rng.random() < 0.5
+            symbols.guards[f"{left} {rng.choice(['<', '<=', '>', '>=', '=='])} {rng.randrange(40)}"] = (
+                rng.random() < 0.5
+            )
         texts = [f"({text})" if holds else f"not ({text})" for text, holds in symbols.guards.items()]
         found, all_of_them = map(symbols.function, (symbols.conditions, " and ".join(texts)))
         for n0, n1, f0 in itertools.product(range(0, 45, 3), range(0, 45, 7), (0.5, 2.0, 4.5)):

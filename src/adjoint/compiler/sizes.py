@@ -28,7 +28,7 @@ from adjoint.tensor import Tensor
 
 Terms = dict[tuple[str, ...], int]  # a polynomial: coefficients by products of symbols
 
-_BOUND = re.compile(r"\(?(?:(\d+)\*)?(\w+)(?: ([+-]) (\d+))?\)? (<|<=|>|>=) (\d+)")  # of one symbol
+_BOUND = re.compile(r"\(?(?:(\d+)\*)?(\w+)(?: ([+-]) (\d+))?\)? (<|<=|>|>=|==) (\d+)")  # of one symbol
 
 LEAST = 2  # of a symbol: axes of one element broadcast, and empty ones have rules of their own, so these are recorded
 
@@ -125,19 +125,30 @@ class Symbols:
     def conditions(self) -> str:
         """What was answered, as the text of a condition: of a symbol that has many bounds the closest ones."""
         low, high = dict[str, int](), dict[str, int]()
-        others = []
+        others: list[str] = []
+        unlike: dict[tuple[str, int], str] = {}  # numbers that a symbol is not
         for text, holds in self.guards.items():
             bound = _BOUND.fullmatch(text)
             if bound is None or type(self.values.get(bound[2])) is not int:  # Python's numbers may be floats
                 others.append(f"({text})" if holds else f"not ({text})")
                 continue
             name, end = bound[2], int(bound[6]) - int((bound[3] or "") + (bound[4] or "0"))
-            # the largest n with factor * n < end, or <= end
-            last = (end - (bound[5] in ("<", ">="))) // int(bound[1] or 1)
+            factor = int(bound[1] or 1)
+            if bound[5] == "==":
+                if holds:
+                    others.append(f"({text})")
+                elif end % factor == 0:
+                    unlike[name, end // factor] = f"not ({text})"
+                continue
+            last = (end - (bound[5] in ("<", ">="))) // factor  # the largest n with factor * n < end, or <= end
             if holds == bound[5].startswith("<"):
                 high[name] = min(high.get(name, last), last)
             else:
                 low[name] = max(low.get(name, last + 1), last + 1)
+        for name in low:
+            while unlike.pop((name, low[name]), None):
+                low[name] += 1
+        others += [text for (name, n), text in unlike.items() if n > low.get(name, n - 1)]
         bounds = [f"{low[x]} <= {x} <= {high[x]}" for x in low if x in high]
         bounds += [f"{x} >= {low[x]}" for x in low if x not in high]
         bounds += [f"{x} <= {high[x]}" for x in high if x not in low]
