@@ -519,16 +519,14 @@ class Compiled(Wrapper):
     def _called(self, call: Signature, is_counted: bool = False) -> Any:
         """The call on levels that have to see it; `is_counted` where it has been recorded to learn that they have."""
         called = self._family(call)
-        known = called is not None and not is_counted
         if called is None:
             with one_by_one():
                 if self._kind(call) not in self._families:
                     self._settle(call)
                 called = self._family(call) or self._new_family(call, is_counted)
-        sizes = len(called.made.known)
         try:
             out = called.run(call)
-            if known and len(called.made.known) > sizes:  # recorded for these sizes alone
+            if called.others.pop(tuple([x.shape for x in call.inputs]), False) and not is_counted:
                 self._count(call)
                 self._last = call.seen()
             return out
@@ -589,6 +587,7 @@ class Called:
 
     def __init__(self, call: Signature, asked: dict[int, Line | None], is_general: bool) -> None:
         self.made = Noted(_alike)
+        self.others: dict[Any, bool] = {}  # sizes after the first ones that were recorded alone, and not counted yet
         self.options = call.options()
         numbers = [k for k, i in enumerate(call.places) if i in call.numbers]
         call.leaves, call.device = call.without_arrays(), call.base
@@ -611,6 +610,9 @@ class Called:
             repr((structure, [getattr(x, "__dict__", x) for x in fixed]))
         if size is not None and size.owner.count > asked:
             raise OneSizeError  # which is a result, or a part of one
+        shapes = tuple([x.shape for x in given])
+        if size is None and self.made.known and shapes not in self.made.known:
+            self.others[shapes] = True
         self.made.note(given, (structure, fixed))
         return [x for x in leaves if isinstance(x, Tensor)]
 
