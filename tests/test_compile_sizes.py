@@ -16,6 +16,7 @@ from functions import FUNCTIONS, Draw
 from hypothesis import Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
+from test_compile_threads import together
 from test_compiled import ASKS, alike, derivatives
 
 import adjoint as ad
@@ -254,6 +255,28 @@ def test_a_function_that_asks_for_a_size_is_named_in_a_transform_around(around: 
 
     with pytest.warns(RuntimeWarning, match=r"<lambda> was recorded 8 times, .*: argument 0 changes, from float64"):
         calls()
+
+
+def test_other_results_have_cotangents_and_sizes_go_other_ways_at_once() -> None:
+    """What serves for the results and sizes of one thread is not taken for those of another."""
+
+    @ad.compile
+    def f(x: Any) -> Any:
+        return (ad.sin(x), x * x.sum()) if x.shape[0] > 6 else (x * 2, x**3)
+
+    def run(k: int) -> None:
+        for n in [4, 5, 7, 8, 5, 9, 4, 12, 6, 7] * 3:
+            x = np.linspace(0.1, 1.0, n)
+            w = ad.tensor(x).require_grad()
+            slopes = (np.cos(x), 2 * x.sum() * np.ones(n)) if n > 6 else (2.0 * np.ones(n), 3 * x**2)
+            which = (n + k) % 3
+            y = f(w)
+            loss = y[which].sum() if which < 2 else y[0].sum() + y[1].sum()
+            expected = slopes[which] if which < 2 else slopes[0] + slopes[1]
+            np.testing.assert_allclose(loss.backward()[w].numpy(), expected, rtol=1e-12)
+
+    run(0)
+    together(run)
 
 
 def test_what_is_noted_of_results_stays_as_long_as_programs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -526,7 +526,7 @@ class Compiled(Wrapper):
                 called = self._family(call) or self._new_family(call, is_counted)
         try:
             out = called.run(call)
-            if called.others.pop(tuple([x.shape for x in call.inputs]), False) and not is_counted:
+            if called.uncounted.pop(tuple([x.shape for x in call.inputs]), False) and not is_counted:
                 self._count(call)
                 self._last = call.seen()
             return out
@@ -587,7 +587,7 @@ class Called:
 
     def __init__(self, call: Signature, asked: dict[int, Line | None], is_general: bool) -> None:
         self.made = Noted(_alike)
-        self.others: dict[Any, bool] = {}  # sizes after the first ones that were recorded alone, and not counted yet
+        self.uncounted: dict[Any, bool] = {}  # sizes after the first ones that were recorded alone
         self.options = call.options()
         numbers = [k for k, i in enumerate(call.places) if i in call.numbers]
         call.leaves, call.device = call.without_arrays(), call.base
@@ -612,7 +612,7 @@ class Called:
             raise OneSizeError  # which is a result, or a part of one
         shapes = tuple([x.shape for x in given])
         if size is None and self.made.known and shapes not in self.made.known:
-            self.others[shapes] = True
+            self.uncounted[shapes] = True
         self.made.note(given, (structure, fixed))
         return [x for x in leaves if isinstance(x, Tensor)]
 

@@ -540,8 +540,8 @@ class _Direct:
                     if now.given != given:
                         with running_on(inner):
                             known = rules.parts([wrap(x, inner) for x in operands], active, base, given)
-                        if (known.symbols is None) == (now.symbols is None):
-                            self.last = known
+                        if now.symbols is None or (known.symbols is not None and known.symbols.serves_as(now.symbols)):
+                            self.last = known  # what another thread has seen that it fits, it goes on to fit
                         with without_calls():
                             left = known.forward(operands if is_base else [inner.leaf_array(x) for x in operands])
                             left = left[count:]

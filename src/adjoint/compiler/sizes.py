@@ -87,6 +87,10 @@ class Symbols:
                     other.places.setdefault(name, (i, k))
         return other
 
+    def serves_as(self, other: Symbols) -> bool:
+        """Whether it is right for the same shapes."""
+        return repr(self.pattern) == repr(other.pattern) and self.guards == other.guards
+
     @property
     def axes(self) -> list[tuple[int, int]]:
         """Where the symbols are, in order: an array and its axis."""

@@ -49,11 +49,6 @@ def _axis(kernel: Kernel) -> int | None:
     return None
 
 
-def _kind(t: str) -> str:
-    """How LLVM's names say a type."""
-    return {"float": "f32", "double": "f64"}.get(t, t)
-
-
 def _is_piece(stride: int) -> bool:
     """Whether rows that are so far apart may be read or written as one piece."""
     return not is_size(stride) and 2 <= stride <= _WOVEN
@@ -318,11 +313,8 @@ class Across(Shared):
             at = self.b(f"mul nsw i64 {index}, {stride}")
             start = self.b(f"getelementptr {t}, ptr {self._moved_elements(x, -before)}, i64 {at}")
             if is_size(live):
-                mask = self._rows_there(live, stride)
-                name = f"llvm.masked.load.v{stride * self.lanes}{_kind(t)}.p0"
-                self.b.called[name] = f"declare {whole} @{name}(ptr, i32, {mask.split(' %')[0]}, {whole})"
-                given = f"ptr {start}, i32 {x.dtype.itemsize}, {mask}, {whole} zeroinitializer"
-                piece = self.b(f"call {whole} @{name}({given})")
+                all_rows, mask = self._rows_there(live, stride)
+                piece = self._masked(all_rows, "load", start, x.dtype, live, mask=mask)
             else:
                 piece = self.b(f"load {whole}, ptr {start}, align {x.dtype.itemsize}")
             for other in self._places([k for k, s in enumerate(self._access(x)[2]) if s]):
@@ -382,9 +374,8 @@ class Across(Shared):
         at = b(f"mul nsw i64 {index}, {count}")
         place = b(f"getelementptr {t}, ptr {self._first(x)}, i64 {at}")
         if is_size(live):
-            mask, name = self._rows_there(live, count), f"llvm.masked.store.v{count * lanes}{_kind(t)}.p0"
-            b.called[name] = f"declare void @{name}({row}, ptr, i32, {mask.split(' %')[0]})"
-            b.do(f"call void @{name}({row} {found}, ptr {place}, i32 {x.dtype.itemsize}, {mask})")
+            all_rows, mask = self._rows_there(live, count)
+            self._masked(all_rows, "store", place, x.dtype, live, found, mask)
         else:
             b.do(f"store {row} {found}, ptr {place}, align {x.dtype.itemsize}")
 
@@ -392,10 +383,10 @@ class Across(Shared):
         """Whether rows may be read and written as one piece: all that a vector has, or as many as sizes say."""
         return is_size(live) or live == self.lanes
 
-    def _rows_there(self, live: int, stride: int) -> str:
-        """The mask of a piece of which so many rows are there."""
+    def _rows_there(self, live: int, stride: int) -> tuple[Vector, str]:
+        """A piece of all rows, and the mask of it where so many are there."""
         count = stride * self.lanes
         numbers = f"<{', '.join(f'i32 {lane}' for lane in range(count))}>"
         v = Vector(self.b, count)
         end = v.spread(self.b(f"mul i32 {self.b(f'trunc i64 {live} to i32')}, {stride}"), "i32")
-        return f"{v.type('i1')} {v.two('icmp ult', 'i32', numbers, end)}"
+        return v, f"{v.type('i1')} {v.two('icmp ult', 'i32', numbers, end)}"

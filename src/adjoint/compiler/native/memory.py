@@ -159,12 +159,12 @@ class Memory:
         at = index if stride == 1 else self.b(f"mul nsw i64 {index}, {stride}")
         return self.b(f"getelementptr {t}, ptr {pointer}, i64 {at}")
 
-    def _masked(self, v: Vector, what: str, place: str, dtype: DType, live: int, x: str = "") -> str:
+    def _masked(self, v: Vector, what: str, place: str, dtype: DType, live: int, x: str = "", mask: str = "") -> str:
         """What one instruction does with the lanes that are there; `gather` and `scatter` have a place for each."""
         t = memory_type(dtype)
         kind, whole = {"float": "f32", "double": "f64"}.get(t, t), v.type(t)
         pointer, suffix = (v.type("ptr"), f"v{v.lanes}p0") if what in ("gather", "scatter") else ("ptr", "p0")
-        name, mask = f"llvm.masked.{what}.v{v.lanes}{kind}.{suffix}", self._mask(live)
+        name, mask = f"llvm.masked.{what}.v{v.lanes}{kind}.{suffix}", mask or self._mask(live)
         if what in ("load", "gather"):
             self.b.called[name] = f"declare {whole} @{name}({pointer}, i32, {v.type('i1')}, {whole})"
             given = f"{pointer} {place}, i32 {dtype.itemsize}, {mask}, {whole} zeroinitializer"
