@@ -18,7 +18,7 @@ from test_native import native as native
 import adjoint as ad
 from adjoint.compiler import replay
 from adjoint.compiler.graph import Value
-from adjoint.compiler.native import machine
+from adjoint.compiler.native import machine, room
 from adjoint.compiler.native.blocks import shared_places
 from adjoint.compiler.native.kernels import bytes_of
 from benchmarks.compiled import MEMORY, MEMORY_END, PROGRAMS, Program, ours
@@ -160,6 +160,56 @@ def test_nothing_is_read_beyond_the_end_of_an_array() -> None:
             g = f if np.dtype(dtype).kind == "f" else ad.compile(lambda x: [ad.astype(x, ad.float32) + 1.0, ~x])
             for found, expected in zip(g(x), g(x.copy()), strict=True):
                 np.testing.assert_array_equal(found, expected)
+
+
+ROOMS = {
+    "elementwise": lambda x, w: ad.cumulative_sum(ad.tanh(x), axis=0) * ad.cumulative_sum(ad.exp(-x * x), axis=1),
+    "products": lambda x, w: (ad.tanh(x @ w) @ w.T - x).sum(axis=0),
+    "gradient of products": ad.grad(lambda x, w: (ad.special.log_softmax(ad.tanh(x @ w) @ w.T, axis=1) ** 2).sum()),
+    "statistics": ad.grad(lambda x, w: (((x - x.mean(axis=0)) / x.std(axis=0)) ** 3).sum()),
+    "distances": ad.grad(lambda x, w: ad.exp(-((x[:, None] - x) ** 2).sum(axis=-1)).sum()),
+    "filters": lambda x, w: ad.nn.conv1d(x.T[None], w[:, :40].reshape(8, -1, 5)[:, : x.shape[1]], padding=2),
+    "steps": ad.grad(lambda x, w: ad.scan(lambda c, row: (ad.tanh(c + row), c), x[0], x)[1].sum()),
+}
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mprotect"), reason="pages cannot be protected")
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", ROOMS)
+def test_intermediate_results_stay_in_their_memory(name: str, dynamic: bool) -> None:
+    """The memory that a call finds ends where a page begins that nobody may touch."""
+    rng, f = np.random.default_rng(14), ad.compile(ROOMS[name])
+    protect = ctypes.CDLL(None).mprotect
+    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    free = ctypes.pythonapi.PyMem_RawFree
+    free.argtypes, free.restype = [ctypes.c_void_p], None
+    used = 0
+    for rows in (131, 257, 200, 203, 128):
+        for columns in (40, 67):
+            given = rng.normal(size=(rows, columns)), rng.normal(size=(columns, 40))
+            if not dynamic:
+                f = ad.compile(ROOMS[name], dynamic=False)
+            room.spare.value = None
+            expected = f(*given)
+            if room.spare.value is None:  # it lay on the stack, or there is none
+                continue
+            used += 1
+            size, whole = (ctypes.c_size_t.from_address(room.spare.value - k).value for k in (8, 16))
+            wanted = -(-size * 2 // 3)  # half as much was taken beside it
+            assert wanted + wanted // 2 == size
+            free(whole)
+            pages = -(-(wanted + 79) // mmap.PAGESIZE)
+            memory = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
+            end = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + pages * mmap.PAGESIZE
+            assert protect(end, mmap.PAGESIZE, 0) == 0
+            piece = (end - wanted) & -64
+            header = (ctypes.c_size_t * 2).from_address(piece - 16)
+            header[:] = 0, wanted  # which nobody has to free
+            room.spare.value = piece
+            np.testing.assert_array_equal(f(*given), expected)
+            assert (room.spare.value, list(header)) == (piece, [0, wanted])
+            room.spare.value = None
+    assert used
 
 
 SIGNS = {

@@ -38,10 +38,7 @@ if TYPE_CHECKING:
 
 _REUSED = 1024  # bytes: smaller arrays NumPy keeps at hand
 _MANY = 4096  # elements: for fewer the shorter way is faster
-_BYTES = np.dtype(np.uint8)
 _VARIANTS = 8  # of machine code for any size, which differ in how sizes compare
-_FROM, _TO = 1 << 24, 1 << 27  # bytes of memory that is kept between calls: less than that the C library keeps
-_spare: list[np.ndarray[Any, Any]] = []  # at most one piece, for whoever comes first
 
 
 Function = Callable[..., tuple[Any, ...]]
@@ -265,24 +262,6 @@ def _that_holds(variants: Sequence[Replay], sizes: tuple[int, ...]) -> Replay | 
     return None
 
 
-def _room(size: int) -> np.ndarray[Any, Any]:
-    """Memory for machine code. That of the last call, whose pages are there: to have new ones made takes long.
-
-    Of new memory there is more than is asked for, so that somewhat larger sizes find room as well; what nobody writes
-    to has no pages.
-    """
-    try:
-        found = _spare.pop()
-    except IndexError:
-        found = np.empty(0, _BYTES)
-    return found if found.size >= size else np.empty(size + size // 2, _BYTES)
-
-
-def _keep(memory: np.ndarray[Any, Any]) -> None:
-    if not _spare and memory.size <= _TO:
-        _spare.append(memory)
-
-
 def _has(graph: Graph, names: Sequence[str]) -> bool:
     return any(e.name in names or any(_has(g, names) for g in e.graphs) for e in graph.equations)
 
@@ -475,14 +454,6 @@ class _Body:
             new = f"{writer.literal(tuple(x.shape))}, {writer.constant(x.dtype)}"
             lines.append(f" {self.names[x]} = " + (f"over({places[x]}, {new})" if x in places else f"empty({new})"))
         made = [self.names[x] for x in region.outputs]
-        kept = ""
-        if region.external and (is_size(region.memory) or _FROM <= region.memory <= _TO):
-            writer.scope.update(room=_room, keep=_keep)
-            kept = f"v{next(self._next)}"
-            lines.append(f" {kept} = room({writer.literal(region.memory + 64)})")
-            made.append(kept)
-        elif region.external:
-            made.append(f"empty({writer.literal(region.memory + 64)}, {writer.constant(_BYTES)})")
         if region.sizes is not None:
             made += region.sizes.values
         self.owned.update(e.results)
@@ -494,8 +465,6 @@ class _Body:
         inputs = "".join(f"{x}, " for x in given)
         retry = f"{writer.constant(again)}({region.name}, ({inputs}), {writer.constant(region.inputs)}, ({outputs}))"
         lines.append(f" {region.name}({inputs}{outputs}) or {retry}")
-        if kept:
-            lines += [f" keep({kept})", f" del {kept}"]
         dead = [x for x in e.reads() if self.last.get(x) is e and x not in self.inputs]
         return [*lines, *([f" del {', '.join(self.names[x] for x in dict.fromkeys(dead))}"] if dead else [])]
 

@@ -14,12 +14,11 @@ from adjoint.compiler.graph import Value
 class Call:
     """A function of machine code: its name, inputs and outputs, and how many bytes it has for other arrays.
 
-    Of memory that is `external` it is given a piece. It `checks` values, and `shares` loops with other threads; `over`
-    has for an output what it may be written over. `kernels` has a line for each loop.
+    It `checks` values, and `shares` loops with other threads; `over` has for an output what it may be written over.
+    `kernels` has a line for each loop.
     """
 
     checks: bool
-    external: bool
     inputs: list[Value]
     kernels: list[str]
     memory: int

@@ -12,11 +12,11 @@ from adjoint.compiler.native.kernels import Host, Step, between_hosts
 from adjoint.compiler.native.loops import FAILED
 from adjoint.compiler.native.machine import AXES, DATA, DTYPE, FLAGS, SHAPE, TYPE, WANTED
 from adjoint.compiler.native.plan import Plan
-from adjoint.compiler.native.symbolic import SIZES, with_sizes
+from adjoint.compiler.native.room import HEAP, ON_STACK
+from adjoint.compiler.native.symbolic import SIZES
 from adjoint.compiler.native.text import INLINE, Builder
 from adjoint.compiler.sizes import is_size
 
-_ON_STACK = 1 << 15  # bytes of temporary arrays up to which they are there
 _ALONE = 1 << 14  # elements that are computed, from which on other threads of Python may run
 
 
@@ -43,7 +43,7 @@ class Region(Call):
         self.inputs, self.outputs, self.memory, self.over = block.inputs, block.outputs, block.memory, block.over
         self.checks = block.checks
         self.sizes = plan.sizes
-        self.external = is_size(self.memory) or self.memory > _ON_STACK
+        self.takes_room: bool = is_size(self.memory) or self.memory > ON_STACK
         self.called = block.called
         self.shares = "adjoint_parallel" in self.called
         self.kernels = [line for nest in block.nests for line in nest.shown()]
@@ -53,36 +53,32 @@ class Region(Call):
     def _entry(self, block: Block, work: int) -> str:
         b = Builder()
         pointers: dict[int, str] = {}
-        arrays = len(self.inputs) + len(self.outputs) + self.external
+        memory = stack = "null"
+        if is_size(self.memory) or 0 < self.memory <= ON_STACK:
+            memory = stack = b(f"alloca [{ON_STACK if self.takes_room else self.memory} x i8], align 64")
+        failed = b("alloca i8, align 1") if self.checks else ""
+        arrays = len(self.inputs) + len(self.outputs)
         sizes = self.sizes.values if self.sizes is not None else ()
         self._check(b, b(f"icmp eq i64 %count, {arrays + len(sizes)}"))
-        if self.sizes is not None:
-            pointers[id(SIZES)] = self._sizes(b, arrays, len(sizes))
-        begin = len(b.lines)
+        given = [b(f"call i64 @PyLong_AsSsize_t(ptr {self._argument(b, arrays + i)})") for i in range(len(sizes))]
+        begin, pointers[id(SIZES)] = len(b.lines), "%" + b.name()
         for i, x in enumerate((*self.inputs, *self.outputs)):
             array = self._argument(b, i)
             self._check_array(b, array, x)
             pointers[id(x)] = self._field(b, array, DATA, "ptr")
-        memory = ""
-        if self.external or self.memory:
-            if self.external:
-                place = len(self.inputs) + len(self.outputs)
-                memory = self._field(b, self._argument(b, place), DATA, "ptr")
-                whole = b(f"ptrtoint ptr {memory} to i64")
-                aligned = b(f"and i64 {b(f'add i64 {whole}, 63')}, -64")
-                memory = b(f"inttoptr i64 {aligned} to ptr")
-            else:
-                memory = b(f"alloca [{self.memory} x i8], align 64")
-        failed = b("alloca i8, align 1") if self.checks else ""
         if failed:
             b.do(f"store i8 0, ptr {failed}, align 1")
             pointers[id(FAILED)] = failed
         if self.shares:
             self._begin_workers(b)
+        if self.takes_room:
+            memory = self._room(b, stack)
         thread = b("call ptr @PyEval_SaveThread()") if is_size(work) or work >= _ALONE else ""
         block.calls(b, pointers, memory)
         if thread:
             b.do(f"call void @PyEval_RestoreThread(ptr {thread})")
+        if self.takes_room:
+            b.do(f"call void @keep(ptr {memory}, ptr {stack})")
         if failed:
             held, interrupted, raised = b.name(), b.name(), b.name()
             fails = b(f"load i8, ptr {failed}, align 1")
@@ -99,17 +95,22 @@ class Region(Call):
         b.do(f"ret ptr {b('call ptr @PyBool_FromLong(i64 1)')}")
         b.label("unlike")
         b.do(f"ret ptr {b('call ptr @PyBool_FromLong(i64 0)')}")
-        body = with_sizes(b.lines[begin:], self.sizes, lambda: pointers[id(SIZES)])
-        lines = "\n".join([*b.lines[:begin], *body])
+        if self.sizes is not None:
+            place, text = pointers[id(SIZES)], "\n".join([*block.texts, *b.lines])
+            b.lines[begin:begin] = self.sizes.computed(text, given, place)
+            b.lines.insert(0, f"  {place} = alloca [{max(1, len(self.sizes.names))} x i64], align 8")
+        lines = "\n".join(b.lines)
         return f"define ptr @{self.name}(ptr %self, ptr %arguments, i64 %count) #0 {{\nentry:\n{lines}\n}}"
 
-    def _sizes(self, b: Builder, first: int, count: int) -> str:
-        """Where the sizes are that Python gives, behind so many arrays."""
-        place = b(f"alloca [{count} x i64], align 8")
-        for i in range(count):
-            n = b(f"call i64 @PyLong_AsSsize_t(ptr {self._argument(b, first + i)})")
-            b.do(f"store i64 {n}, ptr {b(f'getelementptr i64, ptr {place}, i64 {i}')}, align 8")
-        return place
+    def _room(self, b: Builder, stack: str) -> str:
+        """Memory for what only the kernels see."""
+        missing, found = b.name(), b.name()
+        memory = b(f"call ptr @room(i64 {self.memory}, ptr {stack})")
+        b.do(f"br i1 {b(f'icmp eq ptr {memory}, null')}, label %{missing}, label %{found}")
+        b.label(missing)
+        b.do(f"ret ptr {b('call ptr @PyErr_NoMemory()')}")
+        b.label(found)
+        return memory
 
     def _begin_workers(self, b: Builder) -> None:
         """Have Python begin them where there are none yet, or no more."""
@@ -201,7 +202,9 @@ def module(parts: Sequence[Region]) -> str:
     outside = ["@adjoint_array = external global i8", *[f"@adjoint_{n} = external global i8" for n in sorted(dtypes)]]
     declared = {key: text for r in parts for key, text in r.called.items()}
     if any(r.shares for r in parts):
-        outside += [WORKERS]
+        outside.append(WORKERS)
+    if any(r.takes_room for r in parts):
+        outside.append(HEAP)
     text = "\n".join([*[declared[key] for key in sorted(declared)], *[r.text for r in parts], ""])
     inlined = [(key, lines) for key, lines in declared.items() if INLINE in lines]
     if sum([(text.count(f"@{key}(") - 1) * lines.count("\n") for key, lines in inlined]) > _INLINED:

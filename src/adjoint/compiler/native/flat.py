@@ -65,7 +65,7 @@ def _loop(
     if len(plan.steps) != 1 or not isinstance(plan.steps[0], Kernel):
         return None
     (region,) = regions(plan, set(outputs), lambda: "flat").values()
-    if region.external or len(region.outputs) != len(outputs):
+    if len(region.outputs) != len(outputs):
         return None
     text = module([region])
     run = machine(text, lambda: stored_or_emitted(text), region.shares).function(region.name)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import locks
+from adjoint.compiler.native.room import spare
 from adjoint.compiler.setting import setting
 from adjoint.lines import stack_level
 
@@ -62,6 +63,7 @@ def llvm() -> Any:
     symbols = {
         "adjoint_array": id(np.ndarray),
         "adjoint_not_held": id(NotHeldError),
+        "adjoint_spare": ctypes.addressof(spare),
         **{f"adjoint_{name}": id(np.dtype(name)) for name in DTYPES},
         **{name: _address(api[name]) for name in _PYTHON},
         **{f"adjoint_{name}": _address(function) for name, function in blas()[1].items()},
@@ -74,7 +76,7 @@ def llvm() -> Any:
 
 _PYTHON = (
     "PyBool_FromLong PyEval_SaveThread PyEval_RestoreThread PyGILState_Ensure PyGILState_Release PyErr_CheckSignals "
-    "PyErr_Occurred PyErr_SetNone PyLong_AsSsize_t"
+    "PyErr_Occurred PyErr_SetNone PyErr_NoMemory PyLong_AsSsize_t PyMem_RawMalloc PyMem_RawFree"
 ).split()
 DTYPES = "float32 float64 bool int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
 

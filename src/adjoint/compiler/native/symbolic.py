@@ -1,15 +1,16 @@
 """Sizes that machine code takes as arguments, so that it serves for whatever size an axis has.
 
-Whoever writes a loop writes sizes as it writes numbers. A size of several values is written as a name, `%z0`, which is
-computed where the function begins. Who asks which of two is larger gets the answer for the sizes at hand, and the code
-serves for all others of which answers are the same. Who asks for the number itself has it that there is no such code.
+Whoever writes a loop writes sizes as it writes numbers. A size of several values is written as a name, `%z0`. What
+Python calls computes all of them once, and each function reads its own. Who asks which of two is larger gets the answer
+for the sizes at hand, and the code serves for all others of which answers are the same. Who asks for the number itself
+has it that there is no such code.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ class Written(Symbols):
         super().__init__()
         self.values.update(sizes)
         self.names: dict[str, int] = {}
+        self._types: dict[str, str] = {}
 
     def of(self, graph: Graph) -> Graph:
         """The graph with these sizes."""
@@ -59,28 +61,47 @@ class Written(Symbols):
     def shown(self, size: Size) -> str:
         return f"%z{self.names.setdefault(size.text, len(self.names))}"
 
-    def definitions(self, lines: Sequence[str], pointer: str) -> list[str]:
-        """Lines that compute the names in these, of the sizes at a pointer."""
-        found = {int(k) for line in lines for k in _NAME.findall(line)}
+    def computed(self, text: str, given: Sequence[str], place: str) -> list[str]:
+        """Lines that compute the names in a text, of the sizes that Python gives, and store them at a place."""
         made: list[str] = []
-        known: dict[str, str] = {}
-        for text, k in self.names.items():
-            if k in found:
-                _Definition(self, made, known, pointer).define(f"%z{k}", text)
+        for k, size in self._named(text):
+            _Definition(self, made, given).define(f"%z{k}", size)
+            made.append(f"  %z{k}_at = getelementptr i64, ptr {place}, i64 {k}")
+            made.append(f"  store {self._type(size)} %z{k}, ptr %z{k}_at, align 8")
         return made
+
+    def read(self, text: str, place: str) -> list[str]:
+        """Lines that read the names in a text at a place."""
+        made = []
+        for k, size in self._named(text):
+            made.append(f"  %z{k}_at = getelementptr i64, ptr {place}, i64 {k}")
+            made.append(f"  %z{k} = load {self._type(size)}, ptr %z{k}_at, align 8")
+        return made
+
+    def _named(self, text: str) -> list[tuple[int, str]]:
+        found = {int(k) for k in _NAME.findall(text)}
+        return [(k, size) for size, k in self.names.items() if k in found]
+
+    def _type(self, size: str) -> str:
+        if size not in self._types:
+            unused = ["0"] * len(self.values)
+            self._types[size] = _Definition(self, [], unused).define("", size)
+        return self._types[size]
 
 
 class _Definition:
     """The lines that compute an expression."""
 
-    def __init__(self, written: Written, lines: list[str], known: dict[str, str], pointer: str) -> None:
-        self.places = {name: i for i, name in enumerate(written.values)}
-        self.lines, self.known, self.pointer = lines, known, pointer
+    def __init__(self, written: Written, lines: list[str], given: Sequence[str]) -> None:
+        self.given = dict(zip(written.values, given, strict=True))
+        self.lines = lines
 
-    def define(self, name: str, text: str) -> None:
+    def define(self, name: str, text: str) -> str:
+        """Give the value a name; its type."""
         found, is_float = self.of(ast.parse(text, mode="eval").body)
         zero = "fadd double {}, -0.0" if is_float else "add i64 {}, 0"
         self.lines.append(f"  {name} = {zero.format(found)}")
+        return "double" if is_float else "i64"
 
     def _do(self, right: str) -> str:
         name = f"%y{len(self.lines)}"
@@ -89,14 +110,10 @@ class _Definition:
 
     def of(self, x: ast.expr) -> tuple[str, bool]:
         """The name of a value, and whether it is a float."""
-        key = ast.unparse(x)
         if isinstance(x, ast.Constant) and type(x.value) in (int, float):
             return number(x.value, _TYPES[type(x.value)]), type(x.value) is float
-        if isinstance(x, ast.Name) and key in self.places:
-            if key not in self.known:
-                place = self._do(f"getelementptr i64, ptr {self.pointer}, i64 {self.places[key]}")
-                self.known[key] = self._do(f"load i64, ptr {place}, align 8")
-            return self.known[key], False
+        if isinstance(x, ast.Name) and x.id in self.given:
+            return self.given[x.id], False
         if isinstance(x, ast.UnaryOp) and isinstance(x.op, ast.USub):
             y, is_float = self.of(x.operand)
             return self._do(f"fneg double {y}" if is_float else f"sub i64 0, {y}"), is_float
@@ -105,7 +122,7 @@ class _Definition:
         if isinstance(x, ast.Call) and (how := _CHOSEN.get(ast.unparse(x.func))) is not None:
             (a, _), (b, _) = map(self.of, x.args)  # integers, of `smaller` and `larger`
             return self._do(f"select i1 {self._do(f'icmp {how} i64 {a}, {b}')}, i64 {a}, i64 {b}"), False
-        raise FixedError(key)
+        raise FixedError(ast.unparse(x))
 
     def _two(self, op: ast.operator, x: tuple[str, bool], y: tuple[str, bool]) -> tuple[str, bool]:
         if isinstance(op, ast.Div) or x[1] or y[1]:
@@ -129,11 +146,12 @@ class _Definition:
         return self._do(f"sub i64 {a}, {self._do(f'mul i64 {floor}, {b}')}"), False
 
 
-def with_sizes(lines: Sequence[str], written: Written | None, pointer: Any) -> list[str]:
-    """The lines of a function, after those that compute the sizes in them; `pointer` gives where the sizes are."""
-    if written is None or not any(_NAME.search(line) for line in lines):
+def with_sizes(lines: Sequence[str], written: Written | None, pointer: Callable[[], str]) -> list[str]:
+    """The lines of a function, after those that read the sizes in them; `pointer` gives where the sizes are."""
+    text = "\n".join(lines)
+    if written is None or _NAME.search(text) is None:
         return list(lines)
-    return [*written.definitions(lines, pointer()), *lines]
+    return [*written.read(text, pointer()), *lines]
 
 
 def coarse(n: Any) -> Any:
