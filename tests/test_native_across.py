@@ -70,6 +70,42 @@ def test_random_programs(seed: int, width: int) -> None:
     same(ad.compile(f, donate=(0,) if seed % 3 == 1 else ())(*xs), expected)
 
 
+def pairs(x: Any, y: Any) -> Any:
+    """What depends on each pair of rows, and its sums over either or both."""
+    apart = x[:, None, :] - y
+    near = (apart * apart).sum(axis=-1)
+    moved = apart * near[..., None]
+    return [apart, near, moved.sum(axis=0), (apart * x[:, None, :]).sum(axis=1), (moved > 3).any(axis=0)]
+
+
+def extremes(x: Any, y: Any) -> Any:
+    apart = x[:, None, :] * y + 1  # whose zeros are of one sign
+    sums = apart.sum(axis=0)
+    return [apart.max(axis=0), apart.sum(axis=(0, 1)), apart.min(axis=1), sums[:, 1:], (apart == 0).all(axis=0)]
+
+
+def layers(x: Any, y: Any) -> Any:
+    """Of these the rows that vectors go along are behind two axes, of which one is added up."""
+    apart = x[:2, None, None, :] * y[:, None] + y + 1
+    return [apart, (apart * apart).sum(axis=0), apart.sum(axis=(0, 1)), apart.max(axis=1)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("columns", [2, 3, 4])
+@pytest.mark.parametrize("f", [pairs, extremes, layers])
+def test_any_number_of_rows(f: Any, columns: int, dtype: str, width: int) -> None:
+    """Those that fill no vector are read and written with masks, and their sums over other rows carried along."""
+    rng, g = np.random.default_rng(columns), ad.compile(f, dynamic=[(0,), (0,)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for n in (33, 35, 47, 48, 19, 5, 65, 32):
+            x, y = rng.integers(-3, 4, (2, n, columns)).astype(dtype)
+            same([*map(ad.asarray, g(x, y))], f(*map(ad.asarray, (x, y))))
+            same([*map(ad.asarray, ad.compile(f, dynamic=False)(x, y))], f(*map(ad.asarray, (x, y))))
+    found = [v.kernels for p in g._programs.values() if p.symbols is not None for v in p.replay._variants or []]
+    assert any("across rows" in line for kernels in found for line in kernels)
+
+
 def reductions(x: Any, y: Any) -> list[Any]:
     """Over each set of axes, and what follows from sums of columns in the same row."""
     z = x * y + 1

@@ -166,7 +166,7 @@ ROOMS = {
     "elementwise": lambda x, w: ad.cumulative_sum(ad.tanh(x), axis=0) * ad.cumulative_sum(ad.exp(-x * x), axis=1),
     "products": lambda x, w: (ad.tanh(x @ w) @ w.T - x).sum(axis=0),
     "gradient of products": ad.grad(lambda x, w: (ad.special.log_softmax(ad.tanh(x @ w) @ w.T, axis=1) ** 2).sum()),
-    "statistics": ad.grad(lambda x, w: (((x - x.mean(axis=0)) / x.std(axis=0)) ** 3).sum()),
+    "statistics": ad.grad(lambda x, w: (((x - x.mean(axis=0)) / ad.sqrt(x.var(axis=0))) ** 3).sum()),
     "distances": ad.grad(lambda x, w: ad.exp(-((x[:, None] - x) ** 2).sum(axis=-1)).sum()),
     "filters": lambda x, w: ad.nn.conv1d(x.T[None], w[:, :40].reshape(8, -1, 5)[:, : x.shape[1]], padding=2),
     "steps": ad.grad(lambda x, w: ad.scan(lambda c, row: (ad.tanh(c + row), c), x[0], x)[1].sum()),

@@ -159,3 +159,24 @@ def test_an_array_that_is_resized_while_code_is_chosen_is_an_error() -> None:
     chosen[:] = [(cut, run) for _, run in chosen]
     with pytest.raises(ad.errors.ShapeError, match="nobody may resize its arguments meanwhile"):
         f(x)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_with_unit_vectors_of_any_size(dtype: Any) -> None:
+    """A copy where all numbers are finite, else the product: an infinity times zero is nan."""
+    loss = lambda w, x, y: ad.log1p(ad.exp(-y * (x @ w))).mean()
+    layer = lambda w, x, y: ad.tanh(x @ w)
+    for name, f in {"hessian": ad.hessian(loss), "rows": ad.jacobian(layer)}.items():
+        g, rng = ad.compile(f), np.random.default_rng(7)
+        for n in (30, 41, 17, 200, 3, 16, 64):
+            w, x, y = (rng.normal(size=s).astype(dtype) for s in ((9,), (n, 9), (n,)))
+            for special in (0.0, np.inf, np.nan):
+                x[n // 2, 4] = special or x[n // 2, 4]
+                with np.errstate(all="ignore"):
+                    found, expected = g(w, x, y), f(*map(ad.asarray, (w, x, y))).numpy()
+                atol = 64 * np.finfo(dtype).eps
+                np.testing.assert_allclose(found, expected, rtol=64 * np.finfo(dtype).eps, atol=atol)
+        programs = [p for p in g._programs.values() if p.symbols is not None]
+        kernels = [line for p in programs for v in p.replay._variants or () for line in v.kernels]
+        assert kernels
+        assert any("chosen" in line for line in kernels) or name != "hessian"

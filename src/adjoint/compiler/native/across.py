@@ -84,6 +84,7 @@ class Across(Shared):
         self.gathers = has_avx512() and self.lanes > 2 and as_recorded(math.prod(kernel.domain)) <= _FEW
         self.outer: int = math.prod(kernel.domain[:axis])
         self.whole: int = kernel.domain[axis] // self.lanes * self.lanes
+        self._left: int = kernel.domain[axis] % self.lanes  # rows that fill no vector
         self._ordered = sorted(kernel.equations, key=lambda e: self.level[e.results[0]])  # type: ignore[index]
         self._here = {}
         self._counters: list[str] = []  # of axes before the one that vectors go along
@@ -144,10 +145,13 @@ class Across(Shared):
         """What a reduction goes over: columns of `each` row, rows `along` the axis or on axes `before` it, or `all`."""
         if e.name not in REDUCTIONS:
             return ""
-        axes = self.kernel.reduced[e.results[0]]  # type: ignore[index]
+        axes = self._axes(e)
         if self.axis in axes:
             return "all" if 0 in axes else "along"
         return "each" if min(axes) > self.axis else "before"
+
+    def _axes(self, e: Equation) -> Sequence[int]:
+        return self.kernel.reduced[e.results[0]]  # type: ignore[index]
 
     def _sums(self, how: str) -> list[Sum]:
         return [(e, place) for e in self._reductions(how) for place in self._places(self.kernel.axes[e.results[0]])]  # type: ignore[index]
@@ -184,6 +188,7 @@ class Across(Shared):
         if self.outer == 1:
             found = self._along(state, first, self.whole if stop is None else stop)
             return self._rest(found) if stop is None else found
+        kept, state = state, {**state, **self._rest_starts()}
         loop = b.begin(self.outer if stop is None else stop, 1, self._carried(state), first)
         left = loop.counter
         for n in reversed(self.kernel.domain[1 : self.axis]):
@@ -197,7 +202,23 @@ class Across(Shared):
         found = {key: inner[key] for key in state}
         b.end(loop, [x for values in found.values() for x in values])
         self._counters, self.addresses = [], {}
-        return found
+        self._save_rest({key: values for key, values in found.items() if key not in kept})
+        return {key: found[key] for key in kept}
+
+    def _rest_starts(self) -> State:
+        """Sums over all outer rows, for the rows that fill no vector: these are carried along, and stored in the end.
+
+        In memory each outer row would wait for what the one before it has stored with a mask.
+        """
+        if not is_size(self._left) and not self._left:
+            return {}
+        sums = [(e, place) for e, place in self._sums("before") if {*range(self.axis)} <= {*self._axes(e)}]
+        return {(e, place): [reductions.started(e)[0]] for e, place in sums}
+
+    def _save_rest(self, state: State) -> None:
+        self._known = {(e.results[0], place): values[0] for (e, place), values in state.items()}  # type: ignore[misc]
+        for out in dict.fromkeys([out for out, _ in self._known]):
+            self._store(out, f"{self.whole}", self._left)
 
     def _along(self, state: State, first: str, stop: int | str, live: int | None = None) -> State:
         """Full vectors of rows along the axis, or one of which so many are there."""
@@ -212,10 +233,9 @@ class Across(Shared):
         return self._renamed(found, self.b.end(loop, [x for values in found.values() for x in values]))
 
     def _rest(self, state: State) -> State:
-        left = self.kernel.domain[self.axis] % self.lanes
-        if is_size(left):  # there may be none
-            return self._along(state, f"{self.whole}", self.kernel.domain[self.axis], left)
-        return self._vectors(state, str(self.whole), left) if left else state
+        if is_size(self._left):  # there may be none
+            return self._along(state, f"{self.whole}", self.kernel.domain[self.axis], self._left)
+        return self._vectors(state, f"{self.whole}", self._left) if self._left else state
 
     def _vectors(self, state: State, index: str, live: int) -> State:
         """All equations, for so many rows from this one on."""
@@ -225,7 +245,7 @@ class Across(Shared):
             out: Any = e.results[0]
             if e.name in REDUCTIONS:
                 self._reduce(e, state, index, live)
-                if self._how(e) in ("along", "all"):
+                if self._how(e) in ("along", "all") or self._is_carried(e, state, live):
                     continue
             else:
                 for place in self._places(kernel.axes[out]):
@@ -237,17 +257,27 @@ class Across(Shared):
 
     def _reduce(self, e: Equation, state: State, index: str, live: int) -> None:
         out: Any = e.results[0]
-        how, stride = self._how(e), self._access(out)[2][self.axis]
+        how = self._how(e)
         for place in self._places(range(len(self.kernel.domain))):
             self._place, at = place, self._of(place, out)
             x = self._operand(self.wide, e.operands[0], {}, index, live)
             if how in ("along", "all"):
                 state[e, at] = self._reduced(self.wide, e, state[e, at], x, live)
                 continue
-            before = self._known.get((out, at))
-            if before is None and how == "before":
-                before = self._load(self.wide, self._pointer_at(out, at), out.dtype, index, stride, live)
-            self._known[out, at] = reductions.combined(self.wide, e, before or reductions.started(e)[0], x)
+            carried = self._is_carried(e, state, live)
+            if carried:
+                self._known[out, at] = state[e, at][0]
+            elif how == "before" and (out, at) not in self._known:
+                self._fetch(out, at, index, live)
+            before = self._known.get((out, at)) or reductions.started(e)[0]
+            self._known[out, at] = reductions.combined(self.wide, e, before, x)
+            if carried:
+                state[e, at] = [self._known[out, at]]
+
+    def _is_carried(self, e: Equation, state: State, live: int) -> bool:
+        """Whether its sums for these rows are in no memory."""
+        is_rest = is_size(live) or live < self.lanes
+        return is_rest and self._how(e) == "before" and any(other is e for other, _ in state)
 
     # --- places along the axes that are written out ---
 
@@ -313,8 +343,10 @@ class Across(Shared):
             at = self.b(f"mul nsw i64 {index}, {stride}")
             start = self.b(f"getelementptr {t}, ptr {self._moved_elements(x, -before)}, i64 {at}")
             if is_size(live):
-                all_rows, mask = self._rows_there(live, stride)
-                piece = self._masked(all_rows, "load", start, x.dtype, live, mask=mask)
+                masks = self._masks(live, stride)
+                places = [self.b(f"getelementptr {t}, ptr {start}, i64 {i * self.lanes}") for i in range(stride)]
+                pieces = zip(places, masks, strict=True)
+                piece = self._joined(t, [self._masked(v, "load", at, x.dtype, live, mask=mask) for at, mask in pieces])
             else:
                 piece = self.b(f"load {whole}, ptr {start}, align {x.dtype.itemsize}")
             for other in self._places([k for k, s in enumerate(self._access(x)[2]) if s]):
@@ -361,21 +393,17 @@ class Across(Shared):
     def _save_woven(self, x: Value, parts: list[str], index: str, live: int) -> None:
         """Columns as rows, one after the other."""
         b, t, lanes, count = self.b, memory_type(x.dtype), self.lanes, len(parts)
-        one, pair, row = f"<{lanes} x {t}>", f"<{2 * lanes} x {t}>", f"<{count * lanes} x {t}>"
-        both = ", ".join(f"i32 {i}" for i in range(2 * lanes))
-        parts = [*parts, *["poison"] * (count % 2)]
-        pairs = [
-            b(f"shufflevector {one} {first}, {one} {second}, <{2 * lanes} x i32> <{both}>")
-            for first, second in zip(parts[::2], parts[1::2], strict=True)
-        ]
-        order = ", ".join(f"i32 {column * lanes + lane}" for lane in range(lanes) for column in range(count))
-        second = pairs[1] if count > 2 else "poison"
-        found = b(f"shufflevector {pair} {pairs[0]}, {pair} {second}, <{count * lanes} x i32> <{order}>")
+        row = f"<{count * lanes} x {t}>"
+        order = [column * lanes + lane for lane in range(lanes) for column in range(count)]
+        found = self._joined(t, parts, order)
         at = b(f"mul nsw i64 {index}, {count}")
         place = b(f"getelementptr {t}, ptr {self._first(x)}, i64 {at}")
         if is_size(live):
-            all_rows, mask = self._rows_there(live, count)
-            self._masked(all_rows, "store", place, x.dtype, live, found, mask)
+            for i, mask in enumerate(self._masks(live, count)):
+                of_piece = ", ".join(f"i32 {i * lanes + lane}" for lane in range(lanes))
+                piece = b(f"shufflevector {row} {found}, {row} poison, <{lanes} x i32> <{of_piece}>")
+                at = b(f"getelementptr {t}, ptr {place}, i64 {i * lanes}")
+                self._masked(self.wide, "store", at, x.dtype, live, piece, mask)
         else:
             b.do(f"store {row} {found}, ptr {place}, align {x.dtype.itemsize}")
 
@@ -383,10 +411,24 @@ class Across(Shared):
         """Whether rows may be read and written as one piece: all that a vector has, or as many as sizes say."""
         return is_size(live) or live == self.lanes
 
-    def _rows_there(self, live: int, stride: int) -> tuple[Vector, str]:
-        """A piece of all rows, and the mask of it where so many are there."""
-        count = stride * self.lanes
-        numbers = f"<{', '.join(f'i32 {lane}' for lane in range(count))}>"
-        v = Vector(self.b, count)
-        end = v.spread(self.b(f"mul i32 {self.b(f'trunc i64 {live} to i32')}, {stride}"), "i32")
-        return v, f"{v.type('i1')} {v.two('icmp ult', 'i32', numbers, end)}"
+    def _masks(self, live: int, stride: int) -> list[str]:
+        """Of the vectors that rows of so many elements are, where so many rows are there.
+
+        One mask of all of them LLVM takes apart bit by bit.
+        """
+        whole = self.b(f"mul i32 {self.b(f'trunc i64 {live} to i32')}, {stride}")
+        return [self._lanes_before(self.b(f"sub i32 {whole}, {i * self.lanes}")) for i in range(stride)]
+
+    def _joined(self, t: str, parts: Sequence[str], order: Sequence[int] | None = None) -> str:
+        """Vectors one after the other, or their elements in this order."""
+        lanes, count = self.lanes, len(parts)
+        one, pair = f"<{lanes} x {t}>", f"<{2 * lanes} x {t}>"
+        parts = [*parts, *["poison"] * (count % 2)]
+        both = ", ".join(f"i32 {i}" for i in range(2 * lanes))
+        pairs = [
+            self.b(f"shufflevector {one} {first}, {one} {second}, <{2 * lanes} x i32> <{both}>")
+            for first, second in zip(parts[::2], parts[1::2], strict=True)
+        ]
+        places = ", ".join(f"i32 {i}" for i in order or range(count * lanes))
+        second = pairs[1] if count > 2 else "poison"
+        return self.b(f"shufflevector {pair} {pairs[0]}, {pair} {second}, <{count * lanes} x i32> <{places}>")

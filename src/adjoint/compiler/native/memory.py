@@ -175,8 +175,13 @@ class Memory:
 
     def _mask(self, live: int) -> str:
         if is_size(live):
-            lanes = ", ".join(f"i64 {lane}" for lane in range(self.lanes))
-            count = self.wide.spread(f"{live}", "i64")
-            return f"{self.wide.type('i1')} {self.wide.two('icmp ult', 'i64', f'<{lanes}>', count)}"
+            return self._lanes_before(self.b(f"trunc i64 {live} to i32"))
         bits = ", ".join("i1 1" if lane < live else "i1 0" for lane in range(self.lanes))
         return f"{self.wide.type('i1')} <{bits}>"
+
+    def _lanes_before(self, count: str) -> str:
+        """A mask of so many lanes, which may be none, or more than there are."""
+        lanes = ", ".join(f"i32 {lane}" for lane in range(self.lanes))
+        return (
+            f"{self.wide.type('i1')} {self.wide.two('icmp slt', 'i32', f'<{lanes}>', self.wide.spread(count, 'i32'))}"
+        )

@@ -494,11 +494,11 @@ class Plan:
         width, layouts = integer_bits(), (self._layout(x), self._layout(y))
         if min(len(x.shape), len(y.shape)) < 2:
             return False
+        if take_units(self, e):
+            return True
         if self.sizes is not None and sizes_in(e):
             any_size = "tiles" if serves_any(*layouts) else "blas" if width == 64 else ""
             return bool(any_size) and self._take_as_product(e, x, y, any_size)
-        if take_units(self, e):
-            return True
         plain = len(x.shape) == len(y.shape) == 2
         least = _PRODUCT_OF_STEP if self.inner and not width else _PRODUCT
         small = plain and math.prod(out.shape) * x.shape[1] <= least

@@ -14,6 +14,7 @@ from adjoint.compiler.native.gemm import pays
 from adjoint.compiler.native.machine import integer_bits
 from adjoint.compiler.native.views import contiguous
 from adjoint.primitives import INDEX
+from adjoint.primitives.sizes import places_along
 
 if TYPE_CHECKING:
     from adjoint.compiler.native.plan import Plan
@@ -27,7 +28,7 @@ def take_units(plan: Plan, e: Equation) -> bool:
     first = _first(units)
     if plan.inner or first is None or y.const is not None or len(y.shape) != 2 or not isinstance(out, Value):
         return False
-    if not (pays(contiguous(units.shape), contiguous(y.shape)) or integer_bits()):
+    if not (integer_bits() or pays(contiguous(units.shape), contiguous(y.shape))):
         return False  # which would be a step of Python's
     across = plan.layout[y].strides[0] == 1 < y.shape[1] if y in plan.layout else False
     if across:  # columns of a matrix whose lines are read as they lie
@@ -66,7 +67,7 @@ def _product(x: Value, units: Any, across: bool, like: Value) -> Graph:
 def _rows(x: Value, units: Any, across: bool, first: int, like: Value) -> Graph:
     one, other, out = Value(x.shape, x.dtype), Value(units.shape, units.dtype), Value(like.shape, like.dtype)
     part = Value(like.shape, like.dtype)
-    key = [range(n) for n in x.shape]
+    key = [places_along(slice(None), n) for n in x.shape]
     key[across] = range(first, first + like.shape[across])
     equations = [Equation("index", [one], {"key": tuple(key)}, [part])]
     equations.append(Equation("add", [part, 0.0], {}, [out]))  # which a sum begins with
