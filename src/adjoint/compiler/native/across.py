@@ -346,7 +346,7 @@ class Across(Shared):
                 masks = self._masks(live, stride)
                 places = [self.b(f"getelementptr {t}, ptr {start}, i64 {i * self.lanes}") for i in range(stride)]
                 pieces = zip(places, masks, strict=True)
-                piece = self._joined(t, [self._masked(v, "load", at, x.dtype, live, mask=mask) for at, mask in pieces])
+                piece = self._woven(t, [self._masked(v, "load", at, x.dtype, live, mask=mask) for at, mask in pieces])
             else:
                 piece = self.b(f"load {whole}, ptr {start}, align {x.dtype.itemsize}")
             for other in self._places([k for k, s in enumerate(self._access(x)[2]) if s]):
@@ -395,7 +395,7 @@ class Across(Shared):
         b, t, lanes, count = self.b, memory_type(x.dtype), self.lanes, len(parts)
         row = f"<{count * lanes} x {t}>"
         order = [column * lanes + lane for lane in range(lanes) for column in range(count)]
-        found = self._joined(t, parts, order)
+        found = self._woven(t, parts, order)
         at = b(f"mul nsw i64 {index}, {count}")
         place = b(f"getelementptr {t}, ptr {self._first(x)}, i64 {at}")
         if is_size(live):
@@ -419,7 +419,7 @@ class Across(Shared):
         whole = self.b(f"mul i32 {self.b(f'trunc i64 {live} to i32')}, {stride}")
         return [self._lanes_before(self.b(f"sub i32 {whole}, {i * self.lanes}")) for i in range(stride)]
 
-    def _joined(self, t: str, parts: Sequence[str], order: Sequence[int] | None = None) -> str:
+    def _woven(self, t: str, parts: Sequence[str], order: Sequence[int] | None = None) -> str:
         """Vectors one after the other, or their elements in this order."""
         lanes, count = self.lanes, len(parts)
         one, pair = f"<{lanes} x {t}>", f"<{2 * lanes} x {t}>"
