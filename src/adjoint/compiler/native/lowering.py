@@ -27,7 +27,7 @@ from adjoint.primitives.sizes import as_recorded, places_along
 from adjoint.rules import RECORDS
 from adjoint.rules.records import Composed
 
-_SCORES = 1 << 20  # of attention: more are made in blocks, and again for the backward pass
+_SCORES = 1 << 22  # of attention: more are made in blocks, and again for the backward pass
 _SMALL = 16  # times smaller is small
 _TINY, _MANY = 4, 8  # rows and columns of a matrix, and matrices
 
