@@ -143,6 +143,34 @@ def test_convolutions_are_products_of_lines(axes: int) -> None:
             assert not steps(sums, x, w, g)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_gradients_of_images_with_a_stride(axes: int, dtype: str) -> None:
+    """Each part of the images that one part of the kernels meets is a convolution of its own; some are met by none."""
+    rng = np.random.default_rng(axes)
+    conv, turned = getattr(ad.nn, f"conv{axes}d"), getattr(ad.nn, f"conv_transpose{axes}d")
+    for case in range(24 // axes):
+        groups, sizes = (1, 2)[case % 2], rng.integers(5, 9, axes).tolist()
+        n, c, out = int(rng.integers(16, 20)), groups * int(rng.integers(1, 4)), groups * int(rng.integers(1, 6))
+        kernel, stride = rng.integers(1, 6, axes).tolist(), rng.integers(1, 5, axes).tolist()
+        stride[case % axes] = 2 + case % 3
+        how = {"stride": tuple(stride), "padding": tuple([int(rng.integers(0, k)) for k in kernel]), "groups": groups}
+        x = rng.normal(size=(n, c, *sizes)).astype(dtype)
+        w = rng.normal(size=(out, c // groups, *kernel)).astype(dtype)
+        y = conv(ad.asarray(x), ad.asarray(w), **how)
+        g = rng.normal(size=y.shape).astype(dtype)
+        to_images = ad.grad(lambda x, w, g, how=how: (conv(ad.tanh(x), w, **how) * g).sum())
+        whole = lambda x, w, g, how=how: turned(ad.tanh(g), w, **how) * 2
+        for f, given in ((to_images, (x, w, g)), (whole, (x, w, g))):
+            values = lambda run, made: np.asarray(run(*map(ad.asarray, made)))
+            exact = values(f, [z.astype(np.float64) for z in given])
+            added = values(f, [abs(z).astype(np.float64) for z in given])
+            ours, eager = np.asarray(ad.compile(f)(*given)), values(f, given)
+            assert (ours.shape, ours.dtype) == (eager.shape, eager.dtype)
+            assert is_as_exact(ours, eager, exact, added), (how, x.shape, w.shape)
+            assert not steps(lambda *z, f=f: (f(*z) ** 2).sum(), *given), (how, x.shape, w.shape)
+
+
 @pytest.mark.slow
 def test_threads_share_convolutions_and_stacks_of_products() -> None:
     rng = np.random.default_rng(3)

@@ -40,7 +40,7 @@ class Convolved(Nest):
         b, lines = self.b, step.lines
         self.lines, self.out_channels, self.weighs = lines, step.rows, step.weighs
         images, other, out = (self._pointer(self._root(a)) for a in (*step.operands, step.out))
-        first = [*map(str, step.offsets), "0"]
+        first = [*map(str, step.offsets)]
         sizes = [axis.size for axis in lines.axes]
         parts = 1 if step.weighs else parts_of(math.prod(sizes), step.work)
         if step.weighs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -34,26 +34,113 @@ def take_conv(plan: Plan, e: Equation) -> bool:
 def take_conv_input(plan: Plan, e: Equation) -> bool:
     """The convolution of the cotangent with the turned kernels, if each place was met."""
     (g, weight), groups, dilation = e.operands, e.parameters["groups"], e.parameters["dilation"]
-    (out, per_group, *kernel), axes = weight.shape, len(weight.shape) - 2
-    if weight.__class__ is not Value or weight.const is not None or any(s != 1 for s in e.parameters["stride"]):
+    if weight.__class__ is not Value or weight.const is not None:
         return False
+    (_, per_group, *kernel), axes = weight.shape, len(weight.shape) - 2
+    if any(s != 1 for s in e.parameters["stride"]):
+        return _take_input_in_phases(plan, e)
     around = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
     padding = tuple([(a - p, a - q) for a, (p, q) in zip(around, e.parameters["padding"], strict=True)])
     if any(p < 0 for pair in padding for p in pair):
         return False
+    turned = _turned(plan, weight, groups, [range(n - 1, -1, -1) for n in kernel])
+    how = {"stride": (1,) * axes, "padding": padding, "dilation": dilation, "groups": groups}
+    return _take_patches(plan, e, g, turned, groups * per_group, tuple(kernel), how)
+
+
+def _turned(plan: Plan, weight: Value, groups: int, places: Sequence[range]) -> Value:
+    """Kernels as those from their results to their images, with these of their places."""
+    (out, per_group, *kernel), axes = weight.shape, len(places)
     parts = Value((groups, out // groups, per_group, *kernel), weight.dtype)
     turned = Value((groups, per_group, out // groups, *kernel), weight.dtype)
-    flipped = Value(turned.shape, weight.dtype)
-    key = (*[range(n) for n in turned.shape[:3]], *[range(n - 1, -1, -1) for n in kernel])
+    found = Value((*turned.shape[:3], *map(len, places)), weight.dtype)
+    key = (*[range(n) for n in turned.shape[:3]], *places)
     for taken in (
         Equation("reshape", [weight], {"shape": parts.shape}, [parts]),
         Equation("permute_dims", [parts], {"axes": (0, 2, 1, *range(3, 3 + axes))}, [turned]),
-        Equation("index", [turned], {"key": key}, [flipped]),
+        Equation("index", [turned], {"key": key}, [found]),
     ):
-        if not plan._take_view(taken):
+        if not plan._take_view(taken):  # of kernels that lie in another way
+            (whole,) = plan._whole([weight])
+            return _turned(plan, whole, groups, places)
+    return found
+
+
+class _Phase(NamedTuple):
+    """Elements of an axis whose places have one rest of the stride: which they are, and what of a kernel meets them.
+
+    `before` and `after` are how many zeros there have to be around the cotangent, which may be fewer than none.
+    """
+
+    first: int
+    elements: int
+    places: range
+    before: int
+    after: int
+
+
+def _phases(size: int, count: int, kernel: int, stride: int, padding: int) -> list[_Phase]:
+    """Those of an axis of images that any place of a kernel meets."""
+    found = []
+    for first in range(min(stride, size)):
+        whole, rest = divmod(first + padding, stride)
+        places = range(rest, kernel, stride)[::-1]
+        elements = -(-(size - first) // stride)
+        if places:
+            found.append(_Phase(first, elements, places, len(places) - 1 - whole, elements + whole - count))
+    return found
+
+
+def _take_input_in_phases(plan: Plan, e: Equation) -> bool:
+    """With a stride, every so many-th element of the images is met by every so many-th place of the kernels.
+
+    So each part of them is a convolution of the cotangent, with a part of the kernels and a stride of 1 (V. Dumoulin,
+    F. Visin, A guide to convolution arithmetic for deep learning, 2016, section 4).
+    """
+    (g, weight), how = e.operands, e.parameters
+    if any(z.__class__ is not Value or z.const is not None for z in (g, weight)) or g.dtype != weight.dtype:
+        return False
+    per_group, groups, counts, stride = weight.shape[1], how["groups"], g.shape[2:], how["stride"]
+    if any(d != 1 for d in how["dilation"]) or any(map(is_size, (*counts, *how["size"]))):
+        return False
+    sizes = zip(how["size"], counts, weight.shape[2:], stride, [before for before, _ in how["padding"]], strict=True)
+    phases = [_phases(*axis) for axis in sizes]
+    if not all(phases):
+        return False
+    padding = tuple([(max(0, *[p.before for p in axis]), max(0, *[p.after for p in axis])) for axis in phases])
+    padded = (g.shape[1], *[n + sum(p) for n, p in zip(counts, padding, strict=True)], g.shape[0])
+    shape = (groups * per_group, *how["size"], g.shape[0])
+    given, made, ones = contiguous(padded), contiguous(shape), (1,) * len(counts)
+    parts = []
+    for part in itertools.product(*phases):
+        starts = [before - p.before for (before, _), p in zip(padding, part, strict=True)]
+        there = [p.elements + len(p.places) - 1 for p in part]
+        images = Layout((padded[0], *there, padded[-1]), _far(starts, given), given.strides)
+        steps = [s * far for s, far in zip(stride, made.strides[1:-1], strict=True)]
+        counted = (shape[0], *[p.elements for p in part], shape[-1])
+        result = Layout(counted, _far([p.first for p in part], made), (made.strides[0], *steps, 1))
+        kernel = tuple([len(p.places) for p in part])
+        found = lines(images, kernel, result, ones, ones, groups, per_group, False)
+        if not direct(found, g.dtype) or found.number > _PLACES:
             return False
-    how = {"stride": (1,) * axes, "padding": padding, "dilation": dilation, "groups": groups}
-    return _take_patches(plan, e, g, flipped, groups * per_group, tuple(kernel), how)
+        parts.append((part, images, result, found))
+    whole = _padded(plan, g, padded, padding) if any(map(sum, padding)) else _examples_last(plan, g)
+    (whole,) = plan._whole([whole])
+    base = Value(shape, g.dtype)
+    if len(parts) < math.prod([min(s, n) for s, n in zip(stride, how["size"], strict=True)]):  # what nothing meets
+        plan._take_part(_zero(g.dtype), base, made)
+    for part, images, result, found in parts:
+        (inner,) = plan._whole([_turned(plan, weight, groups, [p.places for p in part])])
+        plan.parts.setdefault(base, []).append(len(plan.steps))
+        plan.place[base] = len(plan.steps)
+        layouts, apart = [images, plan._layout(inner)], made.strides[0]
+        plan.steps.append(Convolution(base, (whole, inner), layouts, found, per_group, apart, False, result.offset))
+    return _ordered(plan, e, base)
+
+
+def _far(places: Sequence[int], layout: Layout) -> int:
+    """How far these places along the sizes of images are from the first one."""
+    return sum([i * s for i, s in zip(places, layout.strides[1:-1], strict=True)])
 
 
 def take_conv_weight(plan: Plan, e: Equation) -> bool:
@@ -119,7 +206,7 @@ def _padded(plan: Plan, x: Value, shape: Shape, padding: Sequence[tuple[int, int
     found = plan.padded.get((x, padding))
     if found is None:
         found, whole = Value(shape, x.dtype), contiguous(shape)
-        start = sum([before * s for (before, _), s in zip(padding, whole.strides[1:-1], strict=True)])
+        start = _far([before for before, _ in padding], whole)
         images = _examples_last(plan, x)
         step = plan._take_part(_zero(x.dtype), found, whole)
         plan._take_part(images, found, Layout(tuple(images.shape), start, whole.strides), after=step)
@@ -131,10 +218,10 @@ def _within_padded(plan: Plan, x: Value) -> Value | None:
     """The same with its first axis last, where it lies with zeros around; None if it is not there."""
     for (images, padding), found in plan.padded.items():
         if images is x:
-            strides = contiguous(found.shape).strides
-            start = sum([before * s for (before, _), s in zip(padding, strides[1:-1], strict=True)])
+            whole = contiguous(found.shape)
             there = Value((*x.shape[1:], x.shape[0]), x.dtype)
-            plan.layout[there], plan.root[there] = Layout(there.shape, start, strides), found
+            layout = Layout(there.shape, _far([before for before, _ in padding], whole), whole.strides)
+            plan.layout[there], plan.root[there] = layout, found
             return there
     return None
 
@@ -272,7 +359,7 @@ def _spread(
     step = -1 if filled else plan._take_part(_zero(value.dtype), out, whole)
     for place, part in parts:
         keys = _key(place, counts, e)
-        start = sum([k.start * s for k, s in zip(keys, whole.strides[1:-1], strict=True)])
+        start = _far([k.start for k in keys], whole)
         strides = [k.step * s for k, s in zip(keys, whole.strides[1:-1], strict=True)]
         layout = Layout(tuple(part.shape), start, (whole.strides[0], *strides, 1))
         plan._take_part(part, out, layout, after=step)

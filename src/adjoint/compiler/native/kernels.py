@@ -105,10 +105,11 @@ class Convolution:
         rows: int,
         apart: int,
         weighs: bool,
+        start: int = 0,  # where in `out` the first line of the result is
     ) -> None:
         self.read: dict[Value, Layout] = dict(zip(operands, layouts, strict=True))
         self.operands, self.lines, self.rows, self.apart, self.weighs = operands, lines, rows, apart, weighs
-        self.offsets: list[int] = [layout.offset for layout in layouts]
+        self.offsets: list[int] = [*[layout.offset for layout in layouts], start]
         self.out: Any = out
         self.stored: dict[Any, None] = {self.out: None}
         self.work: int = rows * lines.number * lines.run * math.prod([axis.size for axis in lines.axes])
