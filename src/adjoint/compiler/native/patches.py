@@ -30,6 +30,7 @@ class Lines(NamedTuple):
     moves: tuple[int, ...]
     run: int
     axes: tuple[Axis, ...]
+    listed: tuple[int, ...] = ()  # where lines begin, if these are not as far from each other along each axis
 
     @property
     def number(self) -> int:
@@ -39,7 +40,7 @@ class Lines(NamedTuple):
     @property
     def places(self) -> list[int]:
         """Where lines begin."""
-        return [
+        return [*self.listed] or [
             sum(i * far for i, far in zip(place, self.moves, strict=True))
             for place in itertools.product(*map(range, self.kernel))
         ]

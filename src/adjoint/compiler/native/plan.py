@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adjoint.compiler.graph import Equation, Graph, Value
-from adjoint.compiler.native import assignments, following, images, orders
+from adjoint.compiler.native import assignments, filters, following, images, orders
 from adjoint.compiler.native.elements import computable, constant, supported
 from adjoint.compiler.native.gemm import is_vector, pays, serves_any
 from adjoint.compiler.native.kernels import (
@@ -97,6 +97,7 @@ class Plan:
         self.following: set[Value] = set() if inner else orders.following(self.graph, self._supported)
         self.spread: dict[Any, Value] = {}  # numbers, by what has one in all places
         self.padded: dict[Any, Value] = {}  # images with zeros around, by what they are of and how many
+        self.divided: dict[Any, Value] = {}  # ... and by the stride by which they are divided
         for e in self.graph.equations:
             self._take(e)
         self._store()
@@ -643,9 +644,9 @@ Plan.taken = {
     "arange": Plan._take_arange,
     "branch": Plan._take_branch,
     "concat": Plan._take_concat,
-    "conv": images.take_conv,
-    "conv_input": images.take_conv_input,
-    "conv_weight": images.take_conv_weight,
+    "conv": filters.take_conv,
+    "conv_input": filters.take_conv_input,
+    "conv_weight": filters.take_conv_weight,
     "index": Plan._take_index,
     "index_add": assignments.take_assignment,
     "index_max": assignments.take_scatter,
