@@ -101,7 +101,7 @@ def adjoint() -> Library:
         ad.special.erf,
         ad.nn.gelu,
         lambda x, w, b: ad.nn.layer_norm(x, x.shape[-1:], w, b),
-        lambda x, w, groups=1: ad.nn.conv2d(x, w, padding=1, groups=groups),
+        lambda x, w, groups=1, stride=1: ad.nn.conv2d(x, w, stride=stride, padding=1, groups=groups),
         lambda x: ad.nn.max_pool2d(x, 2),
         lambda x, weights: _lstm(made, x, weights),
     )
@@ -116,9 +116,9 @@ def jax() -> Library:
         t = x - x.mean(-1, keepdims=True)
         return t * jax.lax.rsqrt((t * t).mean(-1, keepdims=True) + 1e-5) * w + b
 
-    def conv(x: Any, w: Any, groups: int = 1) -> Any:
+    def conv(x: Any, w: Any, groups: int = 1, stride: int = 1) -> Any:
         borders = [(1, 1), (1, 1)]
-        return jax.lax.conv_general_dilated(x, w, (1, 1), borders, feature_group_count=groups)
+        return jax.lax.conv_general_dilated(x, w, (stride, stride), borders, feature_group_count=groups)
 
     made = Library(
         jnp,
@@ -168,7 +168,7 @@ def torch() -> Library:
         t.erf,
         F.gelu,
         lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b),
-        lambda x, w, groups=1: F.conv2d(x, w, padding=1, groups=groups),
+        lambda x, w, groups=1, stride=1: F.conv2d(x, w, stride=stride, padding=1, groups=groups),
         lambda x: F.max_pool2d(x, 2),
         lstm,
     )
@@ -297,6 +297,22 @@ def _images(lib: Library) -> Function:
     return f
 
 
+def _strided(lib: Library) -> Function:
+    """Layers that halve the sizes of images, as residual networks have."""
+
+    def f(w1: Any, w2: Any, w3: Any, w4: Any, x: Any, y: Any) -> Any:
+        x = lib.relu(lib.conv(x, w1))
+        x = lib.relu(lib.conv(x, w2, stride=2))
+        x = lib.relu(lib.conv(x, w3, stride=2))
+        x = x.reshape((*x.shape[:2], -1)).mean(2)
+        return -(lib.log_softmax(x @ w4) * y).sum() / len(y)
+
+    return f
+
+
+_STRIDED = [x / 6 for x in normal((16, 3, 3, 3), (32, 16, 3, 3), (64, 32, 3, 3), (64, 10))]
+
+
 def _depthwise(lib: Library) -> Function:
     return lambda x, w: (lib.conv(x, w, groups=x.shape[1]) ** 2).sum()
 
@@ -395,6 +411,16 @@ PROGRAMS = [
         repeats=15,
     ),
     Program("conv net, SGD step", _images, [*_CONV, *normal((64, 1, 28, 28)), _labels(64, 10)], 6, True, (0.95, 0.95)),
+    *[
+        Program(
+            f"convolutions with strides, {n} images",
+            _strided,
+            [*_STRIDED, *normal((n, 3, 32, 32)), _labels(n, 10)],
+            4,
+            True,
+        )
+        for n in (8, 32)
+    ],
     Program("depthwise convolution", _depthwise, normal((16, 32, 28, 28), (32, 1, 3, 3)), 2, bounds=(0.8, 0.8)),
     Program(
         "transformer of 4 x 128, SGD step", _transformer, _letters(), 2 + 10 * _LAYERS, True, (0.75, 0.75), repeats=15
