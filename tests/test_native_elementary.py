@@ -207,6 +207,30 @@ def test_large_angles_are_reduced_exactly() -> None:
         assert units < 1.5, (name, where)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("exponent", [2, 3, 4.0, -1, -2, -2.0])
+def test_powers_that_are_products(exponent: float, dtype: Any, compiled: bool) -> None:
+    """Within two units, and special values and those beyond all numbers are NumPy's."""
+    f = lambda x: ad.pow(x, exponent)
+    run = ad.compile(f) if compiled else lambda x: f(ad.asarray(x)).numpy()
+    x = np.random.default_rng(3).uniform(1, 2, 300_000).astype(dtype) * dtype(2) ** np.arange(-20, 20).repeat(7_500)
+    x = x.astype(dtype) * np.where(np.arange(x.size) % 2, 1, -1).astype(dtype)
+    exact = x.astype(np.longdouble) ** int(exponent)
+    found = run(x)
+    assert found.dtype == x.dtype
+    assert float((abs(found - exact) / np.spacing(abs(exact).astype(dtype))).max()) <= 2
+    limits = np.finfo(dtype)
+    edges = [0.0, 1.0, limits.max, limits.tiny, limits.smallest_subnormal, np.sqrt(limits.max), limits.max ** (1 / 3)]
+    edges = np.array([*edges, np.sqrt(limits.tiny) / 3, np.inf, np.nan], dtype)
+    with np.errstate(all="ignore"):
+        for z in (edges, -edges):
+            y, wanted = run(z), np.power(z, dtype(exponent))
+            np.testing.assert_array_max_ulp(y[np.isfinite(wanted)], wanted[np.isfinite(wanted)], 2)
+            np.testing.assert_array_equal(y[~np.isfinite(wanted)], wanted[~np.isfinite(wanted)])
+            np.testing.assert_array_equal(np.signbit(y), np.signbit(wanted))
+
+
 def test_powers_of_whole_numbers_have_signs() -> None:
     power = functions(("pow",), np.float64, 4)["pow"]
     np.testing.assert_array_equal(power([-2.0, -2.0, -2.0, 10.0], [3.0, -2.0, 0.5, 2.0]), [-8.0, 0.25, np.nan, 100.0])

