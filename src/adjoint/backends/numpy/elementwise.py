@@ -113,7 +113,7 @@ def _floor_divide(x: Array, y: Array) -> Array:
         return np.where(np.logical_or(left, right), quotient, np.floor_divide(x, y))
 
 
-def _pow(x: Array, y: Any) -> Array:
+def _pow(x: Array, y: Array) -> Array:
     """NumPy takes the square root for exponents 0.5 that broadcast, which differs from the power at -0 and -inf.
 
     Cubes and their like are products, within two units in the last place: powers of negative numbers take NumPy 60 ns.

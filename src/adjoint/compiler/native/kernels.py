@@ -34,6 +34,7 @@ class Kernel:
         self.domain = domain
         self.split: int | None = None  # how many axes are rows, where that is decided
         self.least = 0  # ... and how many are at least
+        self.is_alone = False  # whether no other equation may join
         self.equations: list[Equation] = []
         self.kind: dict[Value, str] = {}  # full, row or late, of what it computes
         self.axes: dict[Value, tuple[int | None, ...]] = {}  # of each axis of a value the one of the domain

@@ -40,7 +40,7 @@ from adjoint.compiler.native.lowering import lowered
 from adjoint.compiler.native.machine import integer_bits
 from adjoint.compiler.native.symbolic import Written, sizes_in, sizes_of
 from adjoint.compiler.native.units import take_units
-from adjoint.compiler.native.views import Layout, contiguous, is_view, picked, transposed, view
+from adjoint.compiler.native.views import Layout, contiguous, is_view, lies_across, picked, transposed, view
 from adjoint.compiler.sizes import is_size
 from adjoint.primitives import broadcast_shapes
 from adjoint.primitives.sizes import as_recorded
@@ -97,6 +97,7 @@ class Plan:
         self.following: set[Value] = set() if inner else orders.following(self.graph, self._supported)
         self.spread: dict[Any, Value] = {}  # numbers, by what has one in all places
         self.padded: dict[Any, Value] = {}  # images with zeros around, by what they are of and how many
+        self.turned: dict[Value, Value] = {}  # copies of what lies across the lines of others
         self.divided: dict[Any, Value] = {}  # ... and by the stride by which they are divided
         for e in self.graph.equations:
             self._take(e)
@@ -121,7 +122,7 @@ class Plan:
             elif e.name == "real" and assignments.take_unchanged(self, e):
                 return
             elif self._supported(e):
-                if self._take_ordered(e) or self._take_native(e):
+                if self._take_ordered(e) or self._take_native(self._along_lines(e)):
                     return
             elif e.name in taken and taken[e.name](self, e):
                 return
@@ -263,7 +264,9 @@ class Plan:
         first = max([after + 1, *[self._step(x) for x in values]])
         for i in range(max(first, 0, len(self.steps) - _LOOK_BACK), len(self.steps)):
             kernel = self.steps[i]
-            if isinstance(kernel, Kernel) and len(kernel.equations) < _EQUATIONS and self._joins(kernel, i, e, part):
+            if not isinstance(kernel, Kernel) or kernel.is_alone or len(kernel.equations) >= _EQUATIONS:
+                continue
+            if self._joins(kernel, i, e, part):
                 self.place[e.results[0]] = i
                 return True
         shape = e.operands[0].shape if e.name in REDUCTIONS else e.results[0].shape  # type: ignore[union-attr]
@@ -527,6 +530,27 @@ class Plan:
         if not self._take_native(Equation("real", [x], {}, [copy])):
             raise AssertionError(x.dtype)  # a kernel of its own can be made of any
         return copy
+
+    def _along_lines(self, e: Equation) -> Equation:
+        """The same, with copies of large operands whose lines go along another axis than those of the result."""
+        if self.inner:
+            return e
+        operands = [self._turned(x) if x.__class__ is Value and orders.like(x, e.results[0]) else x for x in e.operands]  # type: ignore[arg-type]
+        return Equation(e.name, operands, e.parameters, e.results, backward=e.backward, line=e.line)
+
+    def _turned(self, x: Value) -> Value:
+        """The same elements one after the other, made once, if they lie one after the other along another axis."""
+        if x not in self.layout or x.const is not None or not lies_across(self.layout[x], x.dtype):
+            return x
+        if x not in self.turned:
+            copy = self.turned[x] = Value(x.shape, x.dtype)
+            kernel = Kernel(squashed(x.shape))
+            if not self._joins(kernel, len(self.steps), Equation("real", [x], {}, [copy])):
+                raise AssertionError(x.dtype)  # a kernel of its own can be made of any
+            kernel.is_alone = True
+            self.place[copy] = len(self.steps)
+            self.steps.append(kernel)
+        return self.turned[x]
 
     def _take_scan(self, e: Equation) -> bool:
         if not e.parameters["length"] or not all(x.__class__ is Value for x in e.operands):

@@ -7,11 +7,13 @@ import operator
 from typing import Any, NamedTuple
 
 from adjoint.compiler.graph import Equation, Value
-from adjoint.compiler.sizes import has_sizes
-from adjoint.primitives import ARRAY, Shape, adjacent, slices
-from adjoint.primitives.sizes import count_of, places_along
+from adjoint.compiler.sizes import has_sizes, is_size
+from adjoint.primitives import ARRAY, DType, Shape, adjacent, slices
+from adjoint.primitives.sizes import as_recorded, count_of, places_along
 
 VIEWS = frozenset({"reshape", "expand_dims", "squeeze", "permute_dims", "broadcast_to", "index", "windows"})
+
+_LINE, _LARGE = 16, 1 << 14  # elements of a line and of an array that are copied rather than read across
 
 
 class Layout(NamedTuple):
@@ -28,6 +30,16 @@ def contiguous(shape: Shape) -> Layout:
         strides.append(size)
         size *= n
     return Layout(tuple(shape), 0, tuple(strides[::-1]))
+
+
+def lies_across(layout: Layout, dtype: DType) -> bool:
+    """Whether elements of a large array that lie one after the other are along another axis than the last."""
+    axes = [(n, s) for n, s in zip(layout.shape, layout.strides, strict=True) if is_size(n) or n != 1]
+    if len(axes) < 2 or dtype.itemsize not in (4, 8) or as_recorded(math.prod(layout.shape)) < _LARGE:
+        return False
+    lines = [i for i, (n, s) in enumerate(axes) if not is_size(s) and abs(s) == 1 and as_recorded(n) >= _LINE]
+    n, s = axes[-1]
+    return bool(lines) and len(axes) - 1 not in lines and (is_size(s) or abs(s) > 1) and as_recorded(n) >= _LINE
 
 
 def is_view(e: Equation) -> bool:
