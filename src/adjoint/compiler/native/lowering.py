@@ -56,7 +56,24 @@ def lowered(graph: Graph, checks: bool = True, whole: Collection[str] = ()) -> G
             equations.append(e)
     # of the results of one primitive not all may be read
     made = _with_numbers(_numbers_first(Graph(graph.inputs, [*equations, *found], graph.outputs)))
-    return dead_code(_by_reciprocals(_shared(made)))
+    return dead_code(_by_reciprocals(_shared(_weights_first(made))))
+
+
+def _weights_first(graph: Graph) -> Graph:
+    """The same with gradients of kernels before those of the images: so what they read may make room for these."""
+    if not any(e.name == "conv_weight" for e in graph.equations):
+        return graph
+    found: list[Equation] = []
+    for e in graph.equations:
+        place = len(found)
+        if e.name == "conv_weight":
+            made = [i for i, earlier in enumerate(found) if not set(e.operands).isdisjoint(earlier.results)]
+            images = range(max(made, default=-1) + 1, len(found))
+            place = next(
+                (i for i in images if found[i].name == "conv_input" and found[i].operands[0] is e.operands[1]), place
+            )
+        found.insert(place, e)
+    return Graph(graph.inputs, found, graph.outputs)
 
 
 def _numbers_first(graph: Graph) -> Graph:
