@@ -60,13 +60,16 @@ def lowered(graph: Graph, checks: bool = True, whole: Collection[str] = ()) -> G
 
 
 def _weights_first(graph: Graph) -> Graph:
-    """The same with gradients of kernels before those of the images: so what they read may make room for these."""
+    """The same with gradients of kernels before those of the images: so what they read may make room for these.
+
+    With a stride of 1 they read the cotangent where it lies with zeros around for the gradient of the images.
+    """
     if not any(e.name == "conv_weight" for e in graph.equations):
         return graph
     found: list[Equation] = []
     for e in graph.equations:
         place = len(found)
-        if e.name == "conv_weight":
+        if e.name == "conv_weight" and any(s != 1 for s in e.parameters["stride"]):
             made = [i for i, earlier in enumerate(found) if not set(e.operands).isdisjoint(earlier.results)]
             images = range(max(made, default=-1) + 1, len(found))
             place = next(
