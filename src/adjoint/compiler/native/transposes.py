@@ -16,6 +16,7 @@ from adjoint.compiler.native.parallel import begun, call_parts, divided, is_divi
 from adjoint.compiler.native.text import Vector, memory_type
 from adjoint.compiler.native.views import contiguous
 from adjoint.compiler.sizes import is_size
+from adjoint.primitives import DType
 from adjoint.primitives.sizes import as_recorded
 
 _LEAST = 4  # elements of an axis, from which on squares are worth while
@@ -91,28 +92,7 @@ class Turned(Nest):
             b(f"trunc i64 {b.call('llvm.umin.i64', 'i64', [b(f'sub nsw i64 {n}, {i}'), str(self.lanes)])} to i32")
             for n, i in ((sizes[a], row), (sizes[c], column))
         ]
-        whole = self.wide.type(t)
-
-        def full() -> None:
-            found = [b(f"load {whole}, ptr {line}, align {dtype.itemsize}") for line in lines[0]]
-            if backwards:
-                found = [self._backwards(whole, x) for x in found]
-            for line, y in zip(lines[1], self._turned(whole, found), strict=True):
-                b.do(f"store {whole} {y}, ptr {line}, align {dtype.itemsize}")
-
-        def partly() -> None:
-            masks = [self._masks(near, far) for near, far in (live, live[::-1])]
-            if backwards:
-                of_lanes = self.wide.type("i1")
-                masks[0] = [f"{of_lanes} {self._backwards(of_lanes, mask.removeprefix(of_lanes))}" for mask in masks[0]]
-            each = zip(lines[0], masks[0], strict=True)
-            found = [self._masked(self.wide, "load", line, dtype, 0, mask=mask) for line, mask in each]
-            if backwards:
-                found = [self._backwards(whole, x) for x in found]
-            for line, y, mask in zip(lines[1], self._turned(whole, found), masks[1], strict=True):
-                self._masked(self.wide, "store", line, dtype, 0, y, mask)
-
-        b.where(f"eq i32 {b(f'add nuw nsw i32 {live[0]}, {live[1]}')}, {2 * self.lanes}", full, partly)
+        self._square(lines, live, dtype, backwards)
         b.end(columns)
         for loop in reversed(loops):
             b.end(loop)
@@ -122,6 +102,29 @@ class Turned(Nest):
         self._close()
         if text:
             self.texts.insert(0, text)
+
+    def _square(self, lines: list[list[str]], live: list[str], dtype: DType, backwards: bool) -> None:
+        """Lines that are read and lines that are written: all of them, or as many numbers of as many as are there."""
+        b, whole, of_lanes = self.b, self.wide.type(memory_type(dtype)), self.wide.type("i1")
+
+        def written(found: list[str]) -> list[str]:
+            return self._turned(whole, [self._backwards(whole, x) for x in found] if backwards else found)
+
+        def full() -> None:
+            found = [b(f"load {whole}, ptr {line}, align {dtype.itemsize}") for line in lines[0]]
+            for line, y in zip(lines[1], written(found), strict=True):
+                b.do(f"store {whole} {y}, ptr {line}, align {dtype.itemsize}")
+
+        def partly() -> None:
+            reads, writes = (self._masks(near, far) for near, far in (live, live[::-1]))
+            if backwards:
+                reads = [f"{of_lanes} {self._backwards(of_lanes, mask.removeprefix(of_lanes))}" for mask in reads]
+            each = zip(lines[0], reads, strict=True)
+            found = [self._masked(self.wide, "load", line, dtype, 0, mask=mask) for line, mask in each]
+            for line, y, mask in zip(lines[1], written(found), writes, strict=True):
+                self._masked(self.wide, "store", line, dtype, 0, y, mask)
+
+        b.where(f"eq i32 {b(f'add nuw nsw i32 {live[0]}, {live[1]}')}, {2 * self.lanes}", full, partly)
 
     def _reversed(self, row: str) -> str:
         """Where the lanes of a line that is read backwards begin."""
