@@ -42,6 +42,7 @@ SHARED = {
     "leaves_behind",
     "made",
     "pairs",
+    "places_beside",
     "selected",
     "stacked",
     "together",

@@ -42,7 +42,7 @@ from adjoint.operands import (
     run,
 )
 from adjoint.primitives import Shape
-from adjoint.primitives.sizes import LATER
+from adjoint.primitives.sizes import LATER, stands
 from adjoint.tensor import Number, Operand, Tensor, refuse_ended, same, wrap
 
 D = TypeVar("D", bound=Backend)
@@ -181,8 +181,8 @@ def asarray(
         return out if wanted is None else cast(out, wanted)
     if copy is False and dtypes.holds(values, Tensor):
         raise errors.ArgumentError("asarray: tensors in a list are joined by a copy; leave out copy=False")
-    if values.__class__ in LATER and wanted is None:
-        return of_later(values, place)
+    if stands(values) and (wanted is None or values.__class__ not in LATER):
+        return of_later(values, place, dtype=wanted)
     array = dtypes.values_of(values, dtype, "asarray", place)
     return _held("asarray", values, array, place, copy)
 
@@ -350,6 +350,17 @@ def made(place: Backend, name: str, **parameters: Any) -> Tensor[Any]:
         fail(error, place, name, (), parameters)
 
 
+def places_beside(x: Tensor[Any], stop: Any, start: Any = 0, step: int = 1, *, of: Any = ()) -> Any:
+    """The integers from `start` to before `stop`: NumPy's, or a tensor beside x where they stand for several.
+
+    Also where one of those does that they are computed with, `of`.
+    """
+    if not (stands(stop) or stands(start) or any(map(stands, of))):
+        return np.arange(start, stop, step)
+    dtype = x._device.leaf.widest(dtypes.int64)
+    return made(x._device, "arange", start=start, stop=stop, step=step, dtype=dtype)
+
+
 def _full(shape: Shape, value: Any, dtype: Any, device: Any) -> Tensor[Any]:
     place = as_device(device)
     return made(place, "full", shape=shape, value=value, dtype=dtype_for(dtype, place))
@@ -445,6 +456,8 @@ def full(shape: ShapeLike, fill_value: Any, dtype: Any = None, *, device: Any = 
         fill_value = adapted([fill_value], "full")[0]
     if isinstance(fill_value, Tensor):
         device, default = fill_value.device if device is None else device, fill_value.dtype
+    elif stands(fill_value):
+        default = of_later(fill_value, as_device(device)).dtype
     else:
         default = values_of(fill_value, None, "full", as_device(device)).dtype
     wanted = default if dtype is None else dtypes.as_dtype(dtype)

@@ -26,6 +26,9 @@ _NAME = re.compile(r"%z(\d+)\b")
 _REST = re.compile(r"\(\((?:\w+|\([^()%]*\)) % (\d+)\)\) (?:==|<) (\d+)")
 _WHOLE: dict[type, str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
 _CHOSEN = {"min": "slt", "max": "sgt"}
+_ROOT, _POWER = "llvm.sqrt.f64", "llvm.pow.f64"
+# what lines that compute sizes may call
+DECLARED = {_ROOT: f"declare double @{_ROOT}(double)", _POWER: f"declare double @{_POWER}(double, double)"}
 _FLOATING: dict[type, str] = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 
 
@@ -122,13 +125,20 @@ class _Definition:
         if isinstance(x, ast.Call) and (how := _CHOSEN.get(ast.unparse(x.func))) is not None:
             (a, _), (b, _) = map(self.of, x.args)  # integers, of `smaller` and `larger`
             return self._do(f"select i1 {self._do(f'icmp {how} i64 {a}, {b}')}, i64 {a}, i64 {b}"), False
+        if isinstance(x, ast.Call) and ast.unparse(x.func) == "sqrt":
+            return self._do(f"call double @{_ROOT}(double {self._floating(*self.of(x.args[0]))})"), True
         raise FixedError(ast.unparse(x))
+
+    def _floating(self, x: str, is_float: bool) -> str:
+        return x if is_float else self._do(f"sitofp i64 {x} to double")
 
     def _two(self, op: ast.operator, x: tuple[str, bool], y: tuple[str, bool]) -> tuple[str, bool]:
         if isinstance(op, ast.Div) or x[1] or y[1]:
+            a, b = self._floating(*x), self._floating(*y)
+            if isinstance(op, ast.Pow):
+                return self._do(f"call double @{_POWER}(double {a}, double {b})"), True
             if type(op) not in _FLOATING:
                 raise FixedError
-            a, b = (z if is_float else self._do(f"sitofp i64 {z} to double") for z, is_float in (x, y))
             return self._do(f"{_FLOATING[type(op)]} double {a}, {b}"), True
         (a, _), (b, _) = x, y
         if type(op) in _WHOLE:
