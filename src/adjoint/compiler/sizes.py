@@ -23,7 +23,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.lines import Line
 from adjoint.primitives import Shape
-from adjoint.primitives.sizes import LATER, Places, as_recorded
+from adjoint.primitives.sizes import LATER, Places, as_recorded, square_root
 from adjoint.scopes import Block, Variable, innermost
 from adjoint.tensor import Tensor
 
@@ -36,7 +36,8 @@ LEAST = 2  # of a symbol: axes of one element broadcast, and empty ones have rul
 _bound: Variable[tuple[Symbols, dict[str, int]]] = contextvars.ContextVar("adjoint_sizes", default=None)
 SCOPE: dict[str, Any] = {
     "__builtins__": {},
-    **{x.__name__: x for x in (abs, math.ceil, math.floor, math.sqrt, max, min, range, slice)},
+    **{x.__name__: x for x in (abs, math.ceil, math.floor, max, min, range, slice)},
+    "sqrt": square_root,
     **{repr(x): x for x in (math.inf, math.nan)},
 }
 

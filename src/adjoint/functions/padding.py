@@ -126,10 +126,11 @@ def pairs(value: Any, ndim: int, what: str, valid: Callable[[Any], bool]) -> lis
         rest = None if valid is _is_length else 0
         return [found.get(axis, (rest, rest)) for axis in range(ndim)]
     try:
-        given = np.broadcast_to(np.asarray(_boxed(value), dtype=object), (ndim, 2)).tolist()
+        later = _has_later(value)
+        given = np.broadcast_to(np.asarray(_boxed(value) if later else value, dtype=object), (ndim, 2)).tolist()
     except ValueError:
         given = None
-    else:
+    if given is not None and later:
         given = [[each() if each.__class__ is FunctionType else each for each in pair] for pair in given]
     if given is None or not all(valid(each) for pair in given for each in pair):
         raise errors.ArgumentError(
@@ -144,6 +145,12 @@ _WANTED = {
     "stat_length": "a positive integer or None",
     "value": "a number",
 }
+
+
+def _has_later(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any([_has_later(each) for each in value])
+    return stands(value)
 
 
 def _boxed(value: Any) -> Any:

@@ -211,13 +211,13 @@ def _above(values: np.ndarray[Any, Any]) -> int:
 
 def _counted(numbers: Tensor[Any], count: int | None, name: str, says: str) -> tuple[Tensor[Any], int]:
     """Numbers from 0, and one more than the largest, or as many as an argument `says`."""
-    upto = "" if count is None else f" to {count - 1}"
     size = _above(own_values(numbers, name, f"say how many there are, {says}=")) if count is None else count
     numbers = deferred_check(
         numbers,
         lambda values: (values.min() >= 0) & (values.max() < size),
         lambda values: errors.OutOfRangeError(
-            f"{name}: expected numbers from 0{upto}, received some from {values.min()} to {values.max()}"
+            f"{name}: expected numbers from 0{'' if count is None else f' to {count - 1}'}, received some from "
+            f"{values.min()} to {values.max()}"
         ),
     )
     return cast(numbers, dtypes.int64), size

@@ -311,7 +311,7 @@ def interpolate(
             raise errors.ArgumentError(
                 f"{name}: scale_factor is a positive number or {axes} of them, received {errors.shown(scale_factor)}"
             )
-        wanted = tuple([math.floor(n * f) for n, f in zip(x.shape[2:], factors, strict=True) if f is not None])
+        wanted = tuple([_times(n, f) for n, f in zip(x.shape[2:], factors, strict=True) if f is not None])
         if min(wanted) < 1:
             raise errors.ShapeError(f"{name}: sizes {x.shape[2:]} times {factors} leave {wanted}; sizes are at least 1")
         factors = [None] * axes if recompute_scale_factor else factors
@@ -335,6 +335,11 @@ def interpolate(
             total = part if total is None else total + part
         out = total
     return out
+
+
+def _times(n: int, factor: float) -> int:
+    """A size times a factor, rounded down."""
+    return n * int(factor) if factor.is_integer() else math.floor(n * factor)
 
 
 def _taps(x: Tensor[Any], n: int, m: int, factor: float | None, mode: str, corners: bool) -> tuple[Any, Any]:
