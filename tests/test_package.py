@@ -39,6 +39,7 @@ SHARED = {
     "dtype_for",
     "elementwise_primitive",
     "formatted",
+    "is_double",
     "leaves_behind",
     "made",
     "pairs",

@@ -350,15 +350,22 @@ def made(place: Backend, name: str, **parameters: Any) -> Tensor[Any]:
         fail(error, place, name, (), parameters)
 
 
-def places_beside(x: Tensor[Any], stop: Any, start: Any = 0, step: int = 1, *, of: Any = ()) -> Any:
+def is_double(place: Backend) -> bool:
+    """Whether a backend has double precision, so that places come out as NumPy computes them."""
+    return place.leaf.widest(dtypes.float64) is dtypes.float64
+
+
+def places_beside(
+    x: Tensor[Any], stop: Any, start: Any = 0, step: int = 1, *, of: Any = (), dtype: DType = dtypes.int64
+) -> Any:
     """The integers from `start` to before `stop`: NumPy's, or a tensor beside x where they stand for several.
 
-    Also where one of those does that they are computed with, `of`.
+    Also where one of those does that they are computed with, `of`. Where x has no double precision floats are NumPy's.
     """
-    if not (stands(stop) or stands(start) or any(map(stands, of))):
-        return np.arange(start, stop, step)
-    dtype = x._device.leaf.widest(dtypes.int64)
-    return made(x._device, "arange", start=start, stop=stop, step=step, dtype=dtype)
+    if not (stands(stop) or stands(start) or any(map(stands, of))) or (dtype.kind == "f" and not is_double(x._device)):
+        return np.arange(start, stop, step, dtype)
+    found = x._device.leaf.widest(dtype)
+    return made(x._device, "arange", start=start, stop=stop, step=step, dtype=found)
 
 
 def _full(shape: Shape, value: Any, dtype: Any, device: Any) -> Tensor[Any]:

@@ -23,7 +23,7 @@ from adjoint.functions.arguments import (
     explained,
     keyword_error,
 )
-from adjoint.functions.creation import D, Default, asarray, dtype_for, made
+from adjoint.functions.creation import D, Default, asarray, dtype_for, is_double, made
 from adjoint.functions.elementwise import where
 from adjoint.operands import cast, has_none_yet, in_dtype, run
 from adjoint.primitives.sizes import as_recorded, stands
@@ -156,7 +156,7 @@ def logspace(
     first, last, factor = (float(as_number(v, "logspace", "a bound")) for v in (start, stop, base))
     count, closed = as_size(num, "logspace", "num"), as_flag(endpoint, "logspace", "endpoint")
     place = as_device(device)
-    if stands(count):
+    if stands(count) and is_double(place):
         return cast(_powers(place, factor, first, last, count, closed), dtype_for(dtype, place))
     values = computed("logspace", np.logspace, first, last, count, endpoint=closed, base=factor)
     return asarray(values.astype(dtype_for(dtype, place)), device=place)
@@ -164,8 +164,7 @@ def logspace(
 
 def _powers(place: Backend, base: float, first: float, last: float, count: int, closed: bool) -> Tensor[Any]:
     """The powers of a base with so many exponents, in double precision."""
-    wide = place.leaf.widest(dtypes.float64)
-    exponents = made(place, "linspace", start=first, stop=last, num=count, endpoint=closed, dtype=wide)
+    exponents = made(place, "linspace", start=first, stop=last, num=count, endpoint=closed, dtype=dtypes.float64)
     return run("pow", (base, exponents))  # type: ignore[no-any-return]
 
 
@@ -186,7 +185,7 @@ def geomspace(
     if not first * last > 0:
         raise errors.ArgumentError(f"geomspace: bounds have one sign and are not zero; received {start} and {stop}")
     place = as_device(device)
-    if stands(count):  # as NumPy does it
+    if stands(count) and is_double(place):  # as NumPy does it
         sign = -1.0 if first < 0 else 1.0
         powers = _powers(place, 10.0, math.log10(abs(first)), math.log10(abs(last)), count, closed) * sign
         places = made(place, "arange", start=0, stop=count, step=1, dtype=dtypes.int64)

@@ -22,7 +22,7 @@ from adjoint.functions.arguments import (
     inexact,
     keyword_error,
 )
-from adjoint.functions.creation import asarray, made, places_beside
+from adjoint.functions.creation import asarray, is_double, made, places_beside
 from adjoint.functions.elementwise import where
 from adjoint.functions.logic import isnan
 from adjoint.functions.reduction import all as every
@@ -131,20 +131,19 @@ def _quantile(name: str, x: Any, q: Any, axis: Axis, method: str, keepdims: Any,
         ordered = sort(lines)
         count = reshape(_known(isnan(lines), (lines.ndim - 1,)), lines.shape[:-1])
         # all that a number of elements can ask for, so that the numbers need not be known
-        low, high, part = _ranks(q.reshape(-1), places_beside(x, n + 1)[:, None], method)
-        values = _between(ordered, *[_beside(values, x, name)[count] for values in (low, high, part)])
+        counts = places_beside(x, n + 1, dtype=dtypes.int64 if isinstance(q, Tensor) else dtypes.float64)
+        low, high, part = _ranks(q.reshape(-1), counts[:, None], method)
+        values = _between(ordered, *[constant_like(values, x, name)[count] for values in (low, high, part)])
     else:
         ordered = sort(lines)
-        low, high, part = _ranks(_beside(q.reshape(-1), x, name) if stands(n) else q.reshape(-1), n, method)
-        values = _between(ordered, *[_beside(values, x, name) for values in (low, high, part)])
+        shares = q.reshape(-1)
+        shares = constant_like(shares, x, name) if stands(n) and is_double(x.device) else shares
+        low, high, part = _ranks(shares, n, method)
+        values = _between(ordered, *[constant_like(values, x, name) for values in (low, high, part)])
         values = where(isnan(ordered[..., -1:]), math.nan, values)
     values = moveaxis(values, -1, 0)
     kept = tuple(1 if i in axes else m for i, m in enumerate(x.shape)) if keepdims else values.shape[1:]
     return reshape(values, (*q.shape, *kept))
-
-
-def _beside(values: Any, x: Tensor[Any], name: str) -> Tensor[Any]:
-    return values if isinstance(values, Tensor) else constant_like(values, x, name)
 
 
 def _between(ordered: Tensor[Any], low: Tensor[Any], high: Tensor[Any], part: Tensor[Any]) -> Tensor[Any]:
@@ -176,7 +175,7 @@ def _weighted(
     order = run("argsort", (lines,), axis=last, descending=False)
     total = run("cumulative_sum", (run("take_along_axis", (weights, order), axis=last),), axis=last)
     share = (total / total[..., -1:])[..., None]
-    before = (share < _beside(q, x, name)) | (share == 0)
+    before = (share < constant_like(q, x, name)) | (share == 0)
     place = sum(cast(before, dtypes.int64), -2)
     place = run("minimum", (place, lines.shape[-1] - 1))
     ordered = run("take_along_axis", (lines, order), axis=last)

@@ -23,7 +23,7 @@ from adjoint.functions.arguments import (
     real,
     sizes,
 )
-from adjoint.functions.creation import asarray, made, ones_like, places_beside
+from adjoint.functions.creation import asarray, is_double, made, ones_like, places_beside
 from adjoint.functions.elementwise import clip, floor, where
 from adjoint.functions.elementwise import round as nearest_integer
 from adjoint.functions.logic import isfinite
@@ -344,9 +344,10 @@ def _times(n: int, factor: float) -> int:
 
 def _taps(x: Tensor[Any], n: int, m: int, factor: float | None, mode: str, corners: bool) -> tuple[Any, Any]:
     """Of each of m elements over n the places that it is made of, and their weights; for nearest ones the place."""
-    line, ratio = places_beside(x, m, of=[n]).astype(np.float64), n / m if factor is None else 1 / factor
+    line, ratio = places_beside(x, m, of=[n], dtype=dtypes.float64), n / m if factor is None else 1 / factor
     if mode == "nearest":
-        single: Any = asarray(ratio, dtype="float32", device=x.device) if stands(ratio) else np.float32(ratio)
+        is_later = stands(ratio) and isinstance(line, Tensor)
+        single: Any = asarray(ratio, dtype="float32", device=x.device) if is_later else np.float32(ratio)
         return np.minimum(np.floor(line * single.astype(np.float64)).astype(np.int64), n - 1), None
     if mode == "nearest-exact":
         return np.minimum(np.floor((line + 0.5) * ratio).astype(np.int64), n - 1), None
@@ -426,7 +427,7 @@ def affine_grid(theta: Operand[B], size: Sequence[int], align_corners: bool = Fa
 
 def _spaced(like: Tensor[Any], n: int) -> Any:
     """n numbers from -1 to 1."""
-    if not stands(n):
+    if not stands(n) or not is_double(like.device):
         return np.linspace(-1, 1, n)
     return made(like.device, "linspace", start=-1.0, stop=1.0, num=n, endpoint=True, dtype=dtypes.float64)
 
