@@ -363,7 +363,7 @@ def places_beside(
     Also where one of those does that they are computed with, `of`. Where x has no double precision floats are NumPy's.
     """
     if not (stands(stop) or stands(start) or any(map(stands, of))) or (dtype.kind == "f" and not is_double(x._device)):
-        return np.arange(start, stop, step, dtype)
+        return np.arange(start, stop, step, dtype=dtype)
     found = x._device.leaf.widest(dtype)
     return made(x._device, "arange", start=start, stop=stop, step=step, dtype=found)
 

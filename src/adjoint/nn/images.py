@@ -416,7 +416,7 @@ def affine_grid(theta: Operand[B], size: Sequence[int], align_corners: bool = Fa
     if any(map(stands, shape)):
         spread = [line.reshape([-1 if k == i else 1 for k in range(axes)]) for i, line in enumerate(lines)]
         spread = [broadcast_to(constant_like(line, theta, "affine_grid"), shape[2:]) for line in spread]
-        grid = stack([*spread[::-1], ones_like(spread[0])], axis=-1)
+        grid: Any = stack([*spread[::-1], ones_like(spread[0])], axis=-1)
         grid = cast(reshape(grid, (math.prod(shape[2:]), axes + 1)), theta.dtype)
     else:
         sides = np.meshgrid(*lines, indexing="ij")[::-1]
