@@ -112,6 +112,17 @@ FORMS: dict[str, Any] = {
     "roots of sizes": lambda x: (x / x.shape[0] ** 0.5, ad.sqrt(x.shape[0]), ad.log(x.size), x * x.shape[0] ** 2),
     "filled": lambda x: (ad.full(2, x.shape[0] / 3), ad.asarray(x.shape[0] / 3), ad.asarray(x.shape[0], ad.float32)),
     "largest": lambda x: (np.maximum(x, x.shape[0] / 4), np.minimum(x.shape[0], x)),
+    "tri": lambda x: (ad.tri(x.shape[0]) @ x, ad.tri(x.shape[0], 5, k=-1)),
+    "indices": lambda x: (ad.indices(x.shape) * x, symmetric(x)[ad.diag_indices(x.shape[0])]),
+    "where": lambda x: ad.where(x > 0, x.shape[0], 0.5),
+    "wishart": lambda x: ad.stats.wishart.logpdf(
+        symmetric(x) + ad.eye(x.shape[0]), x.shape[0] + 2.0, ad.eye(x.shape[0])
+    ),
+    "drawn": lambda x: (
+        ad.nn.init.xavier_uniform(x.shape),
+        ad.nn.init.kaiming_normal(x.shape),
+        ad.random.normal(x.shape, std=x.shape[0] ** -0.5),
+    ),
     "GRU": lambda x: STEPS(x)[0],
     "ctc_loss": lambda x: ad.nn.ctc_loss(ad.nn.log_softmax(x, axis=1), [1], [1], [1]),
 }

@@ -418,7 +418,11 @@ def as_tensors(xs: Sequence[Any], name: str, *beside: Any) -> list[Tensor[Any]]:
     dtype = available_dtype(dtype, given)
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):
-            tensors[i] = operand(np.asarray(fitting(x, dtype, name), dtype), given[0], name)
+            number = fitting(x, dtype, name)
+            if stands(number):
+                tensors[i] = of_later(number, given[0].device, dtype=dtype)
+            else:
+                tensors[i] = operand(np.asarray(number, dtype), given[0], name)
     return [cast(x, dtype) for x in tensors]
 
 

@@ -549,7 +549,10 @@ def tri(rows: int, columns: int | None = None, /, k: int = 0, dtype: Any = None,
     n, m = as_shape((rows, rows if columns is None else columns), "tri")
     diagonal = max(-n, min(as_integer(k, "tri", "k"), m))  # others are further out, whatever their number
     place = as_device(device)
-    return asarray(computed("tri", _tri, n, m, diagonal, dtype_for(dtype, place)), device=place)
+    wanted = dtype_for(dtype, place)
+    if any(map(stands, (n, m, diagonal))):
+        return run("tril", (made(place, "full", shape=(n, m), value=1, dtype=wanted),), k=diagonal)  # type: ignore[no-any-return]
+    return asarray(computed("tri", _tri, n, m, diagonal, wanted), device=place)
 
 
 def _tri(n: int, m: int, k: int, dtype: DType) -> np.ndarray[Any, Any]:

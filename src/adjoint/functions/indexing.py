@@ -33,7 +33,7 @@ from adjoint.functions.arguments import (
 )
 from adjoint.functions.creation import ShapeLike, asarray, made
 from adjoint.functions.elementwise import where
-from adjoint.functions.shape import broadcast_to, concat, moveaxis, reshape
+from adjoint.functions.shape import broadcast_to, concat, moveaxis, reshape, stack
 from adjoint.operands import (
     cast,
     common_backend,
@@ -417,7 +417,13 @@ def diag_indices(n: int, /, ndim: int = 2, *, device: Any = None) -> Any:
     count, axes = as_size(n, "diag_indices", "n"), as_integer(ndim, "diag_indices", "ndim", 0)
     if axes > AXES:
         raise errors.ArgumentError(f"diag_indices: a cube has at most {AXES} axes; ndim is {errors.shown(axes)}")
+    if stands(count):
+        return (_counted(count, device),) * axes
     return (asarray(computed("diag_indices", np.arange, count), device=device),) * axes
+
+
+def _counted(n: int, device: Any) -> Tensor[Any]:
+    return made(as_device(device), "arange", start=0, stop=n, step=1, dtype=dtypes.int64)
 
 
 def unravel_index(places: Any, shape: ShapeLike, /) -> Any:
@@ -478,6 +484,12 @@ def indices(shape: ShapeLike, /, dtype: Any = None, *, device: Any = None) -> Te
     wanted = dtypes.default_int if dtype is None else dtypes.as_dtype(dtype)
     found = as_shape(shape, "indices")
     check_shape((len(found), *found), "indices")
+    if any(map(stands, found)):
+        lines = [
+            reshape(_counted(n, device), tuple([n if k == i else 1 for k in range(len(found))]))
+            for i, n in enumerate(found)
+        ]
+        return cast(stack([broadcast_to(line, found) for line in lines]), wanted)
     return asarray(computed("indices", np.indices, found), dtype=wanted, device=device)
 
 
