@@ -111,6 +111,7 @@ FORMS: dict[str, Any] = {
     "pdist": lambda x: ad.nn.pdist(x),
     "roots of sizes": lambda x: (x / x.shape[0] ** 0.5, ad.sqrt(x.shape[0]), ad.log(x.size), x * x.shape[0] ** 2),
     "filled": lambda x: (ad.full(2, x.shape[0] / 3), ad.asarray(x.shape[0] / 3), ad.asarray(x.shape[0], ad.float32)),
+    "listed": lambda x: (ad.asarray([x.shape[0] ** 0.5, 1.0]), ad.asarray([[x.shape[0]], [2]]), ad.tensor(x.shape[0])),
     "largest": lambda x: (np.maximum(x, x.shape[0] / 4), np.minimum(x.shape[0], x)),
     "tri": lambda x: (ad.tri(x.shape[0]) @ x, ad.tri(x.shape[0], 5, k=-1)),
     "indices": lambda x: (ad.indices(x.shape) * x, symmetric(x)[ad.diag_indices(x.shape[0])]),

@@ -466,8 +466,8 @@ def is_masked(values: Any) -> builtins.bool:
     return masked is not None and (isinstance(values, masked.MaskedArray) or holds(values, masked.MaskedArray))
 
 
-def holds(values: Any, kind: type) -> builtins.bool:
-    """Whether it is a list, at any depth, with something of this kind in it."""
+def holds(values: Any, kind: type | tuple[type, ...]) -> builtins.bool:
+    """Whether it is a list, at any depth, with something of this kind in it, or one of these."""
     level = values if isinstance(values, (list, tuple)) else ()
     seen: set[int] = set()  # a list may contain itself
     while level:

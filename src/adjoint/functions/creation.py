@@ -123,6 +123,8 @@ def tensor(values: Any, dtype: Any = None, *, device: Any = None, **unknown: Nev
     found = _of_library(values, dtype, place)
     if found is not None:
         return wrap(place.copied(found._array), place)
+    if stands(values):
+        return of_later(values, place, dtype=None if dtype is None else dtypes.as_dtype(dtype))
     return wrap(place.from_numpy(values_of(values, dtype, "tensor", place), copy=True), place)
 
 
@@ -156,7 +158,7 @@ def asarray(
         raise keyword_error(asarray, unknown)
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     copy = None if copy is None else as_flag(copy, "asarray", "copy")
-    if copy is not False and dtypes.holds(values, Tensor):
+    if copy is not False and dtypes.holds(values, (Tensor, *LATER)):
         values, copy = _joined(values), None
     if isinstance(values, Tensor):
         refuse_ended(values, "asarray")
