@@ -7,6 +7,7 @@ import itertools
 import math
 import random
 import warnings
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,8 @@ ASKING: dict[str, Any] = {
     "in": lambda x: x if x.shape[0] in (3, 4) else -x,
     "in a set": lambda x: x if x.shape[0] in {3, 4} else -x,
     "NumPy's functions": lambda x: x * np.sqrt(x.shape[0]) + np.add.reduce([x.shape[0], 2]),
+    "no numbers": lambda x: x if x.shape[0] in (None, "4", Fraction(4), ...) and x.shape[0] != (4,) else -x,
+    "NumPy's numbers": lambda x: x if np.int64(4) != x.shape[0] and x.shape[0] < np.float32(8) else -x,
     "an array of NumPy's": lambda x: x if (np.arange(3) < x.shape[0]).all() else -x,
     "dict": lambda x: x * {4: 2.0}.get(x.shape[0], 1.0),
     "text": lambda x: x if f"{x.shape[0]}" == "4" else -x,

@@ -251,7 +251,7 @@ class Size:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if any([isinstance(x, Tensor) for x in inputs]):
             return NotImplemented  # tensors take sizes
-        compare = _COMPARISONS.get(_UFUNCS.get(ufunc, ""))
+        compare = _UFUNCS.get(ufunc)
         if compare is not None and method == "__call__" and not options:
             # NumPy makes its scalars arrays without axes
             x, y = [v.item() if isinstance(v, (np.generic, np.ndarray)) and not v.ndim else v for v in inputs]
@@ -284,7 +284,7 @@ class Size:
             return True
         if type(other) is Size and other.owner is not self.owner:
             return False
-        if not isinstance(other, (int, float, complex)) and not hasattr(other, "__array__"):
+        if other is None or other is Ellipsis or type(other) in (str, slice, tuple, list):  # no number, whatever it is
             return NotImplemented
         if not self.owner.is_open and not self.owner.is_bound:
             return type(other) is Size and other.text == self.text
@@ -344,12 +344,13 @@ _COMPARISONS: dict[str, Any] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_UFUNCS: dict[Any, str] = {
-    np.equal: "==",
-    np.less: "<",
-    np.less_equal: "<=",
-    np.greater: ">",
-    np.greater_equal: ">=",
+_UFUNCS: dict[Any, Callable[[Any, Any], Any]] = {
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
 }
 
 # --- arithmetic ----------------------------------------------------------------------------------

@@ -99,10 +99,8 @@ class Region(Call):
             place, text = pointers[id(SIZES)], "\n".join([*block.texts, *b.lines])
             computed = self.sizes.computed(text, given, place)
             b.lines[begin:begin] = computed
-            self.called = {
-                **self.called,
-                **{key: line for key, line in DECLARED.items() if f"@{key}(" in str(computed)},
-            }
+            names = {name for name in DECLARED if any([f"@{name}(" in line for line in computed])}
+            self.called = {**self.called, **{name: DECLARED[name] for name in names}}
             b.lines.insert(0, f"  {place} = alloca [{max(1, len(self.sizes.names))} x i64], align 8")
         lines = "\n".join(b.lines)
         return f"define ptr @{self.name}(ptr %self, ptr %arguments, i64 %count) #0 {{\nentry:\n{lines}\n}}"
