@@ -80,7 +80,7 @@ def circulant(c: Operand[B], /) -> Tensor[B]:
     if not x.ndim:
         raise errors.ShapeError("circulant: expected a vector, received a 0-d tensor")
     places = places_beside(x, x.shape[-1])
-    return _spread(x, (places[:, None] - places) % max(x.shape[-1], 1), "circulant")
+    return _spread(x, places[:, None] - places, "circulant")  # those below zero count from the end
 
 
 def _spread(x: Tensor[Any], places: Any, name: str) -> Tensor[Any]:
