@@ -227,3 +227,17 @@ def test_functions_of_any_size_are_machine_code(name: str, monkeypatch: pytest.M
 
 
 NO_KERNELS = {"index", "reshape", "permute_dims", "broadcast_to", "concat", "full"}  # views, and copies alone
+
+
+@pytest.mark.parametrize("kind", [ad.nn.RNN, ad.nn.GRU])
+def test_recurrent_layers_are_loops_in_recordings(kind: Any) -> None:
+    """What is recorded does not grow with the number of steps, of one size or of any."""
+    net = kind(3, 2, bidirectional=True)
+
+    def length(n: int, **options: Any) -> int:
+        lengths = np.array([n // 2, n])
+        f = ad.compile(lambda x: net(x, lengths=lengths)[0], **options)
+        return len(f.lower(ad.ones((n, 2, 3))).graph.equations)
+
+    assert length(4) == length(40)
+    assert length(4, dynamic=True) == length(40, dynamic=True)

@@ -76,7 +76,7 @@ BY_NAME = {
     ("backends.jax", "functions.pytrees"),  # tensors are pytrees of JAX as soon as there is a leaf of JAX
     ("graph.nodes", "pictures.drawing"),  # what notebooks show of a node
     ("functions.conversion", "numpy_protocols"),  # NumPy's functions that are called with tensors
-    # steps whose number is not known in a recording
+    # steps that are a loop of a recording
     ("nn.classification", "transforms.control"),
     ("nn.modules.recurrent", "transforms.control"),
     ("special.arguments", "transforms.hosted"),  # functions of orders that have no values yet

@@ -20,7 +20,6 @@ from adjoint.nn.activations import relu, sigmoid
 from adjoint.nn.layers import dropout
 from adjoint.nn.modules.linear import Key, within
 from adjoint.operands import operand, run
-from adjoint.primitives.sizes import stands
 from adjoint.tensor import Operand, Tensor
 
 State = tuple[Tensor[Any], ...]
@@ -240,7 +239,7 @@ class _Recurrent(Module):
             if not any(part.dtype.kind == "c" for part in (x, *state, cell.weight_ih, cell.weight_hh)):
                 return cell.follow(x, state, backward)
         projected = cell.project(x)
-        if stands(x.shape[0]) and all(part.dtype is projected.dtype for part in state):
+        if x.device.leaf.is_fresh and x.shape[0] and all(part.dtype is projected.dtype for part in state):
             return _looped(cell, projected, state, mask, backward)
         steps = list(enumerate(unstack(projected)))
         outs: list[Any] = [None] * len(steps)
@@ -281,7 +280,7 @@ class _Recurrent(Module):
 
 
 def _looped(cell: Any, projected: Tensor[Any], state: State, mask: Any, backward: bool) -> tuple[Tensor[Any], State]:
-    """One cell over steps whose number stands for several."""
+    """One cell over all steps, as a loop of a recording, whose length does not grow with their number."""
     scan = import_module("adjoint.transforms.control").scan  # which is above
 
     def step(state: State, given: Any) -> tuple[State, Tensor[Any]]:
