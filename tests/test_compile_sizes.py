@@ -7,6 +7,7 @@ import itertools
 import math
 import random
 import warnings
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ import adjoint as ad
 from adjoint import errors
 from adjoint.compiler.graph import verify
 from adjoint.compiler.sizes import Symbols, filled, is_size
+from adjoint.primitives.sizes import square_root
 from adjoint.random_keys import Replay, replayed
 
 RNG = np.random.default_rng(0)
@@ -81,6 +83,8 @@ GENERAL: dict[str, Any] = {
     "solve": lambda x: ad.linalg.solve(x.T @ x + x.shape[0] * ad.eye(3), ad.ones(3)),
     "where": lambda x: ad.where(x > 0, x, 0.0).sum(axis=0),
     "checkpoint": ad.grad(lambda x: ad.checkpoint(lambda x: ad.sin(ad.sin(x)).mean())(x)),
+    "median": lambda x: ad.median(x, axis=0),
+    "std": lambda x: x.std(axis=0),
     "cross entropy": lambda x: ad.grad(lambda x: ad.nn.cross_entropy(x, ad.zeros(x.shape[0], dtype=ad.int64)))(x),
 }
 
@@ -104,6 +108,10 @@ ASKING: dict[str, Any] = {
     "len": lambda x: x * len(x),
     "in": lambda x: x if x.shape[0] in (3, 4) else -x,
     "in a set": lambda x: x if x.shape[0] in {3, 4} else -x,
+    "NumPy's functions": lambda x: x * np.sqrt(x.shape[0]) + np.add.reduce([x.shape[0], 2]),
+    "no numbers": lambda x: x if x.shape[0] in (None, "4", Fraction(4), ...) and x.shape[0] != (4,) else -x,
+    "NumPy's numbers": lambda x: x if np.int64(4) != x.shape[0] and x.shape[0] < np.float32(8) else -x,
+    "an array of NumPy's": lambda x: x if (np.arange(3) < x.shape[0]).all() else -x,
     "dict": lambda x: x * {4: 2.0}.get(x.shape[0], 1.0),
     "text": lambda x: x if f"{x.shape[0]}" == "4" else -x,
     "isinstance": lambda x: x if isinstance(x.shape[0], int) else -x,
@@ -115,8 +123,6 @@ ASKING: dict[str, Any] = {
     "unpacked": lambda x: ad.stack([*x]),
     "other axes": lambda x: x + ad.ones(3) if x.shape[0] == x.shape[1] else x.T,
     "bits": lambda x: x * (x.shape[0] & 1) * (x.shape[0] << 2) * (7 ^ x.shape[0]),
-    "median": lambda x: ad.median(x, axis=0),
-    "std": lambda x: x.std(axis=0),
 }
 
 SIZES = (5, 4, 6, 3, 9, 2, 1, 7, 4, 12)
@@ -629,6 +635,8 @@ OPERATIONS: list[Any] = [
     lambda x, y: abs(x) if x >= y else x * 3,
     lambda x, y: math.ceil(x) + math.floor(y) if x == y else x - 2,
     lambda x, y: max(x, y) - min(x, 4),
+    lambda x, y: square_root(x) if x >= 0 else math.floor(y / 2),
+    lambda x, y: x**2 - math.ceil(x / 3),
     lambda x, y: (x * y) // y if y > 0 else divmod(x, 3)[1],
 ]
 

@@ -76,6 +76,9 @@ BY_NAME = {
     ("backends.jax", "functions.pytrees"),  # tensors are pytrees of JAX as soon as there is a leaf of JAX
     ("graph.nodes", "pictures.drawing"),  # what notebooks show of a node
     ("functions.conversion", "numpy_protocols"),  # NumPy's functions that are called with tensors
+    # steps that are a loop of a recording
+    ("nn.classification", "transforms.control"),
+    ("nn.modules.recurrent", "transforms.control"),
     ("special.arguments", "transforms.hosted"),  # functions of orders that have no values yet
 }
 # which have tables: of public names, of backends by name, of methods' bodies; which runs a program on the face

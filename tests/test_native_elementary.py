@@ -231,6 +231,14 @@ def test_powers_that_are_products(exponent: float, dtype: Any, compiled: bool) -
             np.testing.assert_array_equal(np.signbit(y), np.signbit(wanted))
 
 
+@pytest.mark.parametrize("base", [2, 2.0])
+def test_numbers_to_the_power_of_an_array_without_axes(base: float) -> None:
+    exponent = ad.tensor(3.0, dtype=ad.float64)
+    assert ad.pow(base, exponent).item() == 8.0
+    assert ad.compile(lambda y: ad.pow(base, y))(exponent).item() == 8.0
+    assert ad.exp2(exponent).item() == 8.0
+
+
 def test_powers_of_whole_numbers_have_signs() -> None:
     power = functions(("pow",), np.float64, 4)["pow"]
     np.testing.assert_array_equal(power([-2.0, -2.0, -2.0, 10.0], [3.0, -2.0, 0.5, 2.0]), [-8.0, 0.25, np.nan, 100.0])

@@ -466,8 +466,8 @@ def is_masked(values: Any) -> builtins.bool:
     return masked is not None and (isinstance(values, masked.MaskedArray) or holds(values, masked.MaskedArray))
 
 
-def holds(values: Any, kind: type) -> builtins.bool:
-    """Whether it is a list, at any depth, with something of this kind in it."""
+def holds(values: Any, kind: type | tuple[type, ...]) -> builtins.bool:
+    """Whether it is a list, at any depth, with something of this kind in it, or one of these."""
     level = values if isinstance(values, (list, tuple)) else ()
     seen: set[int] = set()  # a list may contain itself
     while level:
@@ -521,6 +521,7 @@ def is_wide(value: Any) -> builtins.bool:
 def _kinds(values: Any) -> set[np.dtype[Any]]:
     """The data types in nested lists: of NumPy's scalars, arrays and other buffers. Python's numbers have none."""
     found: set[np.dtype[Any]] = set()
+    numbers = (int, float)  # also those that stand for others
     level: Any = values if isinstance(values, (list, tuple)) else [values]
     while level:
         first = type(level[0])  # mostly that of all, and counting is faster than a set
@@ -532,7 +533,13 @@ def _kinds(values: Any) -> set[np.dtype[Any]]:
         found.update([np.dtype(kind) for kind in scalars])
         others = classes - nested - scalars - _PYTHONS
         if others:
-            found.update([np.asarray(x).dtype for x in level if type(x) in others and has_dtype(x)])
+            found.update(
+                [
+                    np.asarray(x).dtype
+                    for x in level
+                    if type(x) in others and not isinstance(x, numbers) and has_dtype(x)
+                ]
+            )
         lists = level if nested == classes else [x for x in level if type(x) in nested] if nested else []
         level = list(itertools.chain.from_iterable(lists))
     return found

@@ -9,13 +9,14 @@ import numpy as np
 
 from adjoint import dtypes
 from adjoint.operands import operand, run
+from adjoint.primitives.sizes import square_root
 from adjoint.tensor import Tensor
 
 
 def irrational(function: str, number: Any, like: Tensor[Any]) -> Any:
     """What a function of `math` gives for a number; on a leaf of more digits a tensor that has them all."""
     if like.device.leaf.digits is None:
-        return getattr(math, function)(number)
+        return square_root(number) if function == "sqrt" else getattr(math, function)(number)
     return run(function, (number if isinstance(number, Tensor) else _exactly(number, like),))
 
 

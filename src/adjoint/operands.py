@@ -16,7 +16,7 @@ from adjoint.concrete import Check, Lazy, collecting
 from adjoint.devices import leaf_of
 from adjoint.dtypes import DType
 from adjoint.primitives import CAST, TABLE, Spec, result_spec
-from adjoint.primitives.sizes import LATER
+from adjoint.primitives.sizes import LATER, stands
 from adjoint.tensor import Counter, Number, Scalar, Tensor, allocate, raw_array, same, wrap
 
 _LARGEST = int(np.finfo(np.float64).max)
@@ -177,8 +177,10 @@ def operand(value: Any, like: Tensor[Any], name: str, wide: bool = False) -> Ten
     return wrap(device.from_numpy(values, copy=True), device)
 
 
-def constant_like(values: np.ndarray[Any, Any], like: Tensor[Any], name: str) -> Tensor[Any]:
+def constant_like(values: Any, like: Tensor[Any], name: str) -> Tensor[Any]:
     """An array of our own as a constant beside `like`, in no wider dtype than its library has."""
+    if isinstance(values, Tensor):  # of places whose number is not known
+        return values
     return operand(values.astype(like._device.leaf.widest(values.dtype), copy=False), like, name)
 
 
@@ -330,7 +332,7 @@ def dtype_of_numbers(xs: Sequence[Any]) -> DType:
 
 
 def _kind_of(x: Any) -> str:
-    return ("i" if isinstance(x, int) else "f") if x.__class__ in LATER else np.asarray(x).dtype.kind
+    return ("i" if isinstance(x, int) else "f") if stands(x) else np.asarray(x).dtype.kind
 
 
 def in_dtype(x: Any, dtype: DType, like: Backend, name: str) -> Tensor[Any]:
@@ -430,10 +432,11 @@ def refuse_operand(value: Any, like: Tensor[Any], name: str) -> Any:
     )
 
 
-def of_later(x: Any, place: Backend, wide: bool = False) -> Tensor[Any]:
+def of_later(x: Any, place: Backend, wide: bool = False, dtype: DType | None = None) -> Tensor[Any]:
     """A tensor of a number that stands for others, as precise as of Python's."""
     whole = isinstance(x, int)
-    dtype = dtypes.int64 if whole else place.leaf.widest(dtypes.float64) if wide else dtypes.default_on(place)
+    if dtype is None:
+        dtype = dtypes.int64 if whole else place.leaf.widest(dtypes.float64) if wide else dtypes.default_on(place)
     return wrap(place.full(shape=(), value=x, dtype=dtype), place)
 
 

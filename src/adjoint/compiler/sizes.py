@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import contextvars
+import functools
 import itertools
 import math
 import operator
@@ -22,7 +23,7 @@ import numpy as np
 from adjoint import errors
 from adjoint.lines import Line
 from adjoint.primitives import Shape
-from adjoint.primitives.sizes import Places, as_recorded
+from adjoint.primitives.sizes import LATER, Places, as_recorded, square_root
 from adjoint.scopes import Block, Variable, innermost
 from adjoint.tensor import Tensor
 
@@ -36,6 +37,7 @@ _bound: Variable[tuple[Symbols, dict[str, int]]] = contextvars.ContextVar("adjoi
 SCOPE: dict[str, Any] = {
     "__builtins__": {},
     **{x.__name__: x for x in (abs, math.ceil, math.floor, max, min, range, slice)},
+    "sqrt": square_root,
     **{repr(x): x for x in (math.inf, math.nan)},
 }
 
@@ -216,7 +218,6 @@ class Size:
     value: Any
 
     __slots__ = ("owner", "terms", "text", "value")
-    __array_ufunc__ = None  # NumPy leaves operators to it
 
     def __init__(self, value: Any, terms: Terms | None, text: str, owner: Symbols) -> None:
         self.value, self.terms, self.text, self.owner = value, terms, text, owner
@@ -247,6 +248,17 @@ class Size:
             raise AttributeError(f"{type(self.value).__name__!r} object has no attribute {name!r}")
         return getattr(self.known(), name)
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if any([isinstance(x, Tensor) for x in inputs]):
+            return NotImplemented  # tensors take sizes
+        compare = _UFUNCS.get(ufunc)
+        if compare is not None and method == "__call__" and not options:
+            # NumPy makes its scalars arrays without axes
+            x, y = [v.item() if isinstance(v, (np.generic, np.ndarray)) and not v.ndim else v for v in inputs]
+            if not isinstance(x, np.ndarray) and not isinstance(y, np.ndarray):
+                return compare(x, y)
+        return getattr(ufunc, method)(*_knowns(*inputs), **options)
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.asarray(self.known(), dtype)
 
@@ -272,6 +284,8 @@ class Size:
             return True
         if type(other) is Size and other.owner is not self.owner:
             return False
+        if other is None or other is Ellipsis or type(other) in (str, slice, tuple, list):  # no number, whatever it is
+            return NotImplemented
         if not self.owner.is_open and not self.owner.is_bound:
             return type(other) is Size and other.text == self.text
         return _compared("==", self, other)  # type: ignore[no-any-return]
@@ -329,6 +343,14 @@ _COMPARISONS: dict[str, Any] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
+}
+_UFUNCS: dict[Any, Callable[[Any, Any], Any]] = {
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
 }
 
 # --- arithmetic ----------------------------------------------------------------------------------
@@ -398,6 +420,7 @@ def _of(value: Any, terms: Terms | None, text: str, owner: Symbols) -> Any:
     return Size(value, terms, text, owner)
 
 
+_FACTORS = 4  # of a power that is a polynomial
 _ARITHMETIC: dict[str, tuple[str, Any]] = {
     "add": ("+", operator.add),
     "sub": ("-", operator.sub),
@@ -425,6 +448,8 @@ def _combined(name: str, x: Any, y: Any) -> Any:
             terms = _sum(a, b, 1 if name == "add" else -1)
         elif name == "mul":
             terms = _product(a, b)
+        elif name == "pow" and type(y) is int and 0 < y <= _FACTORS:
+            terms = functools.reduce(_product, [a] * y)
         elif name in ("floordiv", "mod") and (whole := _quotient(a, b)) is not None:
             terms = whole if name == "floordiv" else {}
     text = f"{_text(x)} {symbol} {_text(y)}"
@@ -463,6 +488,12 @@ def _rounded(name: str) -> Any:
     return method
 
 
+def _root(x: Size) -> Any:
+    if not x.owner.is_open:
+        return math.sqrt(x.known())
+    return Size(math.sqrt(x.value), None, f"sqrt({x.text})", x.owner)
+
+
 def _magnitude(x: Any) -> Any:
     if type(x.value) is int:
         return x if x >= 0 else 0 - x
@@ -488,6 +519,7 @@ def _defined() -> Iterator[tuple[str, Any]]:
         yield f"__{name}__", lambda x, y, symbol=symbol: _compared(symbol, x, y)
     for name in ("ceil", "floor"):
         yield f"__{name}__", _rounded(name)
+    yield "sqrt", _root
     yield "__neg__", lambda x: -1 * x  # not 0 - x, which has no -0.0
     yield "__pos__", lambda x: x
     yield "__abs__", _magnitude
@@ -505,6 +537,7 @@ def _defined() -> Iterator[tuple[str, Any]]:
 
 for _name, _method in _defined():
     setattr(Size, _name, _method)
+LATER.add(Size)
 
 
 # --- in parameters ---------------------------------------------------------------------------------

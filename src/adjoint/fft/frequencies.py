@@ -19,7 +19,11 @@ from adjoint.functions.arguments import (
     integers,
     keyword_error,
 )
+from adjoint.functions.elementwise import where
+from adjoint.functions.ranges import arange
 from adjoint.functions.shape import roll
+from adjoint.operands import cast
+from adjoint.primitives.sizes import stands
 from adjoint.tensor import Axis, Operand, Tensor, wrap
 from adjoint.variables import B
 
@@ -42,6 +46,10 @@ def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None)
     [0.0, 0.5, -1.0, -0.5]
     """
     n, d = _spacing(n, d, "fftfreq")
+    if stands(n):
+        places = arange(n, device=device)
+        places = where(places < (n + 1) // 2, places, places - n)
+        return _of_places(places, n * d, dtype, "fftfreq")
     return sampled(computed("fftfreq", np.fft.fftfreq, n, d), dtype, device, "fftfreq")
 
 
@@ -55,7 +63,15 @@ def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None
     [0.0, 0.5, 1.0]
     """
     n, d = _spacing(n, d, "rfftfreq")
+    if stands(n):
+        return _of_places(arange(n // 2 + 1, device=device), n * d, dtype, "rfftfreq")
     return sampled(computed("rfftfreq", np.fft.rfftfreq, n, d), dtype, device, "rfftfreq")
+
+
+def _of_places(places: Tensor[Any], length: float, dtype: Any, name: str) -> Tensor[Any]:
+    """The frequencies at places, of samples that are so long together."""
+    wanted = dtypes.default_on(places.device) if dtype is None else dtypes.as_real(dtype, name)
+    return cast(cast(places, places.device.leaf.widest(dtypes.float64)) * (1.0 / length), wanted)
 
 
 def sampled(values: Any, dtype: Any, device: Any, name: str) -> Tensor[Any]:

@@ -22,7 +22,7 @@ from adjoint.devices import device as find_device
 from adjoint.dtypes import DType
 from adjoint.operands import adapted, available_dtype, cast, concrete_values, fitting, is_weak, of_later, operand
 from adjoint.primitives import Shape, real_dtype
-from adjoint.primitives.sizes import LATER
+from adjoint.primitives.sizes import stands
 from adjoint.tensor import Axis, Number, Scalar, Tensor, wrap
 
 T = TypeVar("T")
@@ -351,7 +351,7 @@ def as_tensor(x: Any, name: str, *beside: Any) -> Tensor[Any]:
             return operand(x, like, name, wide)
     if isinstance(x, (int, float, complex, np.ndarray, np.generic, list, tuple)):
         place = default_device()
-        if x.__class__ in LATER:
+        if stands(x):
             return of_later(x, place, wide)
         return wrap(place.from_numpy(values_of(x, None, name, place, wide), copy=True), place)
     leaf = leaf_of(x) if libraries_imported() else None
@@ -418,7 +418,11 @@ def as_tensors(xs: Sequence[Any], name: str, *beside: Any) -> list[Tensor[Any]]:
     dtype = available_dtype(dtype, given)
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):
-            tensors[i] = operand(np.asarray(fitting(x, dtype, name), dtype), given[0], name)
+            number = fitting(x, dtype, name)
+            if stands(number):
+                tensors[i] = of_later(number, given[0].device, dtype=dtype)
+            else:
+                tensors[i] = operand(np.asarray(number, dtype), given[0], name)
     return [cast(x, dtype) for x in tensors]
 
 

@@ -42,7 +42,7 @@ from adjoint.operands import (
     run,
 )
 from adjoint.primitives import Shape
-from adjoint.primitives.sizes import LATER
+from adjoint.primitives.sizes import LATER, stands
 from adjoint.tensor import Number, Operand, Tensor, refuse_ended, same, wrap
 
 D = TypeVar("D", bound=Backend)
@@ -123,6 +123,8 @@ def tensor(values: Any, dtype: Any = None, *, device: Any = None, **unknown: Nev
     found = _of_library(values, dtype, place)
     if found is not None:
         return wrap(place.copied(found._array), place)
+    if stands(values):
+        return of_later(values, place, dtype=None if dtype is None else dtypes.as_dtype(dtype))
     return wrap(place.from_numpy(values_of(values, dtype, "tensor", place), copy=True), place)
 
 
@@ -156,7 +158,7 @@ def asarray(
         raise keyword_error(asarray, unknown)
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     copy = None if copy is None else as_flag(copy, "asarray", "copy")
-    if copy is not False and dtypes.holds(values, Tensor):
+    if copy is not False and dtypes.holds(values, (Tensor, *LATER)):
         values, copy = _joined(values), None
     if isinstance(values, Tensor):
         refuse_ended(values, "asarray")
@@ -181,8 +183,8 @@ def asarray(
         return out if wanted is None else cast(out, wanted)
     if copy is False and dtypes.holds(values, Tensor):
         raise errors.ArgumentError("asarray: tensors in a list are joined by a copy; leave out copy=False")
-    if values.__class__ in LATER and wanted is None:
-        return of_later(values, place)
+    if stands(values) and (wanted is None or values.__class__ not in LATER):
+        return of_later(values, place, dtype=wanted)
     array = dtypes.values_of(values, dtype, "asarray", place)
     return _held("asarray", values, array, place, copy)
 
@@ -350,6 +352,24 @@ def made(place: Backend, name: str, **parameters: Any) -> Tensor[Any]:
         fail(error, place, name, (), parameters)
 
 
+def is_double(place: Backend) -> bool:
+    """Whether a backend has double precision, so that places come out as NumPy computes them."""
+    return place.leaf.widest(dtypes.float64) is dtypes.float64
+
+
+def places_beside(
+    x: Tensor[Any], stop: Any, start: Any = 0, step: int = 1, *, of: Any = (), dtype: DType = dtypes.int64
+) -> Any:
+    """The integers from `start` to before `stop`: NumPy's, or a tensor beside x where they stand for several.
+
+    Also where one of those does that they are computed with, `of`. Where x has no double precision floats are NumPy's.
+    """
+    if not (stands(stop) or stands(start) or any(map(stands, of))) or (dtype.kind == "f" and not is_double(x._device)):
+        return np.arange(start, stop, step, dtype=dtype)
+    found = x._device.leaf.widest(dtype)
+    return made(x._device, "arange", start=start, stop=stop, step=step, dtype=found)
+
+
 def _full(shape: Shape, value: Any, dtype: Any, device: Any) -> Tensor[Any]:
     place = as_device(device)
     return made(place, "full", shape=shape, value=value, dtype=dtype_for(dtype, place))
@@ -445,6 +465,8 @@ def full(shape: ShapeLike, fill_value: Any, dtype: Any = None, *, device: Any = 
         fill_value = adapted([fill_value], "full")[0]
     if isinstance(fill_value, Tensor):
         device, default = fill_value.device if device is None else device, fill_value.dtype
+    elif stands(fill_value):
+        default = of_later(fill_value, as_device(device)).dtype
     else:
         default = values_of(fill_value, None, "full", as_device(device)).dtype
     wanted = default if dtype is None else dtypes.as_dtype(dtype)
@@ -529,7 +551,10 @@ def tri(rows: int, columns: int | None = None, /, k: int = 0, dtype: Any = None,
     n, m = as_shape((rows, rows if columns is None else columns), "tri")
     diagonal = max(-n, min(as_integer(k, "tri", "k"), m))  # others are further out, whatever their number
     place = as_device(device)
-    return asarray(computed("tri", _tri, n, m, diagonal, dtype_for(dtype, place)), device=place)
+    wanted = dtype_for(dtype, place)
+    if any(map(stands, (n, m, diagonal))):
+        return run("tril", (made(place, "full", shape=(n, m), value=1, dtype=wanted),), k=diagonal)  # type: ignore[no-any-return]
+    return asarray(computed("tri", _tri, n, m, diagonal, wanted), device=place)
 
 
 def _tri(n: int, m: int, k: int, dtype: DType) -> np.ndarray[Any, Any]:

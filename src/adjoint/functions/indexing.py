@@ -18,6 +18,7 @@ from adjoint.backend import Array, Backend, Decorator
 from adjoint.functions.arguments import (
     AXES,
     as_axis,
+    as_device,
     as_integer,
     as_shape,
     as_size,
@@ -30,9 +31,9 @@ from adjoint.functions.arguments import (
     keyword_error,
     own_values,
 )
-from adjoint.functions.creation import ShapeLike, asarray
+from adjoint.functions.creation import ShapeLike, asarray, made
 from adjoint.functions.elementwise import where
-from adjoint.functions.shape import broadcast_to, concat, moveaxis, reshape
+from adjoint.functions.shape import broadcast_to, concat, moveaxis, reshape, stack
 from adjoint.operands import (
     cast,
     common_backend,
@@ -47,7 +48,7 @@ from adjoint.operands import (
     run,
 )
 from adjoint.primitives import ARRAY, Key, Shape, broadcast_shapes, index_shape
-from adjoint.primitives.sizes import LATER, places_along
+from adjoint.primitives.sizes import LATER, places_along, stands
 from adjoint.tensor import Operand, Tensor, allocate, is_unique, make_unique, raw_array, refuse_ended, unique_lock, wrap
 from adjoint.variables import B
 
@@ -133,7 +134,7 @@ def _entry(entry: Any, x: Tensor[Any]) -> list[Any]:
     if entry.__class__ in LATER and isinstance(entry, int):
         entry = of_later(entry, x._device)
     if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
-        return [int(entry)]
+        return [entry if stands(entry) else int(entry)]
     array = isinstance(entry, (Tensor, np.ndarray, np.generic, list, tuple, range, bool)) and not isinstance(
         entry, float
     )
@@ -381,8 +382,24 @@ def flatnonzero(x: Operand[B], /) -> Tensor[B]:
 def _triangle(rows: Any, columns: Any, k: Any, device: Any, name: str) -> tuple[Tensor[Any], Tensor[Any]]:
     n, m = as_shape((rows, rows if columns is None else columns), name)
     diagonal = max(-n, min(as_integer(k, name, "k"), m + 1))  # others are further out, whatever their number
-    row, column = computed(name, getattr(np, name), n, diagonal, m)
-    return asarray(row, device=device), asarray(column, device=device)
+    if not any(map(stands, (n, m, diagonal))):
+        row, column = computed(name, getattr(np, name), n, diagonal, m)
+        return asarray(row, device=device), asarray(column, device=device)
+    place, upper = as_device(device), name == "triu_indices"
+    k = diagonal - 1 if upper else diagonal
+    low = max(0, min(-k, n))  # rows without elements up to the k-th diagonal
+    high = max(low, min(m - k, n))  # the first row all of which is
+    total = (high - low) * (low + high - 1) // 2 + (high - low) * (k + 1) + (n - high) * m
+    ends = made(place, "arange", start=k + 1, stop=n + k + 1, step=1, dtype=dtypes.int64)
+    until = ends = run("minimum", (run("maximum", (ends, 0)), m))  # of each row
+    start: Any = 0
+    if upper:
+        total, start, ends = n * m - total, until, m - until
+    after = run("cumulative_sum", (ends,), axis=0)
+    places = made(place, "arange", start=0, stop=total, step=1, dtype=dtypes.int64)
+    row = run("searchsorted", (after, places), side="right")
+    first = start - (after - ends)  # less how many elements there are in rows before
+    return row, places + run("index", (first, row), key=(ARRAY,))
 
 
 def tril_indices(rows: int, k: int = 0, columns: int | None = None, *, device: Any = None) -> Any:
@@ -400,7 +417,13 @@ def diag_indices(n: int, /, ndim: int = 2, *, device: Any = None) -> Any:
     count, axes = as_size(n, "diag_indices", "n"), as_integer(ndim, "diag_indices", "ndim", 0)
     if axes > AXES:
         raise errors.ArgumentError(f"diag_indices: a cube has at most {AXES} axes; ndim is {errors.shown(axes)}")
+    if stands(count):
+        return (_counted(count, device),) * axes
     return (asarray(computed("diag_indices", np.arange, count), device=device),) * axes
+
+
+def _counted(n: int, device: Any) -> Tensor[Any]:
+    return made(as_device(device), "arange", start=0, stop=n, step=1, dtype=dtypes.int64)
 
 
 def unravel_index(places: Any, shape: ShapeLike, /) -> Any:
@@ -461,6 +484,12 @@ def indices(shape: ShapeLike, /, dtype: Any = None, *, device: Any = None) -> Te
     wanted = dtypes.default_int if dtype is None else dtypes.as_dtype(dtype)
     found = as_shape(shape, "indices")
     check_shape((len(found), *found), "indices")
+    if any(map(stands, found)):
+        lines = [
+            reshape(_counted(n, device), tuple([n if k == i else 1 for k in range(len(found))]))
+            for i, n in enumerate(found)
+        ]
+        return cast(stack([broadcast_to(line, found) for line in lines]), wanted)
     return asarray(computed("indices", np.indices, found), dtype=wanted, device=device)
 
 
@@ -474,11 +503,17 @@ def delete(x: Operand[B], places: Any, /, axis: int | None = None) -> Tensor[B]:
     if axis is None:
         x, axis = reshape(x, -1), 0
     place = as_axis(axis, x.ndim, "delete")
-    few = _few(places, x.shape[place], x.shape[place])
+    n = x.shape[place]
+    few = _few(places, n, n)
     if few is not None:  # what is between them, joined
-        cuts = [-1, *sorted(set(few)), x.shape[place]]
+        inside = sorted(few)
+        cuts = [-1, *[p for i, p in enumerate(inside) if not i or p != inside[i - 1]], n]
         return concat([_part(x, place, cut + 1, stop) for cut, stop in zip(cuts, cuts[1:], strict=False)], axis=place)
-    return take(x, _changed(np.delete, x.shape[place], places, "delete"), axis=place)
+    if isinstance(places, slice) and places.step in (None, 1):
+        left = _places(places, n)
+        start, stop = (left.start, left.stop) if left else (0, 0)
+        return concat([_part(x, place, 0, start), _part(x, place, stop, n)], axis=place)
+    return take(x, _changed(np.delete, n, places, "delete"), axis=place)
 
 
 def insert(x: Operand[B], places: Any, values: Any, /, axis: int | None = None) -> Tensor[B]:
@@ -545,7 +580,8 @@ def _few(places: Any, n: int, size: int) -> list[int] | None:
         return None
     if not all(is_integer(p) and -n <= p < size for p in places):
         return None
-    return [int(p) + n if p < 0 else int(p) for p in places]
+    whole = [p if stands(p) else int(p) for p in places]
+    return [p + n if p < 0 else p for p in whole]
 
 
 _FEW = 16  # a slice for each of them is still the faster way

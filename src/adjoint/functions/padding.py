@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.functions.arguments import as_axis, as_choice, as_constant, as_tensor, check_shape, computed, is_integer
-from adjoint.functions.creation import made
+from adjoint.functions.creation import made, places_beside
 from adjoint.functions.elementwise import where
-from adjoint.functions.reduction import max, mean, min
+from adjoint.functions.reduction import max as largest
+from adjoint.functions.reduction import mean
+from adjoint.functions.reduction import min as least
 from adjoint.functions.shape import flip
 from adjoint.functions.statistics import median
 from adjoint.operands import cast, constant_like, refuse_fractions, run
+from adjoint.primitives.sizes import stands
 from adjoint.tensor import Operand, Tensor
 from adjoint.variables import B
 
@@ -79,9 +83,10 @@ def pad(
     [0.0, 2.0, 4.0, 2.0, 1.0, 0.0]
     """
     x = as_tensor(x, "pad")
-    as_choice(mode, "pad", "mode", ("constant", *_PLACES, "linear_ramp", *_STATISTICS, "empty"))
+    as_choice(mode, "pad", "mode", ("constant", *_REPEATED, "linear_ramp", *_STATISTICS, "empty"))
     odd = as_choice(reflect_type, "pad", "reflect_type", ("even", "odd")) == "odd"
-    border = [(int(a), int(b)) for a, b in pairs(pad_width, x.ndim, "pad_width", _is_width)]
+    given = pairs(pad_width, x.ndim, "pad_width", _is_width)
+    border = [(a if stands(a) else int(a), b if stands(b) else int(b)) for a, b in given]
     check_shape(tuple([n + a + b for n, (a, b) in zip(x.shape, border, strict=True)]), "pad")
     if mode in ("constant", "empty"):
         value = value if mode == "constant" else 0
@@ -104,15 +109,14 @@ def pad(
         elif odd and mode in ("reflect", "symmetric") and n > 1:
             sides = _turned(out, axis, widths, mode)
         else:
-            places = computed("pad", np.pad, computed("pad", np.arange, n), widths, mode=_PLACES[mode])
-            out = out[(*[slice(None)] * axis, places)]
+            out = out[(*[slice(None)] * axis, _repeated(out, n, widths, mode))]
             continue
         out = run("concat", (sides[0], out, sides[1]), axis=axis)
     return out
 
 
-_PLACES: dict[str, Any] = {mode: mode for mode in ("edge", "reflect", "symmetric", "wrap")}
-_STATISTICS: dict[str, Callable[..., Any]] = {"maximum": max, "minimum": min, "mean": mean, "median": median}
+_REPEATED = ("edge", "reflect", "symmetric", "wrap")
+_STATISTICS: dict[str, Callable[..., Any]] = {"maximum": largest, "minimum": least, "mean": mean, "median": median}
 
 
 def pairs(value: Any, ndim: int, what: str, valid: Callable[[Any], bool]) -> list[Side]:
@@ -122,9 +126,12 @@ def pairs(value: Any, ndim: int, what: str, valid: Callable[[Any], bool]) -> lis
         rest = None if valid is _is_length else 0
         return [found.get(axis, (rest, rest)) for axis in range(ndim)]
     try:
-        given = np.broadcast_to(np.asarray(value, dtype=object), (ndim, 2)).tolist()
+        later = _has_later(value)
+        given = np.broadcast_to(np.asarray(_boxed(value) if later else value, dtype=object), (ndim, 2)).tolist()
     except ValueError:
         given = None
+    if given is not None and later:
+        given = [[each() if each.__class__ is FunctionType else each for each in pair] for pair in given]
     if given is None or not all(valid(each) for pair in given for each in pair):
         raise errors.ArgumentError(
             f"pad: {what} is {_WANTED[what]}, a pair, or a pair for each of {ndim} axes; received {errors.shown(value)}"
@@ -140,6 +147,19 @@ _WANTED = {
 }
 
 
+def _has_later(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any([_has_later(each) for each in value])
+    return stands(value)
+
+
+def _boxed(value: Any) -> Any:
+    """Numbers that stand for others out of NumPy's sight, which would ask for them."""
+    if isinstance(value, (list, tuple)):
+        return [_boxed(each) for each in value]
+    return (lambda: value) if stands(value) else value
+
+
 def _is_width(value: Any) -> bool:
     return is_integer(value) and value >= 0
 
@@ -152,11 +172,26 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, complex, np.number)) and not isinstance(value, bool)
 
 
+def _repeated(x: Tensor[Any], n: Any, widths: Side, mode: str) -> Any:
+    """The places that a line of n elements is made of, with a border in which they come again."""
+    if not any(map(stands, (n, *widths))):
+        return computed("pad", np.pad, computed("pad", np.arange, n), widths, mode=mode)
+    places = places_beside(x, n + widths[1], -widths[0], of=[n])
+    if mode == "edge":
+        return np.clip(places, 0, n - 1)
+    if mode == "wrap":
+        return places % n
+    again = mode == "symmetric"
+    period = 2 * n if again else max(2 * (n - 1), 1)
+    places = places % period
+    return where(places < n, places, period - again - places)
+
+
 def _part(x: Tensor[Any], axis: int, start: int, stop: int) -> Tensor[Any]:
     return run("index", (x,), key=(*[slice(None)] * axis, slice(start, stop, 1)))  # type: ignore[no-any-return]
 
 
-def _along(values: np.ndarray[Any, Any], axis: int, x: Tensor[Any]) -> Tensor[Any]:
+def _along(values: Any, axis: int, x: Tensor[Any]) -> Tensor[Any]:
     """Numbers for the places along an axis, beside x in its dtype."""
     shape = [-1 if i == axis else 1 for i in range(x.ndim)]
     return cast(constant_like(values.reshape(shape), x, "pad"), x.dtype)
@@ -203,8 +238,8 @@ def _turned(x: Tensor[Any], axis: int, widths: Side, mode: str) -> list[Tensor[A
     period = 2 * n if again else 2 * (n - 1)
     first, last = _part(x, axis, 0, 1), _part(x, axis, n - 1, n)
     sides = []
-    for places in (np.arange(-widths[0], 0), np.arange(n, n + widths[1])):
-        turns, place = np.divmod(places, period)
+    for places in (places_beside(x, 0, -widths[0], of=[n]), places_beside(x, n + widths[1], n)):
+        turns, place = places // period, places % period
         back = place >= n - (not again)  # less what is reflected at the last element
         picked = x[(*[slice(None)] * axis, np.where(back, period - again - place, place))]
         total = where(_along(back, axis, x) != 0, -picked, picked)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from adjoint import dtypes, errors
 from adjoint.functions.arguments import as_integer, as_number, as_tensor, as_tensors, as_wide, inexact
 from adjoint.functions.calculus import vander
 from adjoint.functions.convolution import convolve
-from adjoint.functions.creation import zeros_like
+from adjoint.functions.creation import places_beside, zeros_like
 from adjoint.functions.elementwise import where
 from adjoint.functions.padding import pad
 from adjoint.functions.shape import concat, reshape
@@ -76,7 +74,7 @@ def polydiv(u: Any, v: Any, /) -> tuple[Any, Any]:
     if count < 1:
         return zeros_like(u[:1]), u
     # long division as one triangular system: v times the quotient has the first coefficients of u
-    places = np.arange(count)
+    places = places_beside(v, count)
     column = pad(v[:count], (0, max(count - v.size, 0)))
     shifted = column[constant_like(abs(places[:, None] - places), v, name)]
     system = (run("tril", (shifted,), k=0), reshape(u[:count], (count, 1)))
@@ -144,7 +142,7 @@ def polyder(p: Operand[B], /, m: int = 1) -> Tensor[B]:
         p, m = p[:1], min(1, p.size)
     p = as_wide(p) if m else p
     for _ in range(m):
-        powers = operand(np.arange(p.size - 1, 0, -1), p, "polyder")
+        powers = operand(places_beside(p, 0, p.size - 1, -1), p, "polyder")
         p = p[:-1] * cast(powers, p.dtype)
     return p
 
@@ -162,7 +160,7 @@ def polyint(p: Operand[B], /, m: int = 1, k: float = 0) -> Tensor[B]:
     if as_integer(m, "polyint", "m", 0) > 10_000:
         raise errors.ArgumentError(f"polyint: m is at most 10000, received {errors.shown(m)}")
     for _ in range(m):
-        powers = operand(np.arange(p.size, 0, -1), p, "polyint")
+        powers = operand(places_beside(p, 0, p.size, -1), p, "polyint")
         p = pad(p / cast(powers, p.dtype), (0, 1), value=k)
     return p
 

@@ -8,6 +8,7 @@ from typing import Any, Never, overload
 import numpy as np
 
 from adjoint import dtypes, errors
+from adjoint.backend import Backend
 from adjoint.dtypes import DType
 from adjoint.functions.arguments import (
     ELEMENTS,
@@ -22,10 +23,10 @@ from adjoint.functions.arguments import (
     explained,
     keyword_error,
 )
-from adjoint.functions.creation import D, Default, asarray, dtype_for, made
+from adjoint.functions.creation import D, Default, asarray, dtype_for, is_double, made
 from adjoint.functions.elementwise import where
 from adjoint.operands import cast, has_none_yet, in_dtype, run
-from adjoint.primitives.sizes import as_recorded
+from adjoint.primitives.sizes import as_recorded, stands
 from adjoint.tensor import Number, Operand, Tensor
 
 
@@ -155,8 +156,16 @@ def logspace(
     first, last, factor = (float(as_number(v, "logspace", "a bound")) for v in (start, stop, base))
     count, closed = as_size(num, "logspace", "num"), as_flag(endpoint, "logspace", "endpoint")
     place = as_device(device)
+    if stands(count) and is_double(place):
+        return cast(_powers(place, factor, first, last, count, closed), dtype_for(dtype, place))
     values = computed("logspace", np.logspace, first, last, count, endpoint=closed, base=factor)
     return asarray(values.astype(dtype_for(dtype, place)), device=place)
+
+
+def _powers(place: Backend, base: float, first: float, last: float, count: int, closed: bool) -> Tensor[Any]:
+    """The powers of a base with so many exponents, in double precision."""
+    exponents = made(place, "linspace", start=first, stop=last, num=count, endpoint=closed, dtype=dtypes.float64)
+    return run("pow", (base, exponents))  # type: ignore[no-any-return]
 
 
 def geomspace(
@@ -176,6 +185,12 @@ def geomspace(
     if not first * last > 0:
         raise errors.ArgumentError(f"geomspace: bounds have one sign and are not zero; received {start} and {stop}")
     place = as_device(device)
+    if stands(count) and is_double(place):  # as NumPy does it
+        sign = -1.0 if first < 0 else 1.0
+        powers = _powers(place, 10.0, math.log10(abs(first)), math.log10(abs(last)), count, closed) * sign
+        places = made(place, "arange", start=0, stop=count, step=1, dtype=dtypes.int64)
+        powers = where(places == 0, first, powers)
+        return cast(where(places == count - 1, last, powers) if closed else powers, dtype_for(dtype, place))
     values = computed("geomspace", np.geomspace, first, last, count, endpoint=closed)
     return asarray(values.astype(dtype_for(dtype, place)), device=place)
 

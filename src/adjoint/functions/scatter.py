@@ -23,7 +23,7 @@ from adjoint.functions.arguments import (
     keyword_error,
     own_values,
 )
-from adjoint.functions.creation import made
+from adjoint.functions.creation import made, places_beside
 from adjoint.functions.elementwise import where
 from adjoint.functions.indexing import as_key, as_places
 from adjoint.functions.reduction import cumulative_sum
@@ -119,8 +119,9 @@ def put_along_axis(
     indices = as_places(cast(indices, dtypes.int64), x.shape[place], place, x.shape)
     # in the flat tensor: an element's place is that of its line's first, and a step of the axis for each index
     step = math.prod(x.shape[place + 1 :])
-    blocks = np.arange(math.prod(x.shape[:place]))[:, None] * (x.shape[place] * step)
-    starts = (blocks + np.arange(step)).reshape([1 if i == place else n for i, n in enumerate(x.shape)])
+    long = x.shape[place] * step
+    blocks = places_beside(x, math.prod(x.shape[:place]), of=[long])[:, None] * long
+    starts = (blocks + places_beside(x, step)).reshape([1 if i == place else n for i, n in enumerate(x.shape)])
     places = operand(starts, x, "put_along_axis") + (indices if step == 1 else indices * step)
     try:
         values = values if values.shape == places.shape else broadcast_to(values, places.shape)
@@ -210,13 +211,13 @@ def _above(values: np.ndarray[Any, Any]) -> int:
 
 def _counted(numbers: Tensor[Any], count: int | None, name: str, says: str) -> tuple[Tensor[Any], int]:
     """Numbers from 0, and one more than the largest, or as many as an argument `says`."""
-    upto = "" if count is None else f" to {count - 1}"
     size = _above(own_values(numbers, name, f"say how many there are, {says}=")) if count is None else count
     numbers = deferred_check(
         numbers,
         lambda values: (values.min() >= 0) & (values.max() < size),
         lambda values: errors.OutOfRangeError(
-            f"{name}: expected numbers from 0{upto}, received some from {values.min()} to {values.max()}"
+            f"{name}: expected numbers from 0{'' if count is None else f' to {count - 1}'}, received some from "
+            f"{values.min()} to {values.max()}"
         ),
     )
     return cast(numbers, dtypes.int64), size

@@ -22,7 +22,7 @@ from adjoint.functions.arguments import (
     inexact,
     keyword_error,
 )
-from adjoint.functions.creation import asarray, made
+from adjoint.functions.creation import asarray, is_double, made, places_beside
 from adjoint.functions.elementwise import where
 from adjoint.functions.logic import isnan
 from adjoint.functions.reduction import all as every
@@ -31,6 +31,7 @@ from adjoint.functions.shape import broadcast_to, concat, moveaxis, permute_dims
 from adjoint.functions.sorting import sort
 from adjoint.operands import cast, constant_like, deferred_check, operand, run
 from adjoint.primitives import ARRAY
+from adjoint.primitives.sizes import stands
 from adjoint.tensor import Axis, Operand, Tensor
 from adjoint.variables import B
 
@@ -63,7 +64,7 @@ def _ranks(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
         place = (n - 1) * q
     else:
         place = n * q - (1.5 if method == "closest_observation" else 1)
-    top = np.maximum(n - 1, 0)
+    top = n - 1 if stands(n) else np.maximum(n - 1, 0)  # a size that stands for several is not zero
     low = np.floor(place)
     part = place - low
     match method:
@@ -130,20 +131,19 @@ def _quantile(name: str, x: Any, q: Any, axis: Axis, method: str, keepdims: Any,
         ordered = sort(lines)
         count = reshape(_known(isnan(lines), (lines.ndim - 1,)), lines.shape[:-1])
         # all that a number of elements can ask for, so that the numbers need not be known
-        low, high, part = _ranks(q.reshape(-1), np.arange(n + 1)[:, None], method)
-        values = _between(ordered, *[_beside(values, x, name)[count] for values in (low, high, part)])
+        counts = places_beside(x, n + 1, dtype=dtypes.int64 if isinstance(q, Tensor) else dtypes.float64)
+        low, high, part = _ranks(q.reshape(-1), counts[:, None], method)
+        values = _between(ordered, *[constant_like(values, x, name)[count] for values in (low, high, part)])
     else:
         ordered = sort(lines)
-        low, high, part = _ranks(q.reshape(-1), n, method)
-        values = _between(ordered, *[_beside(values, x, name) for values in (low, high, part)])
+        shares = q.reshape(-1)
+        shares = constant_like(shares, x, name) if stands(n) and is_double(x.device) else shares
+        low, high, part = _ranks(shares, n, method)
+        values = _between(ordered, *[constant_like(values, x, name) for values in (low, high, part)])
         values = where(isnan(ordered[..., -1:]), math.nan, values)
     values = moveaxis(values, -1, 0)
     kept = tuple(1 if i in axes else m for i, m in enumerate(x.shape)) if keepdims else values.shape[1:]
     return reshape(values, (*q.shape, *kept))
-
-
-def _beside(values: Any, x: Tensor[Any], name: str) -> Tensor[Any]:
-    return values if isinstance(values, Tensor) else constant_like(values, x, name)
 
 
 def _between(ordered: Tensor[Any], low: Tensor[Any], high: Tensor[Any], part: Tensor[Any]) -> Tensor[Any]:
@@ -175,7 +175,7 @@ def _weighted(
     order = run("argsort", (lines,), axis=last, descending=False)
     total = run("cumulative_sum", (run("take_along_axis", (weights, order), axis=last),), axis=last)
     share = (total / total[..., -1:])[..., None]
-    before = (share < _beside(q, x, name)) | (share == 0)
+    before = (share < constant_like(q, x, name)) | (share == 0)
     place = sum(cast(before, dtypes.int64), -2)
     place = run("minimum", (place, lines.shape[-1] - 1))
     ordered = run("take_along_axis", (lines, order), axis=last)
@@ -500,7 +500,7 @@ def cov(
             weights = part if weights is None else weights * part
     if weights is None:
         centred = x - mean(x, 1, keepdims=True)
-        scaled, freedom = centred, float(n - correction)
+        scaled, freedom = centred, n - correction
     else:
         total = sum(weights)
         centred = x - sum(x * weights, 1, keepdims=True) / total
@@ -540,6 +540,6 @@ def corrcoef(x: Operand[B], y: Any = None, /, rowvar: bool = True) -> Tensor[B]:
     c = cov(x, y, rowvar=rowvar)
     if not c.ndim:
         return c / c
-    places = operand(np.arange(c.shape[0]), c, "corrcoef")
+    places = operand(places_beside(c, c.shape[0]), c, "corrcoef")
     deviation = run("sqrt", (run("index", (c, places, places), key=(ARRAY, ARRAY)).real,))
     return c / reshape(deviation, (-1, 1)) / deviation  # type: ignore[no-any-return]

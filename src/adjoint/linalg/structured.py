@@ -8,6 +8,7 @@ import numpy as np
 
 from adjoint import errors
 from adjoint.functions.arguments import as_tensor, as_tensors
+from adjoint.functions.creation import places_beside
 from adjoint.functions.padding import pad
 from adjoint.functions.shape import broadcast_to, concat, flip, reshape
 from adjoint.operands import constant_like, run
@@ -61,7 +62,9 @@ def toeplitz(c: Operand[B], r: Any = None, /) -> Tensor[B]:
     except errors.ShapeError as error:
         raise errors.ShapeError(f"toeplitz: {error}") from None
     parts = [broadcast_to(x, (*stack, x.shape[-1])) for x in (flip(column, axis=-1), row[..., 1:])]
-    return _spread(concat(parts, axis=-1), np.arange(m)[::-1, None] + np.arange(n), "toeplitz")
+    return _spread(
+        concat(parts, axis=-1), places_beside(column, -1, m - 1, -1)[:, None] + places_beside(column, n), "toeplitz"
+    )
 
 
 def circulant(c: Operand[B], /) -> Tensor[B]:
@@ -76,11 +79,11 @@ def circulant(c: Operand[B], /) -> Tensor[B]:
     x = as_tensor(c, "circulant")
     if not x.ndim:
         raise errors.ShapeError("circulant: expected a vector, received a 0-d tensor")
-    places = np.arange(x.shape[-1])
-    return _spread(x, (places[:, None] - places) % max(x.shape[-1], 1), "circulant")
+    places = places_beside(x, x.shape[-1])
+    return _spread(x, places[:, None] - places, "circulant")  # those below zero count from the end
 
 
-def _spread(x: Tensor[Any], places: np.ndarray[Any, Any], name: str) -> Tensor[Any]:
+def _spread(x: Tensor[Any], places: Any, name: str) -> Tensor[Any]:
     """The elements at places along the last axis."""
     key = (*[slice(None)] * (x.ndim - 1), ARRAY)
     return run("index", (x, constant_like(places, x, name)), key=key)  # type: ignore[no-any-return]

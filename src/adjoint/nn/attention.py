@@ -14,6 +14,7 @@ from adjoint.functions.shape import broadcast_to, repeat, tril
 from adjoint.nn.layers import dropout
 from adjoint.operands import cast, operand, run
 from adjoint.primitives import broadcast_shapes
+from adjoint.primitives.sizes import square_root, stands
 from adjoint.tensor import Operand, Tensor
 from adjoint.variables import B
 
@@ -87,11 +88,12 @@ def scaled_dot_product_attention(
         return made(q.device, "full", shape=(*lead, q.shape[-2], v.shape[-1]), value=0, dtype=q.dtype)
     dtype, wide = q.dtype, dtypes.summing(q.dtype)
     q, k, v = (cast(x if x.shape[:-2] == lead else broadcast_to(x, (*lead, *x.shape[-2:])), wide) for x in (q, k, v))
-    factor = as_number(scale, NAME, "scale") if scale is not None else 1 / math.sqrt(max(1, q.shape[-1]))
+    factor = 1 / square_root(max(1, q.shape[-1])) if scale is None else as_number(scale, NAME, "scale")
+    factor = factor if stands(factor) else float(factor)
     bias = [] if attn_mask is None else [_bias(attn_mask, q, (*lead, q.shape[-2], k.shape[-2]), is_causal)]
     if dropout_p:
         return cast(_dropped(q, k, v, bias, dropout_p, is_causal, factor), dtype)
-    return cast(run("attention", (q, k, v, *bias), scale=float(factor), causal=is_causal), dtype)
+    return cast(run("attention", (q, k, v, *bias), scale=factor, causal=is_causal), dtype)
 
 
 def _shared(q: Tensor[Any], x: Tensor[Any]) -> Tensor[Any]:

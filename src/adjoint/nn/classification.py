@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -353,11 +354,19 @@ def ctc_loss(
     never = made(x.device, "full", shape=(batch, 2), value=-math.inf, dtype=x.dtype)
     first = arange(states.shape[1], device=x.device) < 2
     alpha = where(first, scores[0], -math.inf) if time else where(first, never[:, :1], -math.inf)
-    for t in range(1, time):
+
+    def moved(alpha: Tensor[Any], score: Tensor[Any], t: Any) -> Tensor[Any]:
         before = concat([never, alpha], axis=1)
         paths = stack([alpha, before[:, 1:-1], where(skip, before[:, :-2], -math.inf)])
-        moved = special.logsumexp(paths, 0) + scores[t]
-        alpha = where(expand_dims(steps, 1) > t, moved, alpha)
+        return where(expand_dims(steps, 1) > t, special.logsumexp(paths, 0) + score, alpha)
+
+    if x.device.leaf.is_fresh and time > 1:  # a recording has a loop in the place of as many steps
+        scan = import_module("adjoint.transforms.control").scan  # which is above
+        parts = scores[1:], arange(1, time, device=x.device)
+        alpha, _ = scan(lambda alpha, part: (moved(alpha, *part), None), alpha, parts)
+    else:
+        for t in range(1, time):
+            alpha = moved(alpha, scores[t], t)
     ends = stack([2 * sizes, maximum(2 * sizes - 1, 0)], axis=1)
     last = take_along_axis(alpha, ends, axis=1)
     last = where(stack([sizes >= 0, sizes > 0], axis=1), last, -math.inf)

@@ -9,6 +9,7 @@ import numpy as np
 from adjoint import dtypes, errors
 from adjoint.functions.arguments import Sizes, as_tensors, inexact, positive, real, sizes
 from adjoint.functions.contraction import matmul
+from adjoint.functions.creation import places_beside
 from adjoint.functions.padding import pad
 from adjoint.functions.shape import expand_dims, reshape, squeeze
 from adjoint.nn.images import bilinear
@@ -240,8 +241,8 @@ def deform_conv2d(
     steps = reshape(cast(offset, wide), (batch * parts, count, 2, *size))
     at = []
     for axis in (0, 1):
-        places = np.arange(size[axis]) * how["stride"][axis] - how["padding"][axis][0]
-        kernel = np.arange(weight.shape[2 + axis]) * how["dilation"][axis]
+        places = places_beside(x, size[axis]) * how["stride"][axis] - how["padding"][axis][0]
+        kernel = places_beside(x, weight.shape[2 + axis], of=weight.shape[2:]) * how["dilation"][axis]
         kernel = np.broadcast_to(kernel[:, None] if axis == 0 else kernel, weight.shape[2:]).reshape(-1, 1, 1)
         grid = (kernel + (places[:, None] if axis == 0 else places)).astype(wide)
         at.append(steps[:, :, axis] + constant_like(grid, x, name))

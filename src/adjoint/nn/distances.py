@@ -26,11 +26,13 @@ from adjoint.functions.arguments import (
 )
 from adjoint.functions.contraction import vecdot
 from adjoint.functions.elementwise import divide, minimum, sqrt, where
+from adjoint.functions.indexing import triu_indices
 from adjoint.functions.shape import broadcast_to
 from adjoint.nn.losses import above, both
 from adjoint.nn.reduction import reduced
 from adjoint.operands import cast, operand
 from adjoint.primitives import broadcast_shapes
+from adjoint.primitives.sizes import stands
 from adjoint.tensor import Operand, Tensor
 from adjoint.variables import B
 
@@ -114,7 +116,8 @@ def pdist(x: Operand[B], p: float = 2.0) -> Tensor[B]:
     if x.ndim != 2:
         raise errors.ShapeError(f"pdist: expected (n, features), received {x.shape}")
     check_shape((x.shape[0], x.shape[0]), "pdist")
-    first, second = computed("pdist", np.triu_indices, x.shape[0], 1)
+    n, pairs = x.shape[0], triu_indices if stands(x.shape[0]) else np.triu_indices
+    first, second = computed("pdist", pairs, n, 1)
     return linalg.vector_norm(x[first] - x[second], axis=-1, ord=p)
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, overload
 
-import numpy as np
-
 from adjoint import dtypes, errors
 from adjoint.functions.arguments import Sizes, as_flag, as_number, check_shape, images, items, sizes
-from adjoint.functions.creation import asarray
+from adjoint.functions.creation import asarray, places_beside
 from adjoint.functions.elementwise import floor
 from adjoint.functions.indexing import take_along_axis
 from adjoint.functions.reduction import argmax
@@ -123,10 +121,12 @@ def _fractional(
             )
     check_shape((*lead, *wanted, *kernel), name)
     drawn = uniform((*lead, axes), dtype=dtypes.summing(x.dtype), device=x.device)
-    places: Any = np.zeros((1, 1), np.int64)
+    places: Any = None
     for i, (n, k, m) in enumerate(zip(shape, kernel, wanted, strict=True)):
-        line = _starts(drawn[..., i : i + 1], n, k, m)[..., None] + asarray(np.arange(k), device=x.device)
-        wide = places[..., :, None, :, None] * n + line[..., None, :, None, :]
+        line = _starts(drawn[..., i : i + 1], n, k, m)[..., None] + asarray(
+            places_beside(x, k, of=[n]), device=x.device
+        )
+        wide = line if places is None else places[..., :, None, :, None] * n + line[..., None, :, None, :]
         places = reshape(wide, (*lead, math.prod(wanted[: i + 1]), math.prod(kernel[: i + 1])))
     flat, count = reshape(x, (*lead, math.prod(shape))), math.prod(wanted)
     windows = take_along_axis(flat.detach(), reshape(places, (*lead, count * math.prod(kernel))), axis=-1)
@@ -149,14 +149,16 @@ def _wanted(name: str, shape: tuple[int, ...], output_size: Any, output_ratio: A
             f"{name}: output_ratio is a number between 0 and 1 or {len(shape)} of them, received "
             f"{errors.shown(output_ratio)}"
         )
-    return sizes([int(n * ratio) for n, ratio in zip(shape, ratios, strict=True)], len(shape), name, "output_size", 1)
+    return sizes(
+        [math.floor(n * ratio) for n, ratio in zip(shape, ratios, strict=True)], len(shape), name, "output_size", 1
+    )
 
 
 def _starts(u: Tensor[Any], n: int, k: int, m: int) -> Tensor[Any]:
     """Where windows begin, (..., m), by numbers (..., 1); the paper's equation 2.1."""
-    last = broadcast_to(asarray(np.array([n - k]), device=u.device), u.shape)
+    last = broadcast_to(asarray(n - k, dtype="int64", device=u.device), u.shape)
     if m == 1:
         return last
     step = (n - k) / (m - 1)
-    begins = floor((asarray(np.arange(m - 1), device=u.device) + u) * step) - floor(u * step)
+    begins = floor((asarray(places_beside(u, m - 1), device=u.device) + u) * step) - floor(u * step)
     return concat([begins.astype("int64"), last], axis=-1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint import errors
+from adjoint import dtypes, errors
 from adjoint.functions.arguments import (
     ELEMENTS,
     Sizes,
@@ -23,16 +23,17 @@ from adjoint.functions.arguments import (
     real,
     sizes,
 )
-from adjoint.functions.creation import asarray
+from adjoint.functions.creation import asarray, is_double, made, ones_like, places_beside
 from adjoint.functions.elementwise import clip, floor, where
 from adjoint.functions.elementwise import round as nearest_integer
 from adjoint.functions.logic import isfinite
 from adjoint.functions.padding import pad as padded_by_constant
 from adjoint.functions.ranges import arange
-from adjoint.functions.shape import moveaxis, permute_dims, reshape
+from adjoint.functions.shape import broadcast_to, moveaxis, permute_dims, reshape, stack
 from adjoint.nn.pooling import adaptive_average
-from adjoint.operands import run
+from adjoint.operands import cast, constant_like, run
 from adjoint.primitives import conv_size
+from adjoint.primitives.sizes import stands
 from adjoint.tensor import Operand, Tensor
 from adjoint.variables import B
 
@@ -310,7 +311,7 @@ def interpolate(
             raise errors.ArgumentError(
                 f"{name}: scale_factor is a positive number or {axes} of them, received {errors.shown(scale_factor)}"
             )
-        wanted = tuple([math.floor(n * f) for n, f in zip(x.shape[2:], factors, strict=True) if f is not None])
+        wanted = tuple([_times(n, f) for n, f in zip(x.shape[2:], factors, strict=True) if f is not None])
         if min(wanted) < 1:
             raise errors.ShapeError(f"{name}: sizes {x.shape[2:]} times {factors} leave {wanted}; sizes are at least 1")
         factors = [None] * axes if recompute_scale_factor else factors
@@ -322,7 +323,7 @@ def interpolate(
     out: Tensor[Any] = x
     for i, (m, factor) in enumerate(zip(wanted, factors, strict=True)):
         taps = _wide_taps if antialias else _taps
-        places, weights = computed(name, taps, x.shape[2 + i], m, factor, mode, corners)
+        places, weights = computed(name, taps, x, x.shape[2 + i], m, factor, mode, corners)
         key = (slice(None),) * (2 + i)
         if weights is None:
             out = out[(*key, places)]
@@ -336,11 +337,18 @@ def interpolate(
     return out
 
 
-def _taps(n: int, m: int, factor: float | None, mode: str, corners: bool) -> tuple[Any, Any]:
+def _times(n: int, factor: float) -> int:
+    """A size times a factor, rounded down."""
+    return n * int(factor) if factor.is_integer() else math.floor(n * factor)
+
+
+def _taps(x: Tensor[Any], n: int, m: int, factor: float | None, mode: str, corners: bool) -> tuple[Any, Any]:
     """Of each of m elements over n the places that it is made of, and their weights; for nearest ones the place."""
-    line, ratio = np.arange(m), (n / m if factor is None else 1 / factor)
+    line, ratio = places_beside(x, m, of=[n], dtype=dtypes.float64), n / m if factor is None else 1 / factor
     if mode == "nearest":
-        return np.minimum(np.floor(line * np.float32(ratio)).astype(np.int64), n - 1), None
+        is_later = stands(ratio) and isinstance(line, Tensor)
+        single: Any = asarray(ratio, dtype="float32", device=x.device) if is_later else np.float32(ratio)
+        return np.minimum(np.floor(line * single.astype(np.float64)).astype(np.int64), n - 1), None
     if mode == "nearest-exact":
         return np.minimum(np.floor((line + 0.5) * ratio).astype(np.int64), n - 1), None
     at = line * ((n - 1) / (m - 1) if m > 1 else 0.0) if corners else (line + 0.5) * ratio - 0.5
@@ -355,7 +363,7 @@ def _taps(n: int, m: int, factor: float | None, mode: str, corners: bool) -> tup
     return [first, np.minimum(first + 1, n - 1)], [1 - t, t]
 
 
-def _wide_taps(n: int, m: int, factor: float | None, mode: str, corners: bool) -> tuple[Any, Any]:
+def _wide_taps(x: Tensor[Any], n: int, m: int, factor: float | None, mode: str, corners: bool) -> tuple[Any, Any]:
     """`_taps` of a kernel that is as wide as the steps are, if those are wider than 1."""
     ratio = n / m if factor is None else 1 / factor
     if corners:
@@ -403,11 +411,25 @@ def affine_grid(theta: Operand[B], size: Sequence[int], align_corners: bool = Fa
     check_shape((axes + 1, *shape[2:]), "affine_grid")
     corners = as_flag(align_corners, "affine_grid", "align_corners")
     for n in shape[2:]:
-        line = computed("affine_grid", np.linspace, -1, 1, n) if n > 1 else np.zeros(1)
+        line = computed("affine_grid", _spaced, theta, n) if n > 1 else np.zeros(1)
         lines.append(line if corners else line * (n - 1) / n)
-    grid = np.stack([*np.meshgrid(*lines, indexing="ij")[::-1], np.ones(shape[2:])], axis=-1).reshape(-1, axes + 1)
+    if any(map(stands, shape)):
+        spread = [line.reshape([-1 if k == i else 1 for k in range(axes)]) for i, line in enumerate(lines)]
+        spread = [broadcast_to(constant_like(line, theta, "affine_grid"), shape[2:]) for line in spread]
+        grid: Any = stack([*spread[::-1], ones_like(spread[0])], axis=-1)
+        grid = cast(reshape(grid, (math.prod(shape[2:]), axes + 1)), theta.dtype)
+    else:
+        sides = np.meshgrid(*lines, indexing="ij")[::-1]
+        grid = np.stack([*sides, np.ones(shape[2:])], axis=-1).reshape(-1, axes + 1)
     out = asarray(grid, dtype=theta.dtype, device=theta.device) @ theta.mT
     return reshape(out, (shape[0], *shape[2:], axes))
+
+
+def _spaced(like: Tensor[Any], n: int) -> Any:
+    """n numbers from -1 to 1."""
+    if not stands(n) or not is_double(like.device):
+        return np.linspace(-1, 1, n)
+    return made(like.device, "linspace", start=-1.0, stop=1.0, num=n, endpoint=True, dtype=dtypes.float64)
 
 
 def grid_sample(

@@ -16,6 +16,7 @@ from adjoint.functions.creation import ones as all_ones
 from adjoint.functions.creation import zeros as all_zeros
 from adjoint.functions.elementwise import sign, where
 from adjoint.functions.shape import diagonal, reshape
+from adjoint.primitives.sizes import square_root
 from adjoint.random import normal as draw_normal
 from adjoint.random import truncated_normal as draw_truncated
 from adjoint.random import uniform as draw_uniform
@@ -135,7 +136,7 @@ def _kaiming(shape: Any, nonlinearity: str, fan: str, name: str) -> float:
     as_choice(nonlinearity, name, "nonlinearity", tuple(GAINS))
     inputs, outputs = _fans(shape, name)
     chosen = inputs if as_choice(fan, name, "fan", ("in", "out")) == "in" else outputs
-    return GAINS[nonlinearity] / math.sqrt(chosen) if chosen else 0.0
+    return GAINS[nonlinearity] / square_root(chosen) if chosen else 0.0
 
 
 def _fans(shape: Any, name: str) -> tuple[int, int]:
@@ -147,7 +148,7 @@ def _fans(shape: Any, name: str) -> tuple[int, int]:
 
 def _xavier(shape: Any, gain: float, name: str) -> float:
     total = sum(_fans(shape, name))
-    return as_positive(gain, name, "gain") * math.sqrt(2 / total) if total else 0.0
+    return as_positive(gain, name, "gain") * square_root(2 / total) if total else 0.0
 
 
 globals()["__getattr__"] = refusing(__name__)  # unseen by type checkers, which refuse other names themselves

@@ -21,13 +21,14 @@ from adjoint.functions.arguments import (
     real,
 )
 from adjoint.functions.contraction import matmul
-from adjoint.functions.creation import full
+from adjoint.functions.creation import full, places_beside
 from adjoint.functions.elementwise import where
 from adjoint.functions.ranges import arange
 from adjoint.functions.scatter import bincount, segment_max, segment_mean, segment_sum
 from adjoint.functions.shape import expand_dims
 from adjoint.functions.sorting import searchsorted
 from adjoint.operands import cast, concrete_values, deferred_check, has_none_yet, operand, run
+from adjoint.primitives.sizes import stands
 from adjoint.random import bernoulli
 from adjoint.tensor import Operand, Tensor, same
 from adjoint.variables import B
@@ -271,7 +272,10 @@ def _bags(places: Tensor[Any], offsets: Any, last: bool, name: str) -> tuple[Any
     if places.ndim == 2:
         if offsets is not None:
             raise errors.ArgumentError(f"{name}: offsets are for a row of indices, received {places.shape}")
-        return operand(np.repeat(np.arange(places.shape[0]), places.shape[1]), places, name), places.shape[0]
+        count, length = places.shape
+        if stands(count) or stands(length):
+            return places_beside(places, count * length) // length, count
+        return operand(np.repeat(np.arange(count), length), places, name), count
     if places.ndim != 1 or offsets is None:
         raise errors.ShapeError(f"{name}: indices are (bags, length), or a row with offsets; received {places.shape}")
     given = operand(offsets, places, name)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from typing import Any, Literal, overload
 
 import numpy as np
 
 from adjoint import dtypes, errors
 from adjoint.functions.arguments import Sizes, as_flag, as_number, as_positive, check_shape, computed, images, sizes
-from adjoint.functions.creation import asarray, made
+from adjoint.functions.creation import asarray, made, places_beside
 from adjoint.functions.elementwise import sqrt, where
 from adjoint.functions.indexing import take_along_axis
 from adjoint.functions.reduction import argmax
 from adjoint.functions.scatter import put_along_axis
 from adjoint.functions.shape import reshape
 from adjoint.irrational import quotient_beside
-from adjoint.operands import cast, deferred_check, operand, run
+from adjoint.operands import cast, constant_like, deferred_check, operand, run
 from adjoint.primitives import Shape, window_shape
+from adjoint.primitives.sizes import stands
 from adjoint.tensor import Operand, Tensor
 from adjoint.variables import B
 
@@ -396,27 +398,31 @@ def _max_places(name: str, x: Tensor[Any], counts: Any, how: dict[str, Any]) -> 
     """Where in its flattened image the largest element of each window is."""
     lines, given = [], [how[what] for what in ("kernel", "stride", "dilation", "padding")]
     for n, count, k, s, d, (p, _) in zip(x.shape[x.ndim - len(counts) :], counts, *given, strict=True):
-        line = (np.arange(count) * s - p)[:, None] + np.arange(k) * d
+        line = (places_beside(x, count, of=[n]) * s - p)[:, None] + np.arange(k) * d
+        start = line[:, :1]
+        first = start % d  # at or behind the front
+        first = np.where((start < 0) & (first < n) & (first <= line[:, -1:]), first, start)
         inside = (line >= 0) & (line < n)
-        first = np.take_along_axis(line, inside.argmax(axis=1)[:, None], axis=1)
         lines.append(np.clip(np.where(inside, line, first), 0, n - 1))  # another element in the border's place
     return reshape(computed(name, _largest_of, x, lines), (*x.shape[: x.ndim - len(counts)], *counts))
 
 
-def _largest_of(x: Tensor[Any], lines: list[np.ndarray[Any, Any]]) -> Tensor[Any]:
+def _largest_of(x: Tensor[Any], lines: list[Any]) -> Tensor[Any]:
     """Where in flattened images the first largest element of each window is.
 
     `lines` has the places of windows along each axis, (windows, elements), some of them perhaps twice.
     """
-    places = np.zeros((1, 1), np.int64)
     shape = x.shape[x.ndim - len(lines) :]
-    for n, line in zip(shape, lines, strict=True):
+    if any(map(stands, shape)):
+        lines = [constant_like(line, x, "max_pool") for line in lines]
+    places = lines[0]
+    for n, line in zip(shape[1:], lines[1:], strict=True):
         wide = places[:, None, :, None] * n + line[:, None, :]
-        places = wide.reshape(len(places) * len(line), -1)
+        places = wide.reshape(places.shape[0] * line.shape[0], places.shape[1] * line.shape[1])
     # places are integers
     flat = reshape(x.detach(), (*x.shape[: x.ndim - len(lines)], math.prod(shape)))
     best = argmax(flat[..., places], axis=-1)
-    starts = np.arange(len(places)) * places.shape[1]
+    starts = places_beside(x, places.shape[0], of=[places.shape[1]]) * places.shape[1]
     return asarray(places.reshape(-1), device=x.device)[best + asarray(starts, device=x.device)]
 
 
@@ -440,14 +446,31 @@ def _avg_pool(
             raise errors.ArgumentError(f"{name}: divisor_override is not zero")
         return cast(total / divisor, x.dtype)
     border = sizes(padding, axes, name, "padding", 0)
-    counts = _element_counts(x.shape, total.shape, how, border if zeros else None)
+    counts = _element_counts(x, total.shape, how, border if zeros else None)
     return cast(total / _constant(counts, total), x.dtype)
 
 
-def _element_counts(shape: Shape, out: Shape, how: dict[str, Any], border: Any) -> Any:
+def _element_counts(x: Tensor[Any], out: Shape, how: dict[str, Any], border: Any) -> Any:
     """How many elements each window has, of the image or of it with its border; one number where all are equal."""
-    axes = len(how["kernel"])
-    return _counts(shape[-axes:], out[-axes:], how["kernel"], how["stride"], how["padding"], border)
+    axes, shape = len(how["kernel"]), x.shape
+    shape, out = shape[-axes:], out[-axes:]
+    if any(map(stands, (*shape, *out))):
+        return _counts_beside(x, shape, out, how, border)
+    return _counts(shape, out, how["kernel"], how["stride"], how["padding"], border)
+
+
+def _counts_beside(x: Tensor[Any], shape: Shape, out: Shape, how: dict[str, Any], border: Any) -> Any:
+    """The same for sizes that stand for several: as a tensor, but where no window goes over what counts."""
+    lines, inside = [], True
+    for i, (n, count, k, s, (p, _)) in enumerate(
+        zip(shape, out, how["kernel"], how["stride"], how["padding"], strict=True)
+    ):
+        first, stop = (0, n) if border is None else (-p, n + border[i])
+        inside = inside and first <= -p and (count - 1) * s - p + k <= stop
+        start = places_beside(x, count, of=[n]) * s - p
+        line = np.minimum(start + k, stop) - np.maximum(start, first)
+        lines.append(constant_like(line, x, "pool").reshape((-1,) + (1,) * (len(shape) - i - 1)))
+    return float(math.prod(how["kernel"])) if inside else functools.reduce(operator.mul, lines)
 
 
 @functools.lru_cache(512)
@@ -466,7 +489,9 @@ def _counts(shape: Shape, out: Shape, kernel: Shape, stride: Shape, padding: Any
 
 def _constant(counts: Any, like: Tensor[Any]) -> Any:
     """Counts on the device and in the dtype of a tensor."""
-    return counts if isinstance(counts, float) else asarray(counts.astype(like.dtype), device=like.device)
+    if isinstance(counts, float):
+        return counts
+    return cast(constant_like(counts, like, "pool"), like.dtype)
 
 
 def _lp_pool(name: str, axes: int, x: Any, norm_type: Any, kernel: Any, stride: Any, ceil_mode: bool) -> Tensor[Any]:
@@ -475,7 +500,7 @@ def _lp_pool(name: str, axes: int, x: Any, norm_type: Any, kernel: Any, stride: 
         raise errors.ArgumentError(f"{name}: norm_type is finite, received {p}; the largest are in max_pool")
     how = _windows(name, axes, x, kernel, stride, 0, 1, ceil_mode)
     total: Tensor[Any] = run("window_sum", (cast(x, dtypes.summing(x.dtype)) ** p,), **how)
-    counts = _element_counts(x.shape, total.shape, how, None)
+    counts = _element_counts(x, total.shape, how, None)
     size = math.prod(how["kernel"])
     if not isinstance(counts, float) or counts != size:
         total = total * (size / _constant(counts, total))
@@ -501,10 +526,12 @@ def _adaptive(name: str, axes: int, x: Tensor[Any], output_size: Any) -> tuple[i
     return wanted
 
 
-def _borders(n: int, m: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Where each of m windows over n elements starts and stops."""
-    places = np.arange(m)
-    return places * n // m, -(-(places + 1) * n // m)
+def _borders(x: Tensor[Any], n: int, m: int) -> tuple[Any, Any, int]:
+    """Where each of m windows over n elements of x starts and stops, and how long the longest is."""
+    places = places_beside(x, m, of=[n])
+    rest = n % m
+    longest = n // m + (0 if rest == 0 else 1 if m % rest == 0 else 2)
+    return places * n // m, -(-(places + 1) * n // m), longest
 
 
 def _adaptive_avg(name: str, axes: int, x: Any, output_size: Any) -> Tensor[Any]:
@@ -522,11 +549,10 @@ def adaptive_average(name: str, x: Tensor[Any], wanted: tuple[int, ...]) -> Tens
             if n > m:
                 out = reshape(out, (*out.shape[:axis], m, n // m, *out.shape[axis + 1 :])).mean(axis=axis + 1)
             continue
-        starts, stops = computed(name, _borders, n, m)
-        longest = int((stops - starts).max())  # windows are of this size or one less
-        places = np.minimum(starts[:, None] + np.arange(longest), stops[:, None] - 1)
-        inside = starts[:, None] + np.arange(longest) < stops[:, None]
-        windows = out[(*[slice(None)] * axis, places)]
+        starts, stops, longest = computed(name, _borders, x, n, m)
+        places = starts[:, None] + places_beside(x, longest)  # windows are as long as the longest, or one less
+        inside = places < stops[:, None]
+        windows = out[(*[slice(None)] * axis, np.minimum(places, stops[:, None] - 1))]
         ones = (1,) * (x.ndim - axis - 1)
         mask = asarray(inside.reshape(*inside.shape, *ones), device=x.device)
         counts = (stops - starts).astype(out.dtype).reshape(m, *ones)
@@ -539,9 +565,8 @@ def _adaptive_max(name: str, axes: int, x: Any, output_size: Any, indices: bool)
     wanted, shape = _adaptive(name, axes, x, output_size), x.shape[x.ndim - axes :]
     lines = []
     for n, m in zip(shape, wanted, strict=True):
-        starts, stops = computed(name, _borders, n, m)
-        longest = int((stops - starts).max())
-        lines.append(np.minimum(starts[:, None] + np.arange(longest), stops[:, None] - 1))
+        starts, stops, longest = computed(name, _borders, x, n, m)
+        lines.append(np.minimum(starts[:, None] + places_beside(x, longest), stops[:, None] - 1))
     found = computed(name, _largest_of, x, lines)
     flat = reshape(x, (*x.shape[: x.ndim - axes], math.prod(shape)))
     out = reshape(take_along_axis(flat, found, axis=-1), (*x.shape[: x.ndim - axes], *wanted))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint import errors
-from adjoint.primitives.sizes import Places, count_of, places_along
+from adjoint.primitives.sizes import count_of, places_along, stands
 from adjoint.primitives.table import (
     INDEXING,
     Shape,
@@ -41,12 +41,10 @@ def slices(key: Key) -> Key:
     if len(key) != 1:
         return tuple([slices((entry,))[0] if entry.__class__ is range else entry for entry in key])
     places: Any = key[0]
-    if type(places) is Places:  # one with a negative step goes down to the front
-        return (slice(places.start, places.stop if places.step > 0 else None, places.step),)
     if places.__class__ is not range:
         return key
-    stop = places.stop
-    return (slice(places.start, stop if stop >= 0 else None, places.step),)  # None is down to the front
+    stop = places.stop  # a size that stands for several is never below the front
+    return (slice(places.start, stop if stands(stop) or stop >= 0 else None, places.step),)  # None is down to the front
 
 
 def index_shape(shape: Shape, *arrays: Shape, key: Key) -> Shape:

@@ -6,10 +6,21 @@ operators give such objects again; who needs the number gets it, and the graph t
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
 LATER: set[type] = set()  # classes of numbers that stand for others, which are looked at when those are known
+
+
+def stands(n: Any) -> bool:
+    """Whether it is such a size, or a number made of one."""
+    return type(n) in LATER
+
+
+def square_root(n: Any) -> Any:
+    """The root of a number; of such a size one that stands for as many numbers."""
+    return n.sqrt() if type(n) in LATER else math.sqrt(n)
 
 
 def as_recorded(n: Any) -> Any:
@@ -72,18 +83,20 @@ def places_along(entry: slice, size: Any) -> Any:
     step = 1 if step is None else step
     if step < 0 and start is None and stop is None:
         return Places(size - 1, -1, step, -(-size // -step))
-    if step < 1:
-        return range(size)[entry]  # asks for the size
+    if step == 0:
+        return range(size)[entry]  # raises
+    first, last = (0, size) if step > 0 else (-1, size - 1)
 
     def inside(place: Any, default: Any) -> Any:
         if place is None:
             return default
         if place < 0:
             place = place + size
-        return 0 if place < 0 else min(place, size)
+        return first if place < 0 else min(place, last)
 
-    start, stop = inside(start, 0), inside(stop, size)
-    return Places(start, stop, step, -((start - stop) // step)) if start < stop else range(0)
+    start, stop = (inside(start, 0), inside(stop, size)) if step > 0 else (inside(start, last), inside(stop, -1))
+    there = start < stop if step > 0 else stop < start
+    return Places(start, stop, step, -((start - stop) // step)) if there else range(0)
 
 
 def count_of(places: Any) -> int:

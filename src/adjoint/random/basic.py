@@ -22,6 +22,7 @@ from adjoint.functions.arguments import (
 from adjoint.functions.creation import Default, made
 from adjoint.functions.indexing import take
 from adjoint.operands import deferred_check
+from adjoint.primitives.sizes import stands
 from adjoint.random.parameters import place_of
 from adjoint.tensor import Tensor
 
@@ -117,7 +118,7 @@ def _within(value: Any, low: float, high: float, message: str) -> Any:
     )
     if isinstance(value, Tensor):
         return deferred_check(value, lambda values: test(values).all(), wrong)
-    if not np.all(test(np.asarray(value))):
+    if not (test(value) if stands(value) else np.all(test(np.asarray(value)))):
         raise wrong(np.asarray(value))
     return value
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from adjoint import dtypes
 from adjoint.functions.arguments import as_integer, check_shape, computed, real
-from adjoint.functions.creation import asarray
+from adjoint.functions.creation import asarray, places_beside
 from adjoint.functions.elementwise import exp, floor, where
 from adjoint.functions.logic import greater, isfinite, less
 from adjoint.irrational import log_pi_beside, pi_beside
@@ -69,9 +67,11 @@ def multigammaln(a: Operand[B], d: int, /) -> Tensor[B]:
     d = as_integer(d, "multigammaln", "d", 1)
     given = real(a, "multigammaln")
     inside = greater(wide(given), (d - 1) / 2)
-    tensor = where(inside, wide(given), float(d))
+    tensor = where(inside, wide(given), 1.0 * d)
     check_shape((*tensor.shape, d), "multigammaln")
-    halves = constant_like(computed("multigammaln", np.arange, d) / 2, tensor, "multigammaln")
+    halves = constant_like(
+        computed("multigammaln", places_beside, tensor, d, dtype=dtypes.float64) / 2, tensor, "multigammaln"
+    )
     terms = gammaln(run("expand_dims", (tensor,), axis=(tensor.ndim,)) - halves)
     log_pi = log_pi_beside(tensor)
     total = d * (d - 1) / 4 * log_pi + run("sum", (terms,), axis=(tensor.ndim,), keepdims=False)

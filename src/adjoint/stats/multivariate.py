@@ -372,7 +372,7 @@ def _matrices(name: str, x: Any, df: Any, scale: Any) -> tuple[Any, ...]:
 def _of_matrices(value: Any, df: Any, p: int, dtype: Any) -> Tensor[Any]:
     """Without what the density has of df alone, which is nan where it is too small."""
     valid = greater(df, p - 1.0)
-    df = where(valid, df, float(p))
+    df = where(valid, df, 1.0 * p)
     value = value - 0.5 * p * df * log_2_beside(df) - multigammaln(0.5 * df, p)
     return cast(where(valid, value, math.nan), dtype)
 

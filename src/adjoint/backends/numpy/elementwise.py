@@ -118,8 +118,9 @@ def _pow(x: Array, y: Array) -> Array:
 
     Cubes and their like are products, within two units in the last place: powers of negative numbers take NumPy 60 ns.
     """
-    exponent = y.item() if isinstance(y, np.ndarray) and not y.ndim and y.dtype == x.dtype else y
-    if exponent.__class__ in (int, float) and exponent in (3, 4, -2) and x.dtype.kind == "f" and x.dtype.itemsize >= 4:
+    beside = isinstance(x, np.ndarray | np.generic) and x.dtype.kind == "f" and x.dtype.itemsize >= 4
+    exponent = y.item() if beside and isinstance(y, np.ndarray) and not y.ndim and y.dtype == x.dtype else y
+    if beside and exponent.__class__ in (int, float) and exponent in (3, 4, -2):
         base = np.reciprocal(x) if exponent < 0 else x
         square = np.square(base)
         return square if exponent < 0 else square * (x if exponent == 3 else square)

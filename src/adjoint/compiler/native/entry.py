@@ -13,7 +13,7 @@ from adjoint.compiler.native.loops import FAILED
 from adjoint.compiler.native.machine import AXES, DATA, DTYPE, FLAGS, SHAPE, TYPE, WANTED
 from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.room import HEAP, ON_STACK
-from adjoint.compiler.native.symbolic import SIZES
+from adjoint.compiler.native.symbolic import DECLARED, SIZES
 from adjoint.compiler.native.text import INLINE, Builder
 from adjoint.compiler.sizes import is_size
 
@@ -97,7 +97,10 @@ class Region(Call):
         b.do(f"ret ptr {b('call ptr @PyBool_FromLong(i64 0)')}")
         if self.sizes is not None:
             place, text = pointers[id(SIZES)], "\n".join([*block.texts, *b.lines])
-            b.lines[begin:begin] = self.sizes.computed(text, given, place)
+            computed = self.sizes.computed(text, given, place)
+            b.lines[begin:begin] = computed
+            names = {name for name in DECLARED if any([f"@{name}(" in line for line in computed])}
+            self.called = {**self.called, **{name: DECLARED[name] for name in names}}
             b.lines.insert(0, f"  {place} = alloca [{max(1, len(self.sizes.names))} x i64], align 8")
         lines = "\n".join(b.lines)
         return f"define ptr @{self.name}(ptr %self, ptr %arguments, i64 %count) #0 {{\nentry:\n{lines}\n}}"

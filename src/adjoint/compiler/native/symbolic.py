@@ -20,12 +20,18 @@ from adjoint.compiler.native.text import number
 from adjoint.compiler.sizes import Size, Symbols, has_sizes, is_size
 
 SIZES: Any = object()  # in the place of an array: the sizes that all others follow from
-_TYPES = {int: np.dtype(np.int64), float: np.dtype(np.float64)}
+_TYPES = {bool: np.dtype(np.int64), int: np.dtype(np.int64), float: np.dtype(np.float64)}
 _NAME = re.compile(r"%z(\d+)\b")
 # the rest of one size or product: of products of rests this is not known
 _REST = re.compile(r"\(\((?:\w+|\([^()%]*\)) % (\d+)\)\) (?:==|<) (\d+)")
 _WHOLE: dict[type, str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
 _CHOSEN = {"min": "slt", "max": "sgt"}
+_FUNCTIONS = ("sqrt", "floor", "ceil")
+# what lines that compute sizes may call
+DECLARED = {
+    **{f"llvm.{name}.f64": f"declare double @llvm.{name}.f64(double)" for name in _FUNCTIONS},
+    "llvm.pow.f64": "declare double @llvm.pow.f64(double, double)",
+}
 _FLOATING: dict[type, str] = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 
 
@@ -110,7 +116,7 @@ class _Definition:
 
     def of(self, x: ast.expr) -> tuple[str, bool]:
         """The name of a value, and whether it is a float."""
-        if isinstance(x, ast.Constant) and type(x.value) in (int, float):
+        if isinstance(x, ast.Constant) and type(x.value) in _TYPES:
             return number(x.value, _TYPES[type(x.value)]), type(x.value) is float
         if isinstance(x, ast.Name) and x.id in self.given:
             return self.given[x.id], False
@@ -122,13 +128,21 @@ class _Definition:
         if isinstance(x, ast.Call) and (how := _CHOSEN.get(ast.unparse(x.func))) is not None:
             (a, _), (b, _) = map(self.of, x.args)  # integers, of `smaller` and `larger`
             return self._do(f"select i1 {self._do(f'icmp {how} i64 {a}, {b}')}, i64 {a}, i64 {b}"), False
+        if isinstance(x, ast.Call) and (name := ast.unparse(x.func)) in _FUNCTIONS:
+            found = self._do(f"call double @llvm.{name}.f64(double {self._floating(*self.of(x.args[0]))})")
+            return (found, True) if name == "sqrt" else (self._do(f"fptosi double {found} to i64"), False)
         raise FixedError(ast.unparse(x))
+
+    def _floating(self, x: str, is_float: bool) -> str:
+        return x if is_float else self._do(f"sitofp i64 {x} to double")
 
     def _two(self, op: ast.operator, x: tuple[str, bool], y: tuple[str, bool]) -> tuple[str, bool]:
         if isinstance(op, ast.Div) or x[1] or y[1]:
+            a, b = self._floating(*x), self._floating(*y)
+            if isinstance(op, ast.Pow):
+                return self._do(f"call double @llvm.pow.f64(double {a}, double {b})"), True
             if type(op) not in _FLOATING:
                 raise FixedError
-            a, b = (z if is_float else self._do(f"sitofp i64 {z} to double") for z, is_float in (x, y))
             return self._do(f"{_FLOATING[type(op)]} double {a}, {b}"), True
         (a, _), (b, _) = x, y
         if type(op) in _WHOLE:

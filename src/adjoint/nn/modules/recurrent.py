@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from typing import Any, ClassVar
 
 from adjoint import errors
@@ -237,10 +238,13 @@ class _Recurrent(Module):
         if type(cell) is LSTMCell and mask is None and x.shape[0]:
             if not any(part.dtype.kind == "c" for part in (x, *state, cell.weight_ih, cell.weight_hh)):
                 return cell.follow(x, state, backward)
-        steps = list(enumerate(unstack(cell.project(x))))
+        projected = cell.project(x)
+        if x.device.leaf.is_fresh and x.shape[0] and all(part.dtype is projected.dtype for part in state):
+            return _looped(cell, projected, state, mask, backward)
+        steps = list(enumerate(unstack(projected)))
         outs: list[Any] = [None] * len(steps)
-        for t, projected in reversed(steps) if backward else steps:
-            new = cell.step(projected, state)
+        for t, part in reversed(steps) if backward else steps:
+            new = cell.step(part, state)
             if mask is None:
                 outs[t] = new[0]
             else:
@@ -273,6 +277,21 @@ class _Recurrent(Module):
             )
         steps = arange(x.shape[0], dtype=counts.dtype, device=x.device)
         return expand_dims(less(expand_dims(steps, axis=-1), counts), axis=-1)
+
+
+def _looped(cell: Any, projected: Tensor[Any], state: State, mask: Any, backward: bool) -> tuple[Tensor[Any], State]:
+    """One cell over all steps, as a loop of a recording, whose length does not grow with their number."""
+    scan = import_module("adjoint.transforms.control").scan  # which is above
+
+    def step(state: State, given: Any) -> tuple[State, Tensor[Any]]:
+        part, there = given
+        new = cell.step(part, state)
+        if there is None:
+            return new, new[0]
+        return tuple(where(there, a, b) for a, b in zip(new, state, strict=True)), where(there, new[0], 0.0)
+
+    last, outs = scan(step, state, (projected, mask), reverse=backward)
+    return outs, last
 
 
 class RNN(_Recurrent, init=False):
