@@ -380,3 +380,27 @@ def test_numbers_of_numpy_around_a_function_count_with_their_signs() -> None:
     f = ad.compile(lambda x: ad.copysign(x, r))
     for r in (np.float64(0.0), np.float64(-0.0), np.float64(0.0), np.float64(-0.0)):
         np.testing.assert_array_equal(f(X), np.copysign(X, r))
+
+
+class Foreign:
+    """An array of some library, which equals others element by element."""
+
+    shape, dtype = (3,), np.dtype(np.float64)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.ones(3)
+
+    def __eq__(self, other: object) -> Any:
+        raise ValueError("the truth of several elements")
+
+    __hash__ = object.__hash__
+
+
+def test_arrays_of_other_libraries_are_no_settings() -> None:
+    import adjoint.torch
+
+    for x in (Foreign(), adjoint.torch.ones(3), adjoint.torch.ones(3, requires_grad=True)):
+        f = ad.compile(lambda x: x)
+        for _ in range(2):
+            with pytest.raises(errors.DtypeError, match=r"argument 0 is .* which is no array; pass np.asarray\(x\)"):
+                f(x)

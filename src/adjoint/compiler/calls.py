@@ -55,6 +55,12 @@ def wants_numpy(leaves: list[Any]) -> bool:
     return any(numbers) and not any([isinstance(x, Tensor) for x in leaves])
 
 
+def _is_array(x: Any) -> bool:
+    """Whether it is an array of a library that is not known here: one of another content would not be told from it."""
+    names = "__array__", "shape", "dtype"
+    return all([hasattr(type(x), name) for name in names]) and not isinstance(x, (np.generic, int, float))
+
+
 class Signature:
     """A call: its arrays, and the key of all that the recording depends on."""
 
@@ -156,6 +162,8 @@ class Signature:
             self.inputs.append(x)
             self.places.append(i)
             return x.shape, self._dtype(i, x)
+        if _is_array(x):
+            raise self._unknown(i, x)
         found = plain(x)
         try:
             hash(found)
