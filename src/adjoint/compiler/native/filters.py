@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from adjoint.compiler.native.plan import Plan
 
 _PLACES, _SIZES = 1 << 14, ("stride", "padding", "dilation")  # of a kernel
+_PARTS = 16  # of images by their stride: each has code of its own
 
 
 def take_conv(plan: Plan, e: Equation) -> bool:
@@ -98,7 +99,7 @@ def _take_input_in_phases(plan: Plan, e: Equation) -> bool:
     if any(z.__class__ is not Value or z.const is not None for z in (g, weight)) or g.dtype != weight.dtype:
         return False
     per_group, groups, counts, stride = weight.shape[1], how["groups"], g.shape[2:], how["stride"]
-    if any(d != 1 for d in how["dilation"]) or has_sizes((counts, how["size"])):
+    if any(d != 1 for d in how["dilation"]) or has_sizes((counts, how["size"])) or math.prod(stride) > _PARTS:
         return False
     sizes = zip(how["size"], counts, weight.shape[2:], stride, [before for before, _ in how["padding"]], strict=True)
     phases = [_phases(*axis) for axis in sizes]
@@ -178,9 +179,9 @@ def _take_patches(
     if direct(found, x.dtype):
         images = padded(plan, x, around, padding) if any(map(sum, padding)) else examples_last(plan, x)
     else:
-        divided = _Divided(x, padding, how["stride"])
-        if has_sizes((x.shape, other.shape)) or all(s == 1 for s in how["stride"]):
+        if has_sizes((x.shape, other.shape)) or not 1 < math.prod(how["stride"]) <= _PARTS:
             return False
+        divided = _Divided(x, padding, how["stride"])
         found = divided.lines(kernel, result, how["dilation"], groups, rows, weighs)
         if not direct(found, x.dtype):
             return False
