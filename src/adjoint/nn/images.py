@@ -29,7 +29,7 @@ from adjoint.functions.elementwise import round as nearest_integer
 from adjoint.functions.logic import isfinite
 from adjoint.functions.padding import pad as padded_by_constant
 from adjoint.functions.ranges import arange
-from adjoint.functions.shape import broadcast_to, moveaxis, permute_dims, reshape, stack
+from adjoint.functions.shape import broadcast_to, moveaxis, permute_dims, repeat, reshape, stack
 from adjoint.nn.pooling import adaptive_average
 from adjoint.operands import cast, constant_like, run
 from adjoint.primitives import conv_size
@@ -326,7 +326,9 @@ def interpolate(
         places, weights = computed(name, taps, x, x.shape[2 + i], m, factor, mode, corners)
         key = (slice(None),) * (2 + i)
         if weights is None:
-            out = out[(*key, places)]
+            n = x.shape[2 + i]
+            often = isinstance(places, np.ndarray) and not m % n and np.array_equal(places, np.arange(m) // (m // n))
+            out = repeat(out, m // n, axis=2 + i) if often else out[(*key, places)]
             continue
         total: Any = None
         tail = (1,) * (axes - i - 1)
