@@ -343,6 +343,16 @@ def test_sizes_that_come_often_have_machine_code_of_their_own(monkeypatch: pytes
                 assert f._recordings == 2
 
 
+def test_a_size_is_not_compared_with_itself() -> None:
+    """Whoever looks for nan does so: a guard would be tested in each call. What may become nan is compared."""
+    for function, guards in ((lambda n: n**0.5 - 1.0, 0), (lambda n: (n * 1e308) * 1e308 - (n * 1e308) * 1e308, 1)):
+        asked = ad.compile(lambda x, f=function: x if f(x.shape[0]) == f(x.shape[0]) else -x, dynamic=True)
+        for n in (4, 7):
+            np.testing.assert_array_equal(asked(np.ones(n)), np.ones(n) if not guards else -np.ones(n))
+        (general,) = asked._general.values()
+        assert [len(p.symbols.guards) for p in general.programs if p.symbols is not None] == [guards]
+
+
 def test_a_size_that_is_another_by_chance_stays_a_symbol() -> None:
     def f(x: Any) -> Any:
         return x.sum() if x.shape[0] == x.shape[1] else x * 2

@@ -31,6 +31,9 @@ Terms = dict[tuple[str, ...], int]  # a polynomial: coefficients by products of 
 
 _BOUND = re.compile(r"\(?(?:(\d+)\*)?(\w+)(?: ([+-]) (\d+))?\)? (<|<=|>|>=|==) (\d+)")  # of one symbol
 
+_LARGE = re.compile(r"\b(inf|nan)\b|\de|\d{20}")  # numbers with which sizes may become infinite, and then nan
+_SHORT = 80  # characters: in fewer sizes are not multiplied often enough for that
+
 LEAST = 2  # of a symbol: axes of one element broadcast, and empty ones have rules of their own, so these are recorded
 
 _bound: Variable[tuple[Symbols, dict[str, int]]] = contextvars.ContextVar("adjoint_sizes", default=None)
@@ -310,6 +313,8 @@ def _compared(symbol: str, x: Any, y: Any) -> Any:
     x, y = [v.item() if isinstance(v, np.generic) else v for v in (x, y)]
     if not _plain(x) or not _plain(y) or not _is_open(x, y) or _owner(y, x) is not _owner(x, y):
         return run(*_knowns(x, y))
+    if symbol == "==" and len(_text(x)) < _SHORT and _text(x) == _text(y) and not _LARGE.search(_text(x)):
+        return True  # which a nan would not be
     a, b = _terms(x), _terms(y)
     if a is not None and b is not None:
         difference = _sum(a, b, -1)
