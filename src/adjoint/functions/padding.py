@@ -125,8 +125,8 @@ def pairs(value: Any, ndim: int, what: str, valid: Callable[[Any], bool]) -> lis
         found = {as_axis(axis, ndim, "pad"): pairs(each, 1, what, valid)[0] for axis, each in value.items()}
         rest = None if valid is _is_length else 0
         return [found.get(axis, (rest, rest)) for axis in range(ndim)]
+    later = _has_later(value)
     try:
-        later = _has_later(value)
         given = np.broadcast_to(np.asarray(_boxed(value) if later else value, dtype=object), (ndim, 2)).tolist()
     except ValueError:
         given = None
