@@ -18,7 +18,7 @@ from test_native import native as native
 import adjoint as ad
 from adjoint.compiler import replay
 from adjoint.compiler.graph import Value
-from adjoint.compiler.native import machine, room
+from adjoint.compiler.native import arena, machine
 from adjoint.compiler.native.blocks import shared_places
 from adjoint.compiler.native.kernels import bytes_of
 from benchmarks.compiled import MEMORY, MEMORY_END, PROGRAMS, Program, ours
@@ -189,12 +189,12 @@ def test_intermediate_results_stay_in_their_memory(name: str, dynamic: bool) -> 
             given = rng.normal(size=(rows, columns)), rng.normal(size=(columns, 40))
             if not dynamic:
                 f = ad.compile(ROOMS[name], dynamic=False)
-            room.spare.value = None
+            arena.spare.value = None
             expected = f(*given)
-            if room.spare.value is None:  # it lay on the stack, or there is none
+            if arena.spare.value is None:  # it lay on the stack, or there is none
                 continue
             used += 1
-            size, whole = (ctypes.c_size_t.from_address(room.spare.value - k).value for k in (8, 16))
+            size, whole = (ctypes.c_size_t.from_address(arena.spare.value - k).value for k in (8, 16))
             wanted = -(-size * 2 // 3)  # half as much was taken beside it
             assert wanted + wanted // 2 == size
             free(whole)
@@ -205,10 +205,10 @@ def test_intermediate_results_stay_in_their_memory(name: str, dynamic: bool) -> 
             piece = (end - wanted) & -64
             header = (ctypes.c_size_t * 2).from_address(piece - 16)
             header[:] = 0, wanted  # which nobody has to free
-            room.spare.value = piece
+            arena.spare.value = piece
             np.testing.assert_array_equal(f(*given), expected)
-            assert (room.spare.value, list(header)) == (piece, [0, wanted])
-            room.spare.value = None
+            assert (arena.spare.value, list(header)) == (piece, [0, wanted])
+            arena.spare.value = None
     assert used
 
 

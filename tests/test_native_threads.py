@@ -22,7 +22,7 @@ from adjoint.compiler import threads
 from adjoint.compiler.native import gemm, parallel
 
 pytest.importorskip("llvmlite")
-from adjoint.compiler.native import pool, room
+from adjoint.compiler.native import arena, pool
 
 COUNTS = 1, 2, 3, 7
 
@@ -338,7 +338,7 @@ def test_memory_of_a_large_program_is_of_one_call_at_a_time() -> None:
         ad.compile(lambda x, c=c: [y := ad.exp(x * c), (y @ y)[0], (y.T + y).sum(axis=0)][1:]) for c in (-0.1, -0.2)
     )
     xs = [np.random.default_rng(k).uniform(size=(1600, 1600)) for k in range(4)]
-    assert room.ON_STACK < f.lower(xs[0]).memory < room.KEPT
+    assert arena.ON_STACK < f.lower(xs[0]).memory < arena.KEPT
     want = [[list(run(x)) for x in xs] for run in (f, g)]
     with ThreadPoolExecutor(4) as pool_of_callers:
         for _ in range(3):
@@ -346,4 +346,4 @@ def test_memory_of_a_large_program_is_of_one_call_at_a_time() -> None:
             for k, ys in enumerate(found):
                 for y, expected in zip(ys, want[k % 2][k // 2], strict=True):
                     np.testing.assert_array_equal(y, expected)
-    assert room.spare.value is not None
+    assert arena.spare.value is not None

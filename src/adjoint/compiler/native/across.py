@@ -151,7 +151,8 @@ class Across(Shared):
         return "each" if min(axes) > self.axis else "before"
 
     def _axes(self, e: Equation) -> Sequence[int]:
-        return self.kernel.reduced[e.results[0]]  # type: ignore[index]
+        out: Any = e.results[0]
+        return self.kernel.reduced[out]
 
     def _sums(self, how: str) -> list[Sum]:
         return [(e, place) for e in self._reductions(how) for place in self._places(self.kernel.axes[e.results[0]])]  # type: ignore[index]
@@ -216,8 +217,9 @@ class Across(Shared):
         return {(e, place): [reductions.started(e)[0]] for e, place in sums}
 
     def _save_rest(self, state: State) -> None:
-        self._known = {(e.results[0], place): values[0] for (e, place), values in state.items()}  # type: ignore[misc]
-        for out in dict.fromkeys([out for out, _ in self._known]):
+        found: Any = {(e.results[0], place): values[0] for (e, place), values in state.items()}
+        self._known = found
+        for out in dict.fromkeys([out for out, _ in found]):
             self._store(out, f"{self.whole}", self._left)
 
     def _along(self, state: State, first: str, stop: int | str, live: int | None = None) -> State:

@@ -28,7 +28,7 @@ from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.products import PRODUCTS
 from adjoint.compiler.native.symbolic import SIZES, with_sizes
 from adjoint.compiler.native.text import Builder, memory_type
-from adjoint.compiler.native.transposes import Turned, turns
+from adjoint.compiler.native.transposes import Transposed, transposes
 from adjoint.compiler.sizes import is_size
 from adjoint.primitives.sizes import as_recorded
 
@@ -339,8 +339,8 @@ def _row(b: Builder, pointer: str, index: str, x: Any) -> str:
 
 def _nest(plan: Plan, kernel: Kernel, name: str) -> Nest:
     """A kernel's loops: in squares if it transposes, across rows if that is not too long to be written out."""
-    if turns(kernel) is not None:
-        return Turned(plan, kernel, name)
+    if transposes(kernel) is not None:
+        return Transposed(plan, kernel, name)
     if crosses(kernel):
         across = Across(plan, kernel, name)
         if all(text.count("\n") <= _WRITTEN for text in across.texts):

@@ -16,7 +16,7 @@ from adjoint.compiler.native.gemm import clear, product
 from adjoint.compiler.native.kernels import Convolution
 from adjoint.compiler.native.loops import Nest
 from adjoint.compiler.native.machine import vector_bytes
-from adjoint.compiler.native.parallel import begun, call_parts, divided, is_divided, parts_of
+from adjoint.compiler.native.parallel import begun, close, is_divided, parts_of
 from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.text import Builder, memory_type
 from adjoint.compiler.native.views import Layout
@@ -64,13 +64,7 @@ class Convolved(Nest):
         for loop in reversed(loops):
             b.end(loop)
         self.parts: int = parts
-        if is_divided(parts):
-            text = divided(self)
-            call_parts(self, parts)
-            self._close()
-            self.texts.insert(0, text)
-        else:
-            self._close()
+        close(self, parts)
 
     def _places(self) -> str:
         """Where lines begin, in memory: with sizes that stand for several."""

@@ -6,13 +6,13 @@ from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from adjoint.compiler.graph import Value
+from adjoint.compiler.native.arena import HEAP, ON_STACK
 from adjoint.compiler.native.blocks import Block
 from adjoint.compiler.native.calls import Call
 from adjoint.compiler.native.kernels import Host, Step, between_hosts
 from adjoint.compiler.native.loops import FAILED
 from adjoint.compiler.native.machine import AXES, DATA, DTYPE, FLAGS, SHAPE, TYPE, WANTED
 from adjoint.compiler.native.plan import Plan
-from adjoint.compiler.native.room import HEAP, ON_STACK
 from adjoint.compiler.native.symbolic import DECLARED, SIZES
 from adjoint.compiler.native.text import INLINE, Builder
 from adjoint.compiler.sizes import is_size
@@ -43,7 +43,7 @@ class Region(Call):
         self.inputs, self.outputs, self.memory, self.over = block.inputs, block.outputs, block.memory, block.over
         self.checks = block.checks
         self.sizes = plan.sizes
-        self.takes_room: bool = is_size(self.memory) or self.memory > ON_STACK
+        self.allocates: bool = is_size(self.memory) or self.memory > ON_STACK
         self.called = block.called
         self.shares = "adjoint_parallel" in self.called
         self.kernels = [line for nest in block.nests for line in nest.shown()]
@@ -55,7 +55,7 @@ class Region(Call):
         pointers: dict[int, str] = {}
         memory = stack = "null"
         if is_size(self.memory) or 0 < self.memory <= ON_STACK:
-            memory = stack = b(f"alloca [{ON_STACK if self.takes_room else self.memory} x i8], align 64")
+            memory = stack = b(f"alloca [{ON_STACK if self.allocates else self.memory} x i8], align 64")
         failed = b("alloca i8, align 1") if self.checks else ""
         arrays = len(self.inputs) + len(self.outputs)
         sizes = self.sizes.values if self.sizes is not None else ()
@@ -71,13 +71,13 @@ class Region(Call):
             pointers[id(FAILED)] = failed
         if self.shares:
             self._begin_workers(b)
-        if self.takes_room:
-            memory = self._room(b, stack)
+        if self.allocates:
+            memory = self._allocated(b, stack)
         thread = b("call ptr @PyEval_SaveThread()") if is_size(work) or work >= _ALONE else ""
         block.calls(b, pointers, memory)
         if thread:
             b.do(f"call void @PyEval_RestoreThread(ptr {thread})")
-        if self.takes_room:
+        if self.allocates:
             b.do(f"call void @keep(ptr {memory}, ptr {stack})")
         if failed:
             held, interrupted, raised = b.name(), b.name(), b.name()
@@ -105,10 +105,10 @@ class Region(Call):
         lines = "\n".join(b.lines)
         return f"define ptr @{self.name}(ptr %self, ptr %arguments, i64 %count) #0 {{\nentry:\n{lines}\n}}"
 
-    def _room(self, b: Builder, stack: str) -> str:
+    def _allocated(self, b: Builder, stack: str) -> str:
         """Memory for what only the kernels see."""
         missing, found = b.name(), b.name()
-        memory = b(f"call ptr @room(i64 {self.memory}, ptr {stack})")
+        memory = b(f"call ptr @allocate(i64 {self.memory}, ptr {stack})")
         b.do(f"br i1 {b(f'icmp eq ptr {memory}, null')}, label %{missing}, label %{found}")
         b.label(missing)
         b.do(f"ret ptr {b('call ptr @PyErr_NoMemory()')}")
@@ -206,7 +206,7 @@ def module(parts: Sequence[Region]) -> str:
     declared = {key: text for r in parts for key, text in r.called.items()}
     if any(r.shares for r in parts):
         outside.append(WORKERS)
-    if any(r.takes_room for r in parts):
+    if any(r.allocates for r in parts):
         outside.append(HEAP)
     text = "\n".join([*[declared[key] for key in sorted(declared)], *[r.text for r in parts], ""])
     inlined = [(key, lines) for key, lines in declared.items() if INLINE in lines]

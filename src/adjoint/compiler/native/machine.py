@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from adjoint import locks
-from adjoint.compiler.native.room import spare
+from adjoint.compiler.native.arena import spare
 from adjoint.compiler.setting import setting
 from adjoint.lines import stack_level
 

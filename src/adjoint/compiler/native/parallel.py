@@ -119,6 +119,16 @@ def divided(nest: Nest) -> str:
     return f"define internal void @{nest.name}_part(ptr %data, i64 %part) #0 {{\nentry:\n{lines}\n  ret void\n}}"
 
 
+def close(nest: Nest, parts: int) -> None:
+    """End the text of a nest: of several parts each is computed by a function of its own."""
+    if not is_divided(parts):
+        return nest._close()
+    text = divided(nest)
+    call_parts(nest, parts)
+    nest._close()
+    nest.texts.insert(0, text)
+
+
 def call_parts(nest: Nest, parts: int) -> None:
     """Have all parts computed, one alone without asking others."""
     b = nest.b

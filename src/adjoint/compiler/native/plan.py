@@ -97,7 +97,7 @@ class Plan:
         self.following: set[Value] = set() if inner else orders.following(self.graph, self._supported)
         self.spread: dict[Any, Value] = {}  # numbers, by what has one in all places
         self.padded: dict[Any, Value] = {}  # images with zeros around, by what they are of and how many
-        self.turned: dict[Value, Value] = {}  # copies of what lies across the lines of others
+        self.transposed: dict[Value, Value] = {}  # copies of what lies across the lines of others
         self.divided: dict[Any, Value] = {}  # ... and by the stride by which they are divided
         for e in self.graph.equations:
             self._take(e)
@@ -535,22 +535,23 @@ class Plan:
         """The same, with copies of large operands whose lines go along another axis than those of the result."""
         if self.inner:
             return e
-        operands = [self._turned(x) if x.__class__ is Value and orders.like(x, e.results[0]) else x for x in e.operands]  # type: ignore[arg-type]
+        out: Any = e.results[0]
+        operands = [self._transposed(x) if x.__class__ is Value and orders.like(x, out) else x for x in e.operands]
         return Equation(e.name, operands, e.parameters, e.results, backward=e.backward, line=e.line)
 
-    def _turned(self, x: Value) -> Value:
+    def _transposed(self, x: Value) -> Value:
         """The same elements one after the other, made once, if they lie one after the other along another axis."""
         if x not in self.layout or x.const is not None or not lies_across(self.layout[x], x.dtype):
             return x
-        if x not in self.turned:
-            copy = self.turned[x] = Value(x.shape, x.dtype)
+        if x not in self.transposed:
+            copy = self.transposed[x] = Value(x.shape, x.dtype)
             kernel = Kernel(squashed(x.shape))
             if not self._joins(kernel, len(self.steps), Equation("real", [x], {}, [copy])):
                 raise AssertionError(x.dtype)  # a kernel of its own can be made of any
             kernel.is_alone = True
             self.place[copy] = len(self.steps)
             self.steps.append(kernel)
-        return self.turned[x]
+        return self.transposed[x]
 
     def _take_scan(self, e: Equation) -> bool:
         if not e.parameters["length"] or not all(x.__class__ is Value for x in e.operands):

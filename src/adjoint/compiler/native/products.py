@@ -12,7 +12,7 @@ from adjoint.compiler.native.gemm import After, block_of, has_parts, part_of, pr
 from adjoint.compiler.native.kernels import Product
 from adjoint.compiler.native.loops import Nest
 from adjoint.compiler.native.machine import integer_bits, vector_bytes
-from adjoint.compiler.native.parallel import begun, call_parts, divided, is_divided, parts_of
+from adjoint.compiler.native.parallel import begun, close, is_divided, parts_of
 from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.text import Builder, Vector, memory_type, number
 from adjoint.compiler.native.views import Layout, contiguous, merged, transposed
@@ -56,12 +56,7 @@ class Called(Nest):
         self._call(x, y, *[self.b(f"getelementptr {self.type}, ptr {p}, i64 {offset}") for p, offset in places])
         for loop in reversed(loops):
             self.b.end(loop)
-        text = divided(self) if is_divided(self.parts) else ""
-        if text:
-            call_parts(self, self.parts)
-        self._close()
-        if text:
-            self.texts.insert(0, text)
+        close(self, self.parts)
 
     def _parts_of_stack(self, work: int) -> int:
         """Into how many parts a stack is cut."""

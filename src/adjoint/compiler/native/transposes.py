@@ -1,7 +1,7 @@
 """Copies of arrays that are read along one axis and written along another.
 
-Squares of as many rows as a vector has numbers are turned in registers. So what comes from memory in one line is used
-at once, where a loop along either axis would take one number of a line, and come back for the next one.
+Squares of as many rows as a vector has numbers are transposed in registers. So a line that comes from memory is used at
+once. A loop along either axis would take one number of it, and come back for the next one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from adjoint.compiler.graph import Value
 from adjoint.compiler.native.kernels import Kernel
 from adjoint.compiler.native.loops import Nest
 from adjoint.compiler.native.machine import vector_bytes
-from adjoint.compiler.native.parallel import begun, call_parts, divided, is_divided, parts_of_kernel
+from adjoint.compiler.native.parallel import begun, close, is_divided, parts_of_kernel
 from adjoint.compiler.native.text import Vector, memory_type
 from adjoint.compiler.native.views import contiguous
 from adjoint.compiler.sizes import is_size
@@ -23,7 +23,7 @@ _LEAST = 4  # elements of an axis, from which on squares are worth while
 _ELEMENTS = 1024
 
 
-def turns(kernel: Kernel) -> tuple[int, int] | None:
+def transposes(kernel: Kernel) -> tuple[int, int] | None:
     """The axes along which a kernel reads and writes, if all that it does is to copy, and these are two."""
     if len(kernel.equations) != 1 or len(kernel.read) != 1 or kernel.equations[0].name != "real":
         return None
@@ -49,11 +49,11 @@ def _along(kernel: Kernel, strides: tuple[int, ...]) -> int:
     return next((i for i, s in enumerate(strides) if not is_size(s) and abs(s) == 1 and long[i]), -1)
 
 
-class Turned(Nest):
+class Transposed(Nest):
     """The text of such a copy's function."""
 
     def _write(self) -> None:
-        b, kernel, axes = self.b, self.kernel, turns(self.kernel)
+        b, kernel, axes = self.b, self.kernel, transposes(self.kernel)
         assert axes is not None
         (x,), (out,) = kernel.read, kernel.equations[0].results
         assert isinstance(out, Value)
@@ -96,19 +96,14 @@ class Turned(Nest):
         b.end(columns)
         for loop in reversed(loops):
             b.end(loop)
-        text = divided(self) if is_divided(self.parts) else ""
-        if text:
-            call_parts(self, self.parts)
-        self._close()
-        if text:
-            self.texts.insert(0, text)
+        close(self, self.parts)
 
     def _square(self, lines: list[list[str]], live: list[str], dtype: DType, backwards: bool) -> None:
         """Lines that are read and lines that are written: all of them, or as many numbers of as many as are there."""
         b, whole, of_lanes = self.b, self.wide.type(memory_type(dtype)), self.wide.type("i1")
 
         def written(found: list[str]) -> list[str]:
-            return self._turned(whole, [self._backwards(whole, x) for x in found] if backwards else found)
+            return self._transposed(whole, [self._backwards(whole, x) for x in found] if backwards else found)
 
         def full() -> None:
             found = [b(f"load {whole}, ptr {line}, align {dtype.itemsize}") for line in lines[0]]
@@ -145,7 +140,7 @@ class Turned(Nest):
         counts = [b(f"select i1 {b(f'icmp sgt i32 {far}, {i}')}, i32 {near}, i32 0") for i in range(self.lanes)]
         return [self._lanes_before(count) for count in counts]
 
-    def _turned(self, whole: str, rows: list[str]) -> list[str]:
+    def _transposed(self, whole: str, rows: list[str]) -> list[str]:
         """Columns of a square. Each turn interleaves rows of both halves, which moves a bit of the places."""
         half = len(rows) // 2
         for _ in range(half.bit_length()):
@@ -160,4 +155,4 @@ class Turned(Nest):
     def shown(self) -> list[str]:
         name, size, names = super().shown()[0].split(": ")
         parts = f" in {self.parts} parts" if is_divided(self.parts) else ""
-        return [f"{name}: {size}{parts} turned: {names}"]
+        return [f"{name}: {size}{parts} transposed: {names}"]

@@ -1,4 +1,4 @@
-"""Memory for the intermediate results of a call: on the stack where they are small, else a piece of the heap.
+"""The arena of a call, where its intermediate results lie: on the stack if they are small, else a piece of the heap.
 
 The piece of the last call is kept for the next, of whatever program: to have the system make new pages takes longer
 than to compute what is in them. Of a new piece there is more than is asked for, so that somewhat larger sizes find room
@@ -20,7 +20,7 @@ declare void @PyMem_RawFree(ptr)
 declare ptr @PyErr_NoMemory()
 
 ; memory of so many bytes: what there is on the stack, or a piece; null if there is none
-define internal ptr @room(i64 %bytes, ptr %stack) #0 {{
+define internal ptr @allocate(i64 %bytes, ptr %stack) #0 {{
 entry:
   %few = icmp ule i64 %bytes, {ON_STACK}
   br i1 %few, label %near, label %far
@@ -39,7 +39,7 @@ looks:
 found:
   ret ptr %spare
 drops:
-  call void @give(ptr %spare)
+  call void @release(ptr %spare)
   br label %makes
 makes:
   %small = icmp ule i64 %bytes, {KEPT}
@@ -64,7 +64,7 @@ made:
   ret ptr %piece
 }}
 
-define internal void @give(ptr %piece) #0 {{
+define internal void @release(ptr %piece) #0 {{
 entry:
   %place = getelementptr ptr, ptr %piece, i64 -2
   %whole = load ptr, ptr %place, align 8
@@ -91,6 +91,6 @@ stays:
   store ptr %piece, ptr @adjoint_spare, align 8
   ret void
 goes:
-  call void @give(ptr %piece)
+  call void @release(ptr %piece)
   ret void
 }}"""
