@@ -103,6 +103,9 @@ class Numbers(Symbols):
                 self._equation.results.append(found)
         return found
 
+    def may_be_nan(self, text: str) -> bool:
+        return True
+
     def answer(self, text: str, holds: bool) -> bool:
         """What a comparison gives, and all other numbers for which the graph is right."""
         self.guards[text] = holds

@@ -172,6 +172,10 @@ class Symbols:
         """A text of these symbols as a function of them."""
         return eval(f"lambda {', '.join(self.values)}: {text}", dict(SCOPE))  # type: ignore[no-any-return]
 
+    def may_be_nan(self, text: str) -> bool:
+        """Whether what is computed by this text of symbols may be no number."""
+        return len(text) >= _SHORT or _LARGE.search(text) is not None
+
     def answer(self, text: str, holds: bool) -> bool:
         self.guards[text] = holds
         return holds
@@ -313,8 +317,8 @@ def _compared(symbol: str, x: Any, y: Any) -> Any:
     x, y = [v.item() if isinstance(v, np.generic) else v for v in (x, y)]
     if not _plain(x) or not _plain(y) or not _is_open(x, y) or _owner(y, x) is not _owner(x, y):
         return run(*_knowns(x, y))
-    if symbol == "==" and len(_text(x)) < _SHORT and _text(x) == _text(y) and not _LARGE.search(_text(x)):
-        return True  # which a nan would not be
+    if symbol == "==" and _text(x) == _text(y) and not _owner(x, y).may_be_nan(_text(x)):
+        return True
     a, b = _terms(x), _terms(y)
     if a is not None and b is not None:
         difference = _sum(a, b, -1)
