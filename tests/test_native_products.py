@@ -332,11 +332,14 @@ def test_products_in_any_layout(dtype: str, has_blas: bool, monkeypatch: pytest.
     assert bool(steps(ours, *xs)) != (has_blas and machine.integer_bits() > 0)
 
 
+@pytest.mark.parametrize("twice", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_products_larger_than_the_caches(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_products_larger_than_the_caches(dtype: str, twice: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of blocks, each with all panels for some rows, where BLAS has shorter vectors; caches are small here."""
     for name, value in {"_ROOM": 1 << 13, "_BLOCK": 1 << 14, "_MOST": 0, "blas_is_narrow": lambda: True}.items():
         monkeypatch.setattr(gemm, name, value)
+    monkeypatch.setattr(gemm, "multiplies_twice", lambda: twice)
+    monkeypatch.setattr(gemm, "_PANELS", 1)
     rng = np.random.default_rng(5)
     for m, k, n in ((150, 300, 170), (70, 600, 200), (260, 31, 37)):
         x, y = rng.normal(size=(m, k)).astype(dtype), rng.normal(size=(k, n)).astype(dtype)
@@ -441,13 +444,16 @@ WAYS: list[Callable[[Any], Any]] = [  # how the rows and columns of a matrix may
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [16, 32, 64])
-def test_products_by_tiles(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("twice", [False, True])
+def test_products_by_tiles(width: int, twice: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """For processors of each kind, whatever this one is: all sizes, read as they lie, and nothing else is written."""
     if width > machine.vector_bytes():
         pytest.skip("this processor has no such vectors")
     monkeypatch.setattr(gemm, "vector_bytes", lambda: width)
     monkeypatch.setattr(gemm, "_APART", 64)
-    monkeypatch.setattr(gemm, "_OFTEN", 3)
+    for tiles, count in {"_OFTEN": 3, "_SOON": 3, "_PANELS": 1}.items():
+        monkeypatch.setattr(gemm, tiles, count)
+    monkeypatch.setattr(gemm, "multiplies_twice", lambda: twice)
     monkeypatch.setattr(gemm, "registers", lambda: 32 if width == 64 else 16)
     monkeypatch.setattr(gemm, "adds_products", lambda: width > 16)
     rng, given, called = np.random.default_rng(width), [], {}

@@ -229,8 +229,8 @@ FACTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     **{
         name: lambda m, name=name, value=value: m.setattr(machine, name, lambda: value)
         for name, value in {
-            "vector_bytes": 4, "has_avx512": "?", "registers": 3, "adds_products": "?", "is_x86": "?",
-            "integer_bits": 7, "blas_is_narrow": "?", "_is_arm": "?",
+            "vector_bytes": 4, "has_avx512": "?", "multiplies_twice": "?", "registers": 3, "adds_products": "?",
+            "is_x86": "?", "integer_bits": 7, "blas_is_narrow": "?", "_is_arm": "?",
         }.items()
     },
     **{

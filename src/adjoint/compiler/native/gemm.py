@@ -9,8 +9,8 @@ parts, so that a panel stays in the caches near to the processor; long sums of f
 they are about as exact as BLAS's.
 
 This is the scheme of Goto and van de Geijn (Anatomy of high-performance matrix multiplication, 2008) and of BLIS (Van
-Zee and van de Geijn, 2015), without the copies of `x` that very large matrices need: those go to BLAS, if its vectors
-are as long as the processor's. Threads share the blocks of a large product. BLAS's own threads wait for each other, and
+Zee and van de Geijn, 2015), with copies of `x` only where its rows lie across, and the processor is faster than its
+caches: very large matrices, which need them always, go to BLAS, if its vectors are as long as the processor's. Threads share the blocks of a large product. BLAS's own threads wait for each other, and
 so for a core that another program has; those who share blocks do not.
 """
 
@@ -20,7 +20,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from adjoint.compiler.native.machine import adds_products, blas_is_narrow, registers, vector_bytes
+from adjoint.compiler.native.machine import adds_products, blas_is_narrow, multiplies_twice, registers, vector_bytes
 from adjoint.compiler.native.symbolic import coarse
 from adjoint.compiler.native.text import Builder, Vector, memory_type
 from adjoint.compiler.native.views import Layout
@@ -31,6 +31,8 @@ _SUMMED = 256  # rows of a panel: as many as the nearest cache has room for
 _EXACT, _CHEAP = 32, 1_000_000  # rows of a panel where there are so few multiplications
 _APART = 4000  # bytes between rows of `y`, from which on each is on a page of memory of its own
 _OFTEN = 20  # tiles that read a panel, from which on a copy of such rows pays
+_SOON = 8  # the same of any rows, for a processor that multiplies twice: vectors on two lines of its cache are too slow
+_PANELS = 4  # that read the same rows of `x` across, from which on a copy of these pays there
 _DOTS = 3  # rows of the result, up to which sums are made along what is summed, of columns at places
 _TURNED = 16  # rows of the result, from which on turning `y` pays
 _FEW, _MOST = 1 << 14, 1 << 26  # multiplications: cheap in any case; of ours
@@ -83,19 +85,21 @@ def product(
     lead: Any = 0,
     adds: bool = False,
     part: int = 0,
+    across: bool | None = None,
     after: After | None = None,
 ) -> None:
     """Call the product of two matrices, with pointers to the first elements of both and of the result.
 
     `places` are where the rows of `y` begin, or the columns, where their stride is 0; a string points to them. `lead`
-    is how far the rows of the result are apart, if they do not follow each other. `adds` has it added to what is there.
-    `part` is how many products are summed before they are added to the others, where that does not follow from the
-    sizes. What comes `after` has pointers to more arrays, and the first that it writes is in the place of the product.
-    Sizes and strides that are no numbers, but stand for several or are names, are arguments of the function. Equal
-    products of a module are one function.
+    is how far the rows of the result are apart, if they do not follow each other. `adds` has it added to what is
+    there. `part` is how many products are summed before they are added to the others, and `across` whether all panels
+    are read with the same rows, where that does not follow from the sizes. What comes `after` has pointers to more
+    arrays, and the first that it writes is in the place of the product. Sizes and strides that are no numbers, but
+    stand for several or are names, are arguments of the function. Equal products of a module are one function.
     """
     lead = lead or y.shape[1]
-    name = _Matrices(b, dtype, x, y, places, lead, adds, part or part_of(x, y), after).name
+    across = is_across(x, y) if across is None else across
+    name = _Matrices(b, dtype, x, y, places, lead, adds, part or part_of(x, y), across, after).name
     given = [f"ptr {p}" for p in (*pointers, *[places] * isinstance(places, str))]
     given += [f"i64 {n}" for n in (*x.shape, y.shape[1], *x.strides, *y.strides, lead) if not _is_known(n)]
     b.do(f"call void @{name}({', '.join(given)})")
@@ -138,7 +142,7 @@ def block_of(x: Layout, y: Layout, itemsize: int) -> Shape | None:
         return Shape(min(rows, high) if _is_known(rows) else high, wide)
     count = _BLOCKS if is_size(work) else min(_BLOCKS, work // _BLOCK)
     tall, wide = -(-rows // tile.rows), -(-columns // tile.columns)
-    if _is_across(x, y):
+    if is_across(x, y):
         down = min(count, tall)
         across = max(1, min(count // down, wide // _TILES))
     else:
@@ -150,9 +154,14 @@ def block_of(x: Layout, y: Layout, itemsize: int) -> Shape | None:
     return block if (block.rows, block.columns) != (rows, columns) else None
 
 
-def _is_across(x: Layout, y: Layout) -> bool:
-    """Whether each number of a row of `x` lies on another line of memory, and all panels are better read with it."""
+def is_across(x: Layout, y: Layout) -> bool:
+    """Whether each number of a row of `x` lies on another line of memory, and all panels are better read with it.
+
+    Then all of `y` is read with each tile's rows, for which a fast processor waits if it is the larger matrix.
+    """
     down, right = x.strides[-2:]
+    if multiplies_twice() and _about(y.shape[-1]) > _about(x.shape[-2]):
+        return False
     return _is_one(down) and not _is_one(right) and right != 0 and _is_one(y.strides[-1])
 
 
@@ -282,10 +291,11 @@ class _Matrices(_Text):
         lead: Any,
         adds: bool,
         part: int,
+        across: bool,
         after: After | None,
     ) -> None:
         super().__init__(dtype)
-        self.part, self.after = part, after
+        self.part, self.across, self.after = part, across, after
         sizes = dict(zip(_SIZES, (*x.shape, y.shape[1], *x.strides, *y.strides, lead), strict=True))
         known: list[Any] = [n if _is_known(n) else f"%{name}" for name, n in sizes.items()]
         self.rows, self.summed, self.columns, *_, self.lead = known
@@ -298,7 +308,7 @@ class _Matrices(_Text):
             "_".join([str(n) if _is_known(n) else "n" for n in numbers]).replace("-", "m")
             for numbers in (known[:3], known[3:])
         )
-        kind = f"{self.places[1:]}{'_adds' * adds}{_key(after)}"
+        kind = f"{self.places[1:]}{'_adds' * adds}{'_across' * across}{_key(after)}"
         self.name = f"product_f{8 * dtype.itemsize}_{shape}_{part}_{strides}_{kind}"
         if self.name in caller.called:
             return
@@ -314,17 +324,17 @@ class _Matrices(_Text):
     def _panels(self, adds: bool) -> None:
         """By tiles: of one panel after the other, or of the same rows."""
         self.tile = tile_shape(self.rows, self.columns, self.lanes)
-        rows, (apart, _) = _about(self.rows), self.y.strides
-        often = rows >= _OFTEN * self.tile.rows
-        far = not _is_known(apart) or apart * self.dtype.itemsize >= _APART
-        far = far and (not _is_known(self.columns) or self.columns > self.tile.columns)
-        turned = not _is_one(self.y.strides[1])
-        self.copies = turned or (often and far and not self.rows_placed)
+        rows = _about(self.rows)
+        self.copies = not _is_one(self.y.strides[1]) or (not self.rows_placed and self._copy_pays(rows))
         if self.copies:
             size = -(-self.part // self.lanes) * self.lanes  # whole squares
             size *= -(-self.tile.columns // self.lanes) * self.lanes
             self.panel = self.b(f"alloca [{size} x {self.type}], align 64")
-        if _is_across(self.x, self.y) and not self.copies:
+        self.near = ""
+        if self.across and not self.copies:
+            if multiplies_twice() and _about(self.columns) >= _PANELS * self.tile.columns:
+                size = self.part * self._apart
+                self.near = self.b(f"alloca [{size} x {self.type}], align 64")
             self._sums(
                 adds,
                 lambda start, count: self._down(lambda row, rows: self._rows(start, count, row, rows)),
@@ -347,6 +357,15 @@ class _Matrices(_Text):
                     adds, lambda start, count: self._columns(start, count, first, columns)
                 ),
             )
+
+    def _copy_pays(self, rows: int) -> bool:
+        """Whether tiles of so many rows read a panel from a copy, though its rows lie as vectors."""
+        if multiplies_twice():
+            return rows >= _SOON * self.tile.rows and not self.across
+        apart = self.y.strides[0]
+        far = not _is_known(apart) or apart * self.dtype.itemsize >= _APART
+        several = not _is_known(self.columns) or self.columns > self.tile.columns
+        return rows >= _OFTEN * self.tile.rows and far and several
 
     def _sums(self, adds: bool, body: Callable[[str, Any], None]) -> None:
         """Parts of the sum, of which the first is written and others are added, or all are; one is the last."""
@@ -461,7 +480,7 @@ class _Matrices(_Text):
 
         def tile(row: str, rows: int) -> None:
             there = self.at(x, (row, self.x.strides[0]))
-            self._tile(there, y, apart, (row, first), self._shape(columns, rows), start, count)
+            self._tile(there, self.x.strides, y, apart, (row, first), self._shape(columns, rows), start, count)
 
         self._down(tile)
 
@@ -471,29 +490,57 @@ class _Matrices(_Text):
 
     def _rows(self, start: str, count: Any, row: str, rows: int) -> None:
         """So many summed columns of some rows of `x`, for all columns of the result."""
-        x = self.at("%x", (start, self.x.strides[1]), (row, self.x.strides[0]))
+        x, of_x = self.at("%x", (start, self.x.strides[1]), (row, self.x.strides[0])), self.x.strides
+        if self.near:
+            x, of_x = self.near, self._near_rows(x, count, rows)
         y = self.at("%y", (start, self.y.strides[0]))
 
         def tile(first: str, columns: Any) -> None:
             there = self.at(y, (first, 1))
-            self._tile(x, there, self.y.strides[0], (row, first), self._shape(columns, rows), start, count)
+            self._tile(x, of_x, there, self.y.strides[0], (row, first), self._shape(columns, rows), start, count)
 
         self._in_steps(self.columns, self.tile.columns, tile)
 
-    def _tile(self, x: str, y: str, of_y: Any, place: tuple[str, str], shape: Shape, start: str, count: Any) -> None:
+    @property
+    def _apart(self) -> int:
+        """How far summed columns are apart in a copy of some rows of `x`."""
+        return -(-self.tile.rows // self.lanes) * self.lanes
+
+    def _near_rows(self, x: str, count: Any, rows: int) -> tuple[int, int]:
+        """Copy some rows of `x`, their summed columns one after the other; gives the strides of the copy."""
+        v = Vector(self.b, self.lanes)
+        loop = self.b.begin(count)
+        for first in range(0, rows, self.lanes):
+            place = self.at(x, (loop.counter, self.x.strides[1]), offset=first)
+            found = self.load(v, place, min(self.lanes, rows - first))
+            self.store(v, found, self.at(self.near, (loop.counter, self._apart), offset=first), v.lanes)
+        self.b.end(loop)
+        return 1, self._apart
+
+    def _tile(
+        self,
+        x: str,
+        of_x: tuple[Any, ...],
+        y: str,
+        of_y: Any,
+        place: tuple[str, str],
+        shape: Shape,
+        start: str,
+        count: Any,
+    ) -> None:
         row, column = place
         places = "null"
         if self.rows_placed:
             places = self.b(f"getelementptr i64, ptr {self.places}, i64 {start}")
         after = self.after if self.ends else None
         how = self.copies, self.adds, self.rows_placed, after
-        name = _Tile(self.b, self.dtype, shape, self.x.strides, of_y, self.lead, *how).name
+        name = _Tile(self.b, self.dtype, shape, of_x, of_y, self.lead, *how).name
         given = [self.at("%out", (row, self.lead), (column, 1))]
         if after is not None:
             strides = [(None, 1)] * (after.written - 1) + list(after.read)
             for pointer, (down, right) in zip(after.arguments(), strides, strict=True):
                 given.append(self.at(pointer, (row, self.lead if down is None else down), (column, right)))
-        sizes = [f"i64 {n}" for n in (shape.columns, *self.x.strides, of_y, self.lead) if not _is_known(n)]
+        sizes = [f"i64 {n}" for n in (shape.columns, *of_x, of_y, self.lead) if not _is_known(n)]
         others = ", ".join([*[f"ptr {p}" for p in given], *sizes])
         self.b.do(f"call void @{name}(ptr {x}, ptr {y}, i64 {count}, ptr {places}, {others})")
 

@@ -200,6 +200,15 @@ def has_avx512() -> bool:
 
 
 @functools.cache
+def multiplies_twice() -> bool:
+    """Whether it begins two multiplications of its longest vectors in a cycle, if these have 64 bytes.
+
+    So do Intel's processors; of AMD's, which alone know SSE4a, those before the fifth generation begin one.
+    """
+    return vector_bytes() == 64 and not _features().get("sse4a")
+
+
+@functools.cache
 def registers() -> int:
     """How many vectors the processor holds at once."""
     return 32 if vector_bytes() == 64 or _is_arm() else 16
@@ -322,7 +331,7 @@ def _with_inserted(module: Any, text: str) -> Any:
 
 def processor() -> tuple[Any, ...]:
     """What machine code depends on beside the text, and the text beside its graph: the processor, and the versions."""
-    asked = vector_bytes(), has_avx512(), registers(), adds_products(), is_x86(), _is_arm()
+    asked = vector_bytes(), has_avx512(), multiplies_twice(), registers(), adds_products(), is_x86(), _is_arm()
     return (*_host(), *asked, integer_bits(), blas_is_narrow(), VERSION)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from adjoint.compiler.graph import Value
 from adjoint.compiler.native.elements import EMITTERS, constant, operand_dtypes
-from adjoint.compiler.native.gemm import After, block_of, has_parts, part_of, product
+from adjoint.compiler.native.gemm import After, block_of, has_parts, is_across, part_of, product
 from adjoint.compiler.native.kernels import Product
 from adjoint.compiler.native.loops import Nest
 from adjoint.compiler.native.machine import integer_bits, vector_bytes
@@ -229,14 +229,14 @@ class Tiled(Called):
         blocks = [self._block_at(x_place, (row, x.strides[0])), self._block_at(y_place, (column, y.strides[1]))]
         for place, (down, right) in zip(places, strides, strict=True):
             blocks.append(self._block_at(place, (row, down), (column, right)))
-        part, done = part_of(x, y), b.name()
+        part, turn, done = part_of(x, y), is_across(x, y), b.name()
         for here, height in _sizes(b, row, block.rows, rows):
             for there, width in _sizes(b, column, block.columns, columns):
                 mine, other = b.name(), b.name()
                 b.do(f"br i1 {b(f'and i1 {here}, {there}')}, label %{mine}, label %{other}")
                 b.label(mine)
                 of_x, of_y = Layout((height, x.shape[1]), 0, x.strides), Layout((y.shape[0], width), 0, y.strides)
-                product(b, self.dtype, of_x, of_y, blocks, lead=columns, part=part, after=after)
+                product(b, self.dtype, of_x, of_y, blocks, lead=columns, part=part, across=turn, after=after)
                 b.do(f"br label %{done}")
                 b.label(other)
         b.do(f"br label %{done}")
