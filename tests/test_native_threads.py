@@ -116,6 +116,31 @@ def test_large_products_are_blocks() -> None:
     assert all(" parts: " in line for line in products)
 
 
+ROWS: list[Callable[[Any], Any]] = [
+    lambda x: ad.nn.softmax(x, axis=-1),
+    ad.value_and_grad(lambda x: (ad.nn.layer_norm(x, x.shape[-1]) ** 3).sum()),
+    lambda x: ((y := x - x.mean(axis=-1, keepdims=True)) * 2.0, (y * y).sum(axis=-1), x.max()),
+    ad.grad(lambda x: (ad.nn.log_softmax(x * x.sum(axis=0), axis=-1) ** 2).sum()),
+]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_rows_take_turns(dynamic: bool, shared: bool, request: pytest.FixtureRequest) -> None:
+    """Two and two, and a last one alone: of any number of rows, also in parts of threads, and on several axes."""
+    if shared:
+        request.getfixturevalue("tiny")
+    rng = np.random.default_rng(4)
+    for columns in (5, 40):
+        for i, f in enumerate(ROWS):
+            compiled = ad.compile(f, dynamic=True)
+            for shape in [*[(n, columns) for n in (4, 3, 2, 5, 7, 8, 9, 33)], *[(n, 3, columns) for n in (2, 3, 5)]]:
+                x, g = rng.normal(size=shape), compiled if dynamic else ad.compile(f, dynamic=False)
+                found, expected = ad.tree.leaves(g(x)), ad.tree.leaves(f(ad.asarray(x)))
+                for y, z in zip(found, expected, strict=True):
+                    np.testing.assert_allclose(y, z.numpy(), rtol=1e-11, atol=1e-12, err_msg=f"{i}, {shape}")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("on_stack", [True, False])
 def test_random_programs(tiny: None, monkeypatch: pytest.MonkeyPatch, on_stack: bool) -> None:

@@ -19,9 +19,10 @@ from adjoint.compiler.native.memory import Indices, Memory, Row
 from adjoint.compiler.native.plan import Plan
 from adjoint.compiler.native.reductions import State
 from adjoint.compiler.native.symbolic import SIZES, with_sizes
-from adjoint.compiler.native.text import Builder, Vector, element_type, memory_type, number
+from adjoint.compiler.native.text import Builder, Loop, Vector, element_type, memory_type, number
 from adjoint.compiler.sizes import is_size
 from adjoint.primitives import DType
+from adjoint.primitives.sizes import as_recorded
 
 _INLINED = 200  # lines of a step's kernel that goes into its loop, where arrays of few elements become registers
 _LONG = 4  # vectors of a row, from which on
@@ -105,7 +106,7 @@ class Nest(Memory):
     def _rows_at_once(self) -> int:
         """How many rows take turns: a reduction is waited for, and what is added to all rows is written once."""
         runs = self._row_axes()
-        if not runs or is_size(runs[-1][0]) or runs[-1][0] % _TURNS or len(self.kernel.equations) > _TWICE:
+        if not runs or bool(as_recorded(runs[-1][0]) < _TURNS) or len(self.kernel.equations) > _TWICE:
             return 1
         if "row" not in self.kernel.kind.values() or any(
             e.name in ("gather", "scatter") for e in self.kernel.equations
@@ -206,24 +207,47 @@ class Nest(Memory):
         totals = self._reductions("total")
         for e in self._reductions("rows"):
             self._cleared(e)
-        loops, indices = [], []
         state = {id(e): reductions.started(e) for e in totals}
         runs = self._row_axes()
-        for i, (size, count) in enumerate(runs):
-            step = self.turns if i == len(runs) - 1 else 1
-            loop = b.begin(size, step, reductions.carried(totals, [state[id(e)] for e in totals], self.carried))
-            state = reductions.unflat(totals, [name for _, _, name in loop.carried])
-            loops.append(loop)
-            indices.append((loop.counter, count))
-        lines = [indices]
-        for turn in range(1, self.turns):
-            counter, count = indices[-1]
-            lines.append([*indices[:-1], (b(f"add nuw nsw i64 {counter}, {turn}"), count)])
-        state = self._row_passes(state, lines)
-        for loop in reversed(loops):
-            b.end(loop, reductions.flat(totals, state))
+        if not runs:
+            state = self._row_passes(state, [[]])
+        else:
+            loops: list[Loop] = []
+            for size, _ in runs[:-1]:
+                loops.append(b.begin(size, 1, reductions.carried(totals, [state[id(e)] for e in totals], self.carried)))
+                state = reductions.unflat(totals, [name for _, _, name in loops[-1].carried])
+            indices = [(loop.counter, count) for loop, (_, count) in zip(loops, runs, strict=False)]
+            size, count = runs[-1]
+            state = self._in_turns(totals, state, "0", size, size, lambda row: [*indices, (row, count)])
+            for loop in reversed(loops):
+                b.end(loop, reductions.flat(totals, state))
         self._save_totals(totals, state)
         self._close()
+
+    def _in_turns(
+        self,
+        totals: Sequence[Equation],
+        state: State,
+        first: str,
+        end: Any,
+        size: Any,
+        indices: Callable[[str], Indices],
+    ) -> State:
+        """Rows from one to another: several take turns, and what is left of so many comes one by one."""
+        b, whole, may_skip = self.b, end, False
+        steps = [(first, end, self.turns)]
+        if self.turns > 1 and (is_size(size) or size % self.turns):
+            count = b(f"sub i64 {end}, {first}")
+            whole = b(f"add i64 {first}, {b(f'and i64 {count}, {-self.turns}')}")
+            steps, may_skip = [(first, whole, self.turns), (whole, end, 1)], True
+        for start, stop, step in steps:
+            before = reductions.carried(totals, [state[id(e)] for e in totals], self.carried)
+            loop = b.begin(stop, step, before, start, may_skip)
+            rows = [b(f"add nuw nsw i64 {loop.counter}, {turn}") if turn else loop.counter for turn in range(step)]
+            found = reductions.unflat(totals, [name for _, _, name in loop.carried])
+            found = self._row_passes(found, [indices(row) for row in rows])
+            state = reductions.unflat(totals, b.end(loop, reductions.flat(totals, found)))
+        return state
 
     def shown(self) -> list[str]:
         """What it computes, for people to read."""
@@ -509,6 +533,8 @@ class Nest(Memory):
         found = v.two("add", "i64", v.spread(index, "i64"), lanes)
         found = v.two("mul", "i64", found, v.constant(e.parameters["step"], long))
         found = v.two("add", "i64", found, v.constant(e.parameters["start"], long))
+        if dtype.kind == "f":
+            return v.cast("sitofp", found, "i64", element_type(dtype))
         return v.cast("trunc", found, "i64", element_type(dtype)) if dtype.itemsize < 8 else found
 
     # --- places that arrays name ---

@@ -15,6 +15,7 @@ from adjoint.compiler.native import reductions
 from adjoint.compiler.native.elementary import CALLED
 from adjoint.compiler.native.kernels import Kernel, split_of
 from adjoint.compiler.native.loops import FAILED, Nest
+from adjoint.compiler.native.memory import Indices
 from adjoint.compiler.native.pool import DECLARED
 from adjoint.compiler.native.symbolic import SIZES, with_sizes
 from adjoint.compiler.native.text import Builder, Loop, Vector, element_type
@@ -244,21 +245,17 @@ class Shared(Nest):
     ) -> dict[int, list[str]]:
         """All rows are counted as one, so that as few as there are can be shared."""
         b = self.b
-        before = reductions.carried(totals, [state[id(e)] for e in totals], self.carried)
-        loop = b.begin(end, self.turns, before, first)
-        state = reductions.unflat(totals, [name for _, _, name in loop.carried])
-        lines = []
-        for turn in range(self.turns):
-            row = b(f"add nuw nsw i64 {loop.counter}, {turn}") if turn else loop.counter
-            inner, indices = math.prod([size for size, _ in runs]), []
+
+        def indices(row: str) -> Indices:
+            inner, found = math.prod([size for size, _ in runs]), []
             for k, (size, count) in enumerate(runs):
                 inner //= size
                 index = b(f"udiv i64 {row}, {inner}") if inner > 1 else row
-                indices.append((b(f"urem i64 {index}, {size}") if k else index, count))
-            lines.append(indices)
-        state = self._row_passes(state, lines)
-        b.end(loop, reductions.flat(totals, state))
-        return state
+                found.append((b(f"urem i64 {index}, {size}") if k else index, count))
+            return found
+
+        count = math.prod([size for size, _ in runs])
+        return self._in_turns(totals, state, first, end, count, indices)
 
     def _keep(self, totals: list[Equation], state: list[list[str]]) -> list[list[Any]]:
         """Leave a part's sums for those who add them up."""
@@ -303,7 +300,7 @@ class Shared(Nest):
         out: Any = e.results[0]
         b, v, size = self.b, self.wide, math.prod(out.shape)
         whole, rest = size // self.lanes * self.lanes, size % self.lanes
-        others = b.begin(self.parts - 1, may_skip=is_size(self.parts))
+        others = b.begin(self.parts - 1, may_skip=is_size(self.parts) or self.parts == 1)
         part = self._moved_by(self._pointer(buffer), others.counter, size * out.dtype.itemsize)
 
         def add(index: str, live: int) -> None:
