@@ -372,11 +372,15 @@ class _Writer:
         by_program = f"return {self.constant(program.arrays if as_numpy else program.tensors)}(({arrays}){inputs})"
         plain = all([r.kind == "value" for r in program.results]) and program.are_own(as_numpy)
         if sizes and plain:
-            run = self.variable()
-            self.do(f"{run} = {self.constant(program.code_for)}({sizes})")
-            self.do(f"if {run} is None:")
-            self.do(f" if not {self.constant(program.serves)}({sizes}): return UNLIKE")
-            self.do(f" {by_program}")
+            run, calls = self.variable(), self.variable()
+            self.do(f"{calls} = {self.constant(program.calls_of)}.get(({sizes}, ))")
+            self.do(f"if {calls} is not None and {calls}[1] is not None and {calls}[0] > 1:")
+            self.do(f" {calls}[0] -= 1; {run} = {calls}[1]")  # as `code_for`, with less to look at
+            self.do("else:")
+            self.do(f" {run} = {self.constant(program.code_for)}({sizes})")
+            self.do(f" if {run} is None:")
+            self.do(f"  if not {self.constant(program.serves)}({sizes}): return UNLIKE")
+            self.do(f"  {by_program}")
             call = f"{run}({arrays}{sizes})"
         elif plain:
             replay = self.constant(program.replay)  # which its function needs as long as it runs

@@ -214,7 +214,7 @@ class Program:
         self.name = name
         self._replays: dict[tuple[int, ...], Replay] = {}
         self._work: tuple[float, int] | None = None  # seconds to make code, and how many steps there are
-        self._left: dict[tuple[int, ...], int] = {}  # of sizes, after how many more calls code for them is worth making
+        self.calls_of: dict[tuple[int, ...], list[Any]] = {}  # of sizes what `met` counts, and `code_for` has found
         self.build = trees.builder(structure)
         self.draws: bool = any(e.name in ("key", "seed") for e in graph.equations)
         self._constant = [x.const is not None for x in self.graph.outputs]
@@ -244,7 +244,11 @@ class Program:
         try:
             for serves, run in self._replays[()].for_sizes:
                 if serves(*sizes):
-                    return None if self.met(*sizes) else run
+                    if self.met(*sizes):
+                        return None
+                    if sizes in self.calls_of:  # another thread may have emptied it
+                        self.calls_of[sizes][1] = run
+                    return run
         except ArithmeticError:
             pass
         return None
@@ -254,16 +258,16 @@ class Program:
 
         By what is counted, not by the clock, so that each run of a user's program gets the same digits.
         """
-        left = self._left.get(sizes)
-        if left is None:
-            if len(self._left) >= MOST:
-                self._left.clear()
-            self._left[sizes] = _ONCE
+        calls = self.calls_of.get(sizes)
+        if calls is None:
+            if len(self.calls_of) >= MOST:
+                self.calls_of.clear()
+            self.calls_of[sizes] = [_ONCE, None]
             return False
-        if left == _ONCE:
-            left = self._worth(sizes)
-        self._left[sizes] = max(left - 1, 0)
-        return left == 0
+        if calls[0] == _ONCE:
+            calls[0] = self._worth(sizes)
+        calls[0] = max(calls[0] - 1, 0)
+        return bool(calls[0] == 0)
 
     def _worth(self, sizes: Sequence[int]) -> int:
         """How many replays for these sizes take as long as making machine code does."""
