@@ -363,7 +363,7 @@ FOLLOWED: list[tuple[int, Callable[..., Any]]] = [  # how many kernels are left,
     (0, lambda p, b, c, d, s: (d * p() + b) * s),
     (0, lambda p, b, c, d, s: (y := p(), v := 0.9 * c + y, d - 0.1 * v)[1:]),  # with what does not follow from it
     (0, lambda p, b, c, d, s: (y := p(), ad.where(c > 0.0, y, ad.sqrt(ad.abs(c))))[1]),
-    (0, lambda p, b, c, d, s: ad.clip(p(), -1.0, 1.0).reshape(-1)[3:]),
+    (1, lambda p, b, c, d, s: ad.clip(p(), -1.0, 1.0).reshape(-1)[3:]),  # the others are copied
     (1, lambda p, b, c, d, s: (x := p(), y := ad.where(c > 0.0, x, 0.0), y.sum(axis=0))[1:]),
     (1, lambda p, b, c, d, s: (y := p() * s, y.sum(axis=-1), (y * d).max())),
     (1, lambda p, b, c, d, s: ad.nn.softmax(p() * 0.5 + c)),  # the scores would be written for it

@@ -148,6 +148,12 @@ def _permuted(e: Equation, makers: Any) -> Value | None:
     )
 
 
+def _indexed(e: Equation, makers: Any) -> Value | None:
+    """All elements: slices in steps of one that leave the shape as it is."""
+    whole = all([isinstance(k, (slice, range)) and k.step in (None, 1) for k in e.parameters["key"]])
+    return _same_type(e, e.operands[0]) if whole and len(e.operands) == 1 else None
+
+
 _ALGEBRA: dict[str, Callable[[Equation, Any], Value | None]] = {
     "multiply": _multiplied,
     "divide": _divided,
@@ -157,6 +163,7 @@ _ALGEBRA: dict[str, Callable[[Equation, Any], Value | None]] = {
     "astype": _unchanged,
     "reshape": _unchanged,
     "broadcast_to": _unchanged,
+    "index": _indexed,
     "permute_dims": _permuted,
 }
 

@@ -530,6 +530,8 @@ class _Body:
                 return text
             if e.name in _FRESH:
                 self.owned.update(e.results)
+            elif e.name in _WHOLE:
+                self.hand_on(e)
             else:
                 self.owned.difference_update(e.reads())  # the result may share their memory
         operands = [self.read(x) for x in e.operands]
@@ -537,6 +539,14 @@ class _Body:
             text = f"{self.names[value]}()" if value.__class__ is Key else writer.literal(value)
             operands.append(f"{name}={text}")
         return f"{writer.constant(run)}({', '.join(operands)})"
+
+    def hand_on(self, e: Equation) -> None:
+        """A view of all elements has its array's memory for itself, if nobody else reads that array."""
+        x = e.operands[0]
+        alone = x in self.owned and self.reads[x] == 1
+        self.owned.difference_update(e.reads())
+        if alone:
+            self.owned.update(e.results)
 
     def ufunc(self, e: Equation, run: np.ufunc) -> str:
         out = e.results[0]
@@ -591,6 +601,7 @@ def _number(x: float, dtype: Any) -> str:
 
 # functions of the NumPy leaf, no ufuncs, whose results are in new memory whatever their operands are
 _FRESH = frozenset({"matmul", "sum", "prod", "exp2"})
+_WHOLE = frozenset({"reshape", "expand_dims", "squeeze", "permute_dims"})  # whose results have all elements, once
 
 
 def _elements(shape: Any) -> int:
@@ -602,12 +613,12 @@ def _reshaped(e: Equation, body: _Body) -> str | None:
     x, out = e.operands[0], e.results[0]
     if x.__class__ is not Value or not isinstance(out, Value) or _elements(out.shape) > _MANY:
         return None  # large ones that are broadcast are not copied element by element
-    body.owned.difference_update(e.reads())
+    body.hand_on(e)
     return f"{body.read(x)}.reshape({body.writer.literal(out.shape)})"
 
 
 def _transposed(e: Equation, body: _Body) -> str:
-    body.owned.difference_update(e.reads())
+    body.hand_on(e)
     return f"{body.read(e.operands[0])}.transpose({tuple(e.parameters['axes'])!r})"
 
 

@@ -10,8 +10,9 @@ they are about as exact as BLAS's.
 
 This is the scheme of Goto and van de Geijn (Anatomy of high-performance matrix multiplication, 2008) and of BLIS (Van
 Zee and van de Geijn, 2015), with copies of `x` only where its rows lie across, and the processor is faster than its
-caches: very large matrices, which need them always, go to BLAS, if its vectors are as long as the processor's. Threads share the blocks of a large product. BLAS's own threads wait for each other, and
-so for a core that another program has; those who share blocks do not.
+caches: very large matrices, which need them always, go to BLAS, if its vectors are as long as the processor's. Threads
+share the blocks of a large product. BLAS's own threads wait for each other, and so for a core that another program has;
+those who share blocks do not.
 """
 
 from __future__ import annotations

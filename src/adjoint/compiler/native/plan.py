@@ -54,6 +54,7 @@ _AS_ONE_ROW = 1 << 13  # elements: an array that is reduced wholly is one row up
 _EQUATIONS = 4000  # of one kernel: what it keeps goes to the stack, a vector each
 _LOOK_BACK = 24  # kernels that are tried
 _PARTS = 16  # arrays that are joined
+_WRITTEN = 1 << 16  # elements of a result that is a view of others, up to which it is written
 _PRODUCT = 1 << 12  # multiplications: larger products are BLAS's
 _BLAS = 1 << 31  # sizes and distances that BLAS's integers may be too small for
 _REGISTERS = 1 << 9  # ... and in the step of a loop, whose small arrays are in registers
@@ -95,6 +96,7 @@ class Plan:
         self.order: dict[Value, tuple[int, ...]] = {}  # of views: the axes as they lie in memory
         self.leading: set[Any] = set()  # arrays of which a view in another order is followed by what is computed of it
         self.following: set[Value] = set() if inner else orders.following(self.graph, self._supported)
+        self.written: set[Any] = _other_elements(self.graph)
         self.spread: dict[Any, Value] = {}  # numbers, by what has one in all places
         self.padded: dict[Any, Value] = {}  # images with zeros around, by what they are of and how many
         self.transposed: dict[Value, Value] = {}  # copies of what lies across the lines of others
@@ -105,7 +107,7 @@ class Plan:
         following.join(self)
 
     def _take(self, e: Equation) -> None:
-        if is_view(e) and self._take_view(e):
+        if is_view(e) and ((e.results[0] in self.written and self._take_written(e)) or self._take_view(e)):
             return
         if e.name == "broadcast_to" and (fixed := constant(e.operands[0])) is not None:
             wide: Any = e.results[0]
@@ -134,6 +136,17 @@ class Plan:
                 self._order_as(base, out, order)  # type: ignore[arg-type]
                 return
         self._take_host(e)
+
+    def _take_written(self, e: Equation) -> bool:
+        """A result that has other elements than what it is a view of is written, if not large: some callers copy it."""
+        x, out = e.operands[0], e.results[0]
+        small = isinstance(out, Value) and as_recorded(math.prod(out.shape)) <= _WRITTEN and computable(out.dtype)
+        if not small or self.root.get(x, x) in self.graph.inputs:
+            return False
+        view = Value(out.shape, out.dtype)  # type: ignore[union-attr]
+        return self._take_view(Equation(e.name, e.operands, e.parameters, [view])) and self._take_native(
+            Equation("real", [view], {}, [out])
+        )
 
     def _supported(self, e: Equation) -> bool:
         """Whether there is code for an equation, if it is elementwise."""
@@ -431,10 +444,15 @@ class Plan:
         return step
 
     def _take_arange(self, e: Equation) -> bool:
-        """Whole numbers up to a size that stands for several; others are constants."""
-        (out,), how = e.results, e.parameters
+        """Whole numbers up to a size that stands for several; others are constants.
+
+        As floats only 0, 1, ...: of these NumPy's sums of a start and steps are the numbers, rounded once.
+        """
+        out, how = e.results[0], e.parameters
+        assert isinstance(out, Value)
         plain = all(isinstance(how[key], int) for key in ("start", "step"))
-        if not (plain and out.dtype.kind in "iu" and is_size(out.shape[0])):  # type: ignore[union-attr]
+        counts = plain and out.dtype.kind == "f" and (how["start"], how["step"]) == (0, 1)
+        if not (counts or (plain and out.dtype.kind in "iu")) or not is_size(out.shape[0]):
             return False
         return self._take_native(e)
 
@@ -650,6 +668,12 @@ def _is_many(n: int) -> bool:
 def _carried(e: Equation) -> assignments.Pairs:
     """Of what a loop carries along that which is large, as pairs of an input and an output of its step."""
     return [(k, k) for k in range(e.parameters["count"]) if as_recorded(bytes_of(e.results[k])) > MOVED]
+
+
+def _other_elements(graph: Graph) -> set[Any]:
+    """Outputs that repeat elements of what they are views of, or leave out some, and that nobody else reads."""
+    found: set[Any] = {x for e in graph.equations if e.name in ("broadcast_to", "index") for x in e.results}
+    return found.intersection(graph.outputs).difference(*[e.reads() for e in graph.equations])
 
 
 def _with_own_outputs(graph: Graph) -> Graph:
