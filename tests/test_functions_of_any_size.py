@@ -66,6 +66,10 @@ FORMS: dict[str, Any] = {
     "adaptive_max_pool2d": lambda x: ad.nn.adaptive_max_pool2d(image(x), (2, 5)),
     "fractional_max_pool2d": lambda x: ad.nn.fractional_max_pool2d(image(x), 1, output_ratio=(0.9, 0.5)),
     "interpolate nearest": lambda x: ad.nn.interpolate(image(x), scale_factor=2),
+    "interpolate nearest four times": lambda x: ad.nn.interpolate(image(x), scale_factor=(4, 1)),
+    "interpolate nearest, scales from sizes": lambda x: ad.nn.interpolate(
+        image(x), scale_factor=2, recompute_scale_factor=True
+    ),
     "interpolate nearest-exact": lambda x: ad.nn.interpolate(image(x), scale_factor=1.5, mode="nearest-exact"),
     "interpolate bilinear": lambda x: ad.nn.interpolate(image(x), scale_factor=2, mode="bilinear"),
     "interpolate corners": lambda x: ad.nn.interpolate(image(x), scale_factor=2, mode="bilinear", align_corners=True),
@@ -114,6 +118,8 @@ FORMS: dict[str, Any] = {
     "listed": lambda x: (ad.asarray([x.shape[0] ** 0.5, 1.0]), ad.asarray([[x.shape[0]], [2]]), ad.tensor(x.shape[0])),
     "largest": lambda x: (np.maximum(x, x.shape[0] / 4), np.minimum(x.shape[0], x)),
     "tri": lambda x: (ad.tri(x.shape[0]) @ x, ad.tri(x.shape[0], 5, k=-1)),
+    "counted": lambda x: [ad.arange(x.shape[0], dtype=t) * 2 for t in (ad.float32, ad.float64, ad.float16)],
+    "counted from": lambda x: (ad.arange(1.0, x.shape[0]) * x[1:, 0], ad.arange(0, 2 * x.shape[0], 2.0) * x[:, 1]),
     "indices": lambda x: (ad.indices(x.shape) * x, symmetric(x)[ad.diag_indices(x.shape[0])]),
     "where": lambda x: ad.where(x > 0, x.shape[0], 0.5),
     "wishart": lambda x: ad.stats.wishart.logpdf(

@@ -524,7 +524,7 @@ def _variables(name: str, x: Any, y: Any, rowvar: Any, *weights: Any) -> Tensor[
         if part.ndim > 2:
             raise errors.ShapeError(f"{name}: expected a vector or a matrix of variables, received shape {part.shape}")
         rows.append(reshape(part, (1, -1)) if part.ndim < 2 else part.mT if turned else part)
-    return concat(rows, axis=0)
+    return rows[0] if len(rows) == 1 else concat(rows, axis=0)
 
 
 def _conj(x: Tensor[Any]) -> Tensor[Any]:

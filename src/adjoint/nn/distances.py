@@ -7,7 +7,7 @@ from typing import Any, Never
 
 import numpy as np
 
-from adjoint import errors, linalg
+from adjoint import dtypes, errors, linalg
 from adjoint.dtypes import summing
 from adjoint.functions.arguments import (
     as_axis,
@@ -25,8 +25,8 @@ from adjoint.functions.arguments import (
     real,
 )
 from adjoint.functions.contraction import vecdot
-from adjoint.functions.elementwise import divide, minimum, sqrt, where
-from adjoint.functions.indexing import triu_indices
+from adjoint.functions.elementwise import divide, floor, minimum, sqrt, where
+from adjoint.functions.ranges import arange
 from adjoint.functions.shape import broadcast_to
 from adjoint.nn.losses import above, both
 from adjoint.nn.reduction import reduced
@@ -116,9 +116,20 @@ def pdist(x: Operand[B], p: float = 2.0) -> Tensor[B]:
     if x.ndim != 2:
         raise errors.ShapeError(f"pdist: expected (n, features), received {x.shape}")
     check_shape((x.shape[0], x.shape[0]), "pdist")
-    n, pairs = x.shape[0], triu_indices if stands(x.shape[0]) else np.triu_indices
-    first, second = computed("pdist", pairs, n, 1)
+    n = x.shape[0]
+    first, second = _pairs(n) if stands(n) else computed("pdist", np.triu_indices, n, 1)
     return linalg.vector_norm(x[first] - x[second], axis=-1, ord=p)
+
+
+def _pairs(n: int) -> tuple[Tensor[Any], Tensor[Any]]:
+    """Both places of all pairs of n, by their number, without a list: for an n that is another one in other calls.
+
+    i (2 n - 1 - i) / 2 pairs come before those of the first place i, whose root is exact: squares are below 2**53.
+    """
+    k = arange(n * (n - 1) // 2)
+    root = floor(sqrt((4 * n * (n - 1) - 7 - 8 * k).astype(dtypes.float64))).astype(dtypes.int64)
+    first = n - 2 - ((root - 1) >> 1)
+    return first, k + first + 1 - ((first * (2 * n - 1 - first)) >> 1)
 
 
 def cosine_embedding_loss(

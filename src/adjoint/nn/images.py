@@ -322,6 +322,9 @@ def interpolate(
         return adaptive_average(name, x, wanted)
     out: Tensor[Any] = x
     for i, (m, factor) in enumerate(zip(wanted, factors, strict=True)):
+        if mode == "nearest" and factor is not None and factor >= 1 and math.frexp(factor)[0] == 0.5:
+            out = repeat(out, int(factor), axis=2 + i)  # a power of two: places are exact, whatever the size is
+            continue
         taps = _wide_taps if antialias else _taps
         places, weights = computed(name, taps, x, x.shape[2 + i], m, factor, mode, corners)
         key = (slice(None),) * (2 + i)
