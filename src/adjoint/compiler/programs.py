@@ -246,8 +246,8 @@ class Program:
                 if serves(*sizes):
                     if self.met(*sizes):
                         return None
-                    if sizes in self.calls_of:  # another thread may have emptied it
-                        self.calls_of[sizes][1] = run
+                    if (calls := self.calls_of.get(sizes)) is not None:  # another thread may have emptied it
+                        calls[1] = run
                     return run
         except ArithmeticError:
             pass
