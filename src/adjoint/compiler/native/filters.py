@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from adjoint.compiler.graph import Equation, Value
 from adjoint.compiler.native.images import examples_last, far, ordered, padded, within_padded, zero
 from adjoint.compiler.native.kernels import Convolution
-from adjoint.compiler.native.patches import Lines, direct, lines
+from adjoint.compiler.native.patches import Lines, direct, lines, pays
 from adjoint.compiler.native.views import Layout, contiguous
 from adjoint.compiler.sizes import has_sizes
 from adjoint.primitives import Shape, conv_size
@@ -122,12 +122,13 @@ def _take_input_in_phases(plan: Plan, e: Equation) -> bool:
 
     def found(results: Sequence[Layout]) -> list[Lines]:
         each = zip(images, places, results, strict=True)
-        made = [lines(x, kernel, result, ones, ones, groups, per_group, False) for x, kernel, result in each]
-        return made if all(direct(x, g.dtype) and x.number <= _PLACES for x in made) else []
+        return [lines(x, kernel, result, ones, ones, groups, per_group, False) for x, kernel, result in each]
 
-    there_at_once = found(results)  # else of few examples each part is made, and then moved to where it belongs
-    products = there_at_once or found([contiguous(result.shape) for result in results])
-    if not products:
+    products = found(results)
+    there_at_once = all(direct(x, g.dtype) for x in products)
+    if not there_at_once:  # of few examples each part is made, and then moved to where it belongs
+        products = found([contiguous(result.shape) for result in results])
+    if not all(pays(x, per_group * len(parts), g.dtype) and x.number <= _PLACES for x in products):
         return False
     whole = padded(plan, g, shape_around, padding) if any(map(sum, padding)) else examples_last(plan, g)
     (whole,) = plan._whole([whole])
@@ -176,16 +177,16 @@ def _take_patches(
     inner = within_padded(plan, other) if weighs else None
     result, rows = whole if inner is None else plan._layout(inner), channels // groups
     found = lines(contiguous(around), kernel, result, how["stride"], how["dilation"], groups, rows, weighs)
-    if direct(found, x.dtype):
-        images = padded(plan, x, around, padding) if any(map(sum, padding)) else examples_last(plan, x)
-    else:
-        if has_sizes((x.shape, other.shape)) or not 1 < math.prod(how["stride"]) <= _PARTS:
-            return False
+    divided, apart = None, 1 < math.prod(how["stride"]) <= _PARTS and not has_sizes((x.shape, other.shape))
+    if apart and not direct(found, x.dtype):
         divided = _Divided(x, padding, how["stride"])
         found = divided.lines(kernel, result, how["dilation"], groups, rows, weighs)
-        if not direct(found, x.dtype):
-            return False
+    if not pays(found, rows, x.dtype):
+        return False
+    if divided is not None:
         images = divided.taken(plan)
+    else:
+        images = padded(plan, x, around, padding) if any(map(sum, padding)) else examples_last(plan, x)
     (images,) = plan._whole([images])
     if inner is None:
         (inner,) = plan._whole([examples_last(plan, other) if weighs else other])

@@ -10,6 +10,9 @@ from adjoint.compiler.native.machine import vector_bytes
 from adjoint.compiler.native.views import Layout
 from adjoint.compiler.sizes import is_size
 from adjoint.primitives import DType, Shape
+from adjoint.primitives.sizes import as_recorded
+
+_SHORT = 1 << 24  # multiplications of vectors that lines do not fill, up to which a matrix of patches takes longer
 
 
 class Axis(NamedTuple):
@@ -78,5 +81,11 @@ def lines(
 
 
 def direct(lines: Lines, dtype: DType) -> bool:
-    """Whether products of lines are faster than one of a matrix of patches, as far as was measured."""
+    """Whether lines fill vectors: then their products are faster than one of a matrix of patches, as was measured."""
     return is_size(lines.run) or lines.run >= vector_bytes() // dtype.itemsize
+
+
+def pays(lines: Lines, rows: int, dtype: DType) -> bool:
+    """The same, also of a few short lines for so many rows, with vectors that are partly there."""
+    times = rows * lines.number * math.prod([axis.size for axis in lines.axes])  # vectors that are multiplied
+    return direct(lines, dtype) or bool(as_recorded(times) * vector_bytes() // dtype.itemsize <= _SHORT)
