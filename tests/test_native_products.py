@@ -233,10 +233,13 @@ def test_threads_share_convolutions_and_stacks_of_products() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_windows_of_images_are_loops(dtype: str) -> None:
-    """After a convolution, to the last bit: with nans, infinities, zeros of both signs, and several largest ones."""
+@pytest.mark.parametrize("convolved", [True, False])
+@pytest.mark.parametrize("examples", [1, 5, 16])
+def test_windows_of_images_are_loops(examples: int, convolved: bool, dtype: str) -> None:
+    """After a convolution and without, to the last bit: nans, infinities, zeros of both signs, several largest ones."""
     rng = np.random.default_rng(5)
-    x = rng.choice([0.0, 1.0, 2.0, np.nan, np.inf], (16, 3, 7, 6), p=[0.4, 0.25, 0.25, 0.05, 0.05]).astype(dtype)
+    shape, often = (examples, 3, 7, 6), [0.4, 0.25, 0.25, 0.05, 0.05]
+    x = rng.choice([0.0, 1.0, 2.0, np.nan, np.inf], shape, p=often).astype(dtype)
     ones, signs = np.ones((3, 1, 1, 1), dtype), rng.choice([-1.0, 1.0], (7, 6)).astype(dtype)
     for pool, kernel, how in (
         ("max", 2, {}),
@@ -252,7 +255,7 @@ def test_windows_of_images_are_loops(dtype: str) -> None:
 
         def step(x: Any, ones: Any, signs: Any, run: Any = run) -> Any:
             f = lambda images: ad.square(run(images)).sum()
-            images = ad.nn.conv2d(x, ones, groups=3) * signs
+            images = (ad.nn.conv2d(x, ones, groups=3) if convolved else x) * signs
             return run(images) * 1.5, ad.grad(f)(images) * 1.5
 
         given = [ad.asarray(z) for z in (x, ones, signs)]

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.compiler.graph import Equation, Value
-from adjoint.compiler.native.machine import vector_bytes
 from adjoint.compiler.native.views import Layout, contiguous
-from adjoint.compiler.sizes import is_size
 from adjoint.primitives import DType, Shape, conv_size
 
 if TYPE_CHECKING:
@@ -112,7 +110,7 @@ def take_max_pool_pullback(plan: Plan, e: Equation) -> bool:
 def take_window_spread(plan: Plan, e: Equation) -> bool:
     """What each element of a window gets; windows do not overlap."""
     g, (out,) = e.operands[0], e.results
-    if g.__class__ is not Value or g.const is not None or not _apart(e) or not _wide(plan, g, e):
+    if g.__class__ is not Value or g.const is not None or not _apart(e) or not _is_small(e):
         return False
     base = examples_last(plan, g)
     shape = (*out.shape[1:], out.shape[0])  # type: ignore[union-attr]
@@ -123,14 +121,9 @@ def take_window_spread(plan: Plan, e: Equation) -> bool:
     return ordered(plan, e, _spread(plan, shape, [(place, value) for place in places], counts, e))
 
 
-def _wide(plan: Plan, x: Any, e: Equation) -> bool:
-    """Whether windows of images are taken for several examples at once, or in a loop, that Python would run without."""
-    order = (*range(1, len(x.shape)), 0)
-    few: bool = math.prod(e.parameters["kernel"]) <= _WINDOW
-    if plan.inner:
-        return few
-    many = is_size(x.shape[0]) or x.shape[0] * x.dtype.itemsize >= vector_bytes()
-    return few and many and plan.order.get(x) == order
+def _is_small(e: Equation) -> bool:
+    """Whether windows have few places: for each there is an equation."""
+    return bool(math.prod(e.parameters["kernel"]) <= _WINDOW)
 
 
 def _windows(plan: Plan, e: Equation, x: Any) -> tuple[Value, Shape, Shape] | None:
@@ -138,7 +131,7 @@ def _windows(plan: Plan, e: Equation, x: Any) -> tuple[Value, Shape, Shape] | No
     kernel, how = e.parameters["kernel"], e.parameters
     if x.__class__ is not Value or any(map(any, how["padding"])) or len(x.shape) != len(kernel) + 2:
         return None
-    if x.dtype.kind != "f" or not _wide(plan, x, e):
+    if x.dtype.kind != "f" or not _is_small(e):
         return None
     counts = tuple(map(conv_size, x.shape[2:], kernel, how["stride"], how["padding"], how["dilation"]))
     return examples_last(plan, x), tuple(kernel), counts
