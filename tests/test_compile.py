@@ -206,6 +206,22 @@ def test_results_share_no_memory() -> None:
     np.testing.assert_array_equal(x, X)
     np.testing.assert_array_equal(f(x)[4], np.ones(3))
     t = ad.tensor(X)
+    views = ad.compile(
+        lambda x: (
+            ad.sin(x).reshape((2, 1)),
+            ad.exp(x)[:1],
+            ad.broadcast_to(ad.cos(x), (3, 2)),
+            (w := ad.tan(x), w[None]),
+        )
+    )
+    first, again = ad.tree.leaves(views(x)), ad.tree.leaves(views(x))
+    for i, a in enumerate(first):
+        assert not any(np.shares_memory(a, b) for b in [x, *again, *first[:i]])
+        before = again[i].copy()
+        a[...] = 7.0
+        np.testing.assert_array_equal(again[i], before)
+    turned = ad.compile(lambda x: (x * 2).T)(np.ones((2, 3)))
+    np.testing.assert_array_equal(ad.compile(lambda y: y + 1, donate=0)(turned), np.full((3, 2), 3.0))
     constant = ad.compile(lambda t: ad.arange(3) * 1.0)(t)
     constant[0] = 9.0
     np.testing.assert_array_equal(ad.compile(lambda t: t * 1)(t).numpy(), X)

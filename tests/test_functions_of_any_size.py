@@ -247,3 +247,15 @@ def test_recurrent_layers_are_loops_in_recordings(kind: Any) -> None:
 
     assert length(4) == length(40)
     assert length(4, dynamic=True) == length(40, dynamic=True)
+
+
+@pytest.mark.parametrize("leaf", ["torch", "jax"])
+def test_pairs_of_any_number_on_other_leaves(leaf: str) -> None:
+    """JAX may have no double precision; what PyTorch calls imports modules, from functions made of source too."""
+    pytest.importorskip(leaf)
+    slope = ad.grad(lambda x: (ad.nn.pdist(x) ** 2).sum())
+    f = ad.compile(slope)
+    for n in (5, 9, 7, 12):
+        x = ad.tensor(rows(n).astype(np.float32), device=leaf)
+        np.testing.assert_allclose(np.asarray(f(x)), np.asarray(slope(x)), rtol=1e-4, atol=1e-5)
+    assert f._recordings == 2

@@ -20,7 +20,7 @@ from adjoint.compiler.environment import Environment, disabled, settings
 from adjoint.compiler.numbers import can_vary
 from adjoint.compiler.programs import Program, Result
 from adjoint.compiler.rules import Node
-from adjoint.compiler.sizes import is_size
+from adjoint.compiler.sizes import BUILTINS, is_size
 from adjoint.decorators.autodiff import Autodiff
 from adjoint.functions.arguments import is_numeric
 from adjoint.graph.nodes import LeafNode, Var
@@ -86,7 +86,7 @@ class _Writer:
             "ValueError": ValueError,
             "new": allocate,
             "UNLIKE": UNLIKE,
-            "__builtins__": {},
+            "__builtins__": BUILTINS,
         }
 
     def constant(self, value: Any) -> str:

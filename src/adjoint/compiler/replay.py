@@ -23,7 +23,7 @@ from adjoint.backend import Backend
 from adjoint.backends.numpy import NumPy
 from adjoint.compiler.graph import SPECIAL, Drawn, Equation, Graph, Key, Value
 from adjoint.compiler.operations import operations_of_region
-from adjoint.compiler.sizes import SCOPE, Symbols, has_sizes, is_size, written
+from adjoint.compiler.sizes import BUILTINS, SCOPE, Symbols, has_sizes, is_size, written
 from adjoint.compiler.turns import one_by_one
 from adjoint.decorators.observed import Profiled
 from adjoint.lines import stack_level
@@ -310,7 +310,7 @@ class _Writer:
         self.base, self.on_numpy, self.symbols, self.any_size = base, type(base) is NumPy, symbols, any_size
         self.lines: list[str] = []
         self.places: dict[int, Equation] = {}
-        self.scope: dict[str, Any] = {"__builtins__": {}, "leaf": base}
+        self.scope: dict[str, Any] = {"__builtins__": BUILTINS, "leaf": base}
         self.fresh: list[bool] = []
         self.donated: set[Any] = set()  # inputs whose memory may be written to
         made = native and (symbols is None or any_size) and makes_code(base)

@@ -37,8 +37,9 @@ _SHORT = 80  # characters: in fewer sizes are not multiplied often enough for th
 LEAST = 2  # of a symbol: axes of one element broadcast, and empty ones have rules of their own, so these are recorded
 
 _bound: Variable[tuple[Symbols, dict[str, int]]] = contextvars.ContextVar("adjoint_sizes", default=None)
+BUILTINS = {"__import__": __import__}  # of functions made from source: what they call in C may import
 SCOPE: dict[str, Any] = {
-    "__builtins__": {},
+    "__builtins__": BUILTINS,
     **{x.__name__: x for x in (abs, math.ceil, math.floor, max, min, range, slice)},
     "sqrt": square_root,
     **{repr(x): x for x in (math.inf, math.nan)},

@@ -25,8 +25,9 @@ from adjoint.functions.arguments import (
     real,
 )
 from adjoint.functions.contraction import vecdot
+from adjoint.functions.creation import is_double, places_beside
 from adjoint.functions.elementwise import divide, floor, minimum, sqrt, where
-from adjoint.functions.ranges import arange
+from adjoint.functions.indexing import triu_indices
 from adjoint.functions.shape import broadcast_to
 from adjoint.nn.losses import above, both
 from adjoint.nn.reduction import reduced
@@ -117,17 +118,22 @@ def pdist(x: Operand[B], p: float = 2.0) -> Tensor[B]:
         raise errors.ShapeError(f"pdist: expected (n, features), received {x.shape}")
     check_shape((x.shape[0], x.shape[0]), "pdist")
     n = x.shape[0]
-    first, second = _pairs(n) if stands(n) else computed("pdist", np.triu_indices, n, 1)
+    if not stands(n):
+        places: Any = computed("pdist", np.triu_indices, n, 1)
+    else:
+        places = _pairs(x) if is_double(x._device) else triu_indices(n, 1)
+    first, second = places
     return linalg.vector_norm(x[first] - x[second], axis=-1, ord=p)
 
 
-def _pairs(n: int) -> tuple[Tensor[Any], Tensor[Any]]:
-    """Both places of all pairs of n, by their number, without a list: for an n that is another one in other calls.
+def _pairs(x: Tensor[Any]) -> tuple[Tensor[Any], Tensor[Any]]:
+    """Both places of all pairs of n rows, by their number, without a list: n is another one in other calls.
 
     i (2 n - 1 - i) / 2 pairs come before those of the first place i, whose root is exact: squares are below 2**53.
     """
-    k = arange(n * (n - 1) // 2)
-    root = floor(sqrt((4 * n * (n - 1) - 7 - 8 * k).astype(dtypes.float64))).astype(dtypes.int64)
+    n = x.shape[0]
+    k = places_beside(x, n * (n - 1) // 2)
+    root = floor(sqrt((4 * n * (n - 1) - 7 - 8 * k).astype(dtypes.float64))).astype(k.dtype)
     first = n - 2 - ((root - 1) >> 1)
     return first, k + first + 1 - ((first * (2 * n - 1 - first)) >> 1)
 

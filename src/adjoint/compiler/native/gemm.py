@@ -331,11 +331,11 @@ class _Matrices(_Text):
             size = -(-self.part // self.lanes) * self.lanes  # whole squares
             size *= -(-self.tile.columns // self.lanes) * self.lanes
             self.panel = self.b(f"alloca [{size} x {self.type}], align 64")
-        self.near = ""
+        self.packed = ""
         if self.across and not self.copies:
             if multiplies_twice() and _about(self.columns) >= _PANELS * self.tile.columns:
                 size = self.part * self._apart
-                self.near = self.b(f"alloca [{size} x {self.type}], align 64")
+                self.packed = self.b(f"alloca [{size} x {self.type}], align 64")
             self._sums(
                 adds,
                 lambda start, count: self._down(lambda row, rows: self._rows(start, count, row, rows)),
@@ -492,8 +492,8 @@ class _Matrices(_Text):
     def _rows(self, start: str, count: Any, row: str, rows: int) -> None:
         """So many summed columns of some rows of `x`, for all columns of the result."""
         x, of_x = self.at("%x", (start, self.x.strides[1]), (row, self.x.strides[0])), self.x.strides
-        if self.near:
-            x, of_x = self.near, self._near_rows(x, count, rows)
+        if self.packed:
+            x, of_x = self.packed, self._pack(x, count, rows)
         y = self.at("%y", (start, self.y.strides[0]))
 
         def tile(first: str, columns: Any) -> None:
@@ -507,14 +507,14 @@ class _Matrices(_Text):
         """How far summed columns are apart in a copy of some rows of `x`."""
         return -(-self.tile.rows // self.lanes) * self.lanes
 
-    def _near_rows(self, x: str, count: Any, rows: int) -> tuple[int, int]:
-        """Copy some rows of `x`, their summed columns one after the other; gives the strides of the copy."""
+    def _pack(self, x: str, count: Any, rows: int) -> tuple[int, int]:
+        """Copy some rows of `x`, their summed columns one after the other (packing); gives the strides of the copy."""
         v = Vector(self.b, self.lanes)
         loop = self.b.begin(count)
         for first in range(0, rows, self.lanes):
             place = self.at(x, (loop.counter, self.x.strides[1]), offset=first)
             found = self.load(v, place, min(self.lanes, rows - first))
-            self.store(v, found, self.at(self.near, (loop.counter, self._apart), offset=first), v.lanes)
+            self.store(v, found, self.at(self.packed, (loop.counter, self._apart), offset=first), v.lanes)
         self.b.end(loop)
         return 1, self._apart
 

@@ -203,7 +203,7 @@ def has_avx512() -> bool:
 def multiplies_twice() -> bool:
     """Whether it begins two multiplications of its longest vectors in a cycle, if these have 64 bytes.
 
-    So do Intel's processors; of AMD's, which alone know SSE4a, those before the fifth generation begin one.
+    So do most of Intel's that have such vectors; AMD's, which alone know SSE4a, begin one before the fifth generation.
     """
     return vector_bytes() == 64 and not _features().get("sse4a")
 

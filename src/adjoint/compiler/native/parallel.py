@@ -244,17 +244,16 @@ class Shared(Nest):
         self, runs: list[tuple[int, int]], totals: list[Equation], state: dict[int, list[str]], first: str, end: str
     ) -> dict[int, list[str]]:
         """All rows are counted as one, so that as few as there are can be shared."""
-        b = self.b
+        b, count = self.b, math.prod([size for size, _ in runs])
 
         def indices(row: str) -> Indices:
-            inner, found = math.prod([size for size, _ in runs]), []
-            for k, (size, count) in enumerate(runs):
+            inner, found = count, []
+            for k, (size, axes) in enumerate(runs):
                 inner //= size
                 index = b(f"udiv i64 {row}, {inner}") if inner > 1 else row
-                found.append((b(f"urem i64 {index}, {size}") if k else index, count))
+                found.append((b(f"urem i64 {index}, {size}") if k else index, axes))
             return found
 
-        count = math.prod([size for size, _ in runs])
         return self._in_turns(totals, state, first, end, count, indices)
 
     def _keep(self, totals: list[Equation], state: list[list[str]]) -> list[list[Any]]:

@@ -140,10 +140,11 @@ class Plan:
     def _take_written(self, e: Equation) -> bool:
         """A result that has other elements than what it is a view of is written, if not large: some callers copy it."""
         x, out = e.operands[0], e.results[0]
-        small = isinstance(out, Value) and as_recorded(math.prod(out.shape)) <= _WRITTEN and computable(out.dtype)
+        assert isinstance(out, Value)
+        small = as_recorded(math.prod(out.shape)) <= _WRITTEN and computable(out.dtype)
         if not small or self.root.get(x, x) in self.graph.inputs:
             return False
-        view = Value(out.shape, out.dtype)  # type: ignore[union-attr]
+        view = Value(out.shape, out.dtype)
         return self._take_view(Equation(e.name, e.operands, e.parameters, [view])) and self._take_native(
             Equation("real", [view], {}, [out])
         )
